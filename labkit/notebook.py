@@ -148,9 +148,13 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     frame : from a study's `records` or `summary`.
     columns : which, in this order; all when left out.
     """
+    show(as_markdown(frame, columns))
+
+
+def as_markdown(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> str:
+    """Return what `table` displays."""
     if frame.empty:
-        show(studies.LEFT_OUT)
-        return
+        return studies.LEFT_OUT
     several = "campaign" in frame and frame["campaign"].nunique() > 1
     shown = list(columns) if columns is not None else list(frame)
     chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
@@ -163,7 +167,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
     head, *body = ([_MARKS.sub(r"\\\1", cell) for cell in row] for row in [heads, *rows])
     align = "".join("r" if number else "l" for number in numeric)
-    display(Markdown(markdown.table(head, body, align=align)))
+    return markdown.table(head, body, align=align)
 
 
 def _head(column: str) -> str:

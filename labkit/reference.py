@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from labkit import benchmarks, project
+from labkit import benchmarks, outside, project
 from labkit.columns import METRICS
 from labkit.errors import DataError, SpecError, alike, known
 from labkit.spec import validated
@@ -329,17 +329,25 @@ def load(name: str) -> Paper:
     return read(files[name])
 
 
-@cache
 def read(file: Path) -> Paper:
     """Read the numbers of a paper from a file.
 
     Raises
     ------
     DataError
-        If it does not hold published numbers.
+        If it cannot be read, or does not hold published numbers.
     """
+    with outside.about(file):
+        changed = outside.regular(file).stat().st_mtime_ns
+    return _read(file, changed)
+
+
+@cache
+def _read(file: Path, changed: int) -> Paper:
+    """Read a file as it is since it was changed, ns."""
+    text = outside.text(file)
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        table = tomllib.loads(text)
         numbers, claims = table.pop("number"), table.pop("claim", [])
         unit = table.get("unit", "")
         made = [
@@ -350,7 +358,7 @@ def read(file: Path) -> Paper:
         paper = validated(Paper, table, what="the head of the file")
         paper = dataclasses.replace(paper, numbers=_named(made), claims=claimed)
         _follow(paper)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, SpecError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SpecError) as error:
         raise DataError(
             f"{file} is not a table of published numbers: {error}. Correct it, or restore it from git."
         ) from error

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from labkit import cli, records
-from labkit.analysis import contract
+from labkit.analysis import contract, retests
 from labkit.errors import DataError, SpecError
 from labkit.show import contracted
 from labkit.spec import Spec
@@ -110,3 +110,35 @@ def test_every_format_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFi
     assert texts["github"].startswith("::error title=never::0 of ")
     assert "1 of 2 clauses are fulfilled" in texts["table"]
     assert "| fail | `never` |" in texts["markdown"]
+
+
+def test_every_test_of_a_contract_is_on_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clause = '[[clause]]\nname = "fast"\nbenchmark = "mpi.latency"\nstatistic = "latency_us_p50"\nrelation = "<="\nbound = {}\n'
+    terms, log = tmp_path / "terms.toml", tmp_path / "tests.jsonl"
+    words = ["gate", str(EXAMPLE), "--contract", str(terms), "--log", str(log)]
+    terms.write_text(clause.format(0.001))
+    assert cli.main(words) == 2
+    assert cli.main(words) == 2
+    terms.write_text(clause.format(1e9))
+    assert cli.main(words) == 0
+    told = capsys.readouterr().err.splitlines()[-3:]
+    assert [line.split(";")[0].rpartition(": ")[2] for line in told] == ["fail (fast)", "fail (fast)", "pass"]
+    assert "campaign tested before" not in told[0]
+    assert told[1].endswith("campaign tested before")
+    assert told[2].endswith("campaign tested before, contract changed")
+    assert len(log.read_text().splitlines()) == 3
+    assert len(retests.load(log)) == 3
+
+
+def test_a_log_that_is_none_is_refused_and_left_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    terms, log = tmp_path / "terms.toml", tmp_path / "notes.txt"
+    terms.write_text(
+        '[[clause]]\nname = "a"\nbenchmark = "mpi.*"\nstatistic = "latency_us_p50"\nrelation = "<="\nbound = 1\n'
+    )
+    for text, named in (("my notes\n", "line 1"), ('{"when": "x"}\n', "campaign"), ("[1]\n", "line 1")):
+        log.write_text(text)
+        assert cli.main(["gate", str(EXAMPLE), "--contract", str(terms), "--log", str(log)]) == 1
+        assert named in capsys.readouterr().err
+        assert log.read_text() == text
+    assert cli.main(["gate", str(EXAMPLE), "--against", str(EXAMPLE), "--log", str(log)]) == 1
+    assert "--log without --contract" in capsys.readouterr().err

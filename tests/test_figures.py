@@ -385,7 +385,7 @@ def test_launches_show_spread_within_and_between() -> None:
 def test_launches_of_distant_series_are_drawn_in_per_cent() -> None:
     rows = table(sizes=(8,))
     figure = figures.launches(rows, "latency_us")
-    assert figure.layout.yaxis.title.text == "latency, median:<br>difference from that over launches (%)"
+    assert figure.layout.yaxis.title.text == "latency, median:<br>difference from that<br>over launches (%)"
     for trace in figure.data:
         medians = rows[rows["transport"] == trace.name]["latency_us_p50"]
         assert list(trace.y) == pytest.approx((100 * (medians / medians.median() - 1)).tolist())

@@ -321,7 +321,7 @@ def test_the_policy_of_the_pages_stops_what_might_get_into_them(
     injected = (
         f"{TAG}<a href=\"javascript:{RUN}\">x</a><img src='{other}/evil.svg'><script src='{other}/e.js'></script>"
     )
-    page = (folder / "index.html").read_text().replace("<main>", f"<main>{injected}")
+    page = (folder / "index.html").read_text().replace('<main id="text">', f"<main>{injected}")
     (folder / "index.html").write_text(page)
     seen = look(browser, f"{address}/index.html")
     assert seen["pwned"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from decimal import Decimal
@@ -144,6 +145,21 @@ def test_a_spoiled_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "bad-2001.toml").write_text(GOOD.replace(old, new))
     with pytest.raises(DataError, match=r"bad-2001.toml is not a table of published numbers"):
         reference.load("bad-2001")
+
+
+def test_a_file_that_is_edited_is_read_again_and_one_that_never_ends_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "own-2026.toml"
+    file.write_text(GOOD)
+    assert reference.read(file)["a"].value == 1
+    file.write_text(GOOD.replace("value = 1.0", "value = 2.0"))
+    os.utime(file, ns=(0, 1))
+    assert reference.read(file)["a"].value == 2
+    os.mkfifo(tmp_path / "pipe-2026.toml")
+    with pytest.raises(DataError, match="is a named pipe, but it must be a file"):
+        reference.read(tmp_path / "pipe-2026.toml")
+    (tmp_path / "binary-2026.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="is not UTF-8 text"):
+        reference.read(tmp_path / "binary-2026.toml")
 
 
 def test_an_unknown_paper_or_number_is_named(paper: reference.Paper) -> None:

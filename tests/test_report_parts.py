@@ -84,7 +84,9 @@ def test_a_figure_is_described_from_its_data() -> None:
     assert text.endswith("; 2 more series.")
     page = figures.bundle({figures.PLOTLY: {"data": [{**lines[1], "name": '"<b>'}], "layout": {}}})["text/html"]
     assert 'aria-label="Figure: &quot;&lt;b&gt; from 1 to 1.5 (2 points)."' in page
-    assert figures.described({"data": [{"y": 3}, {"type": "heatmap", "z": [[1]]}]}) == ""
+    strange = figures.described({"data": [{"y": 3}, {"type": "heatmap", "z": [[1, 2]]}]})
+    assert strange == "Figure: the values from 1 to 2 (2 cells)."
+    assert figures.described({"data": [{"type": "sankey"}]}) == "Figure: 1 series."
     assert figures.described({"data": 3}) == ""
 
 

@@ -17,6 +17,8 @@ from labkit.columns import METRICS
 from labkit.errors import DataError, ReportError
 from labkit.report import filling, literature, parts, styles
 from labkit.report.stage import BLOCKS
+from labkit.teaching import definition, handout
+from labkit.teaching.attempts import Attempts
 from tests.test_report import make_campaign, pages
 
 
@@ -312,6 +314,26 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
         style.write_text(f"labkit: {{{wrong}}}\n")
         with pytest.raises(ReportError, match=message):
             styles.load("house")
+
+
+def test_a_lab_report_has_predictions_figures_and_answers(tmp_path: Path) -> None:
+    folder, lab = tmp_path / "run-latency-and-bandwidth", definition.get("latency_and_bandwidth")
+    attempts = Attempts(folder)
+    attempts.note_source("recorded")
+    attempts.predict(lab.predictions[0].name, 7.0)
+    attempts.answer(lab.questions[0].name, 2.5, True)
+    attempts.hint(lab.questions[0].name)
+    built = handout.build(folder, engine="plain", progress=lambda text: None)
+    assert built.html.is_relative_to(folder)
+    made = pages(built)
+    assert lab.title in made["index.html"].text
+    chapter = made["lab.html"].text
+    assert lab.predictions[0].text in chapter
+    assert f"{lab.questions[0].text} 2.5 right 1 1" in chapter
+    assert "Source: recorded" in chapter
+    assert 'class="plot"' in (built.html.parent / "lab.html").read_text()
+    with pytest.raises(DataError, match="is no folder of a lab"):
+        handout.build(tmp_path)
 
 
 def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> None:

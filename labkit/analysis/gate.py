@@ -14,24 +14,17 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from labkit import benchmarks, notes
+from labkit import notes
+from labkit.analysis.alike import TAIL, Key, grouped, identifying, joined, labelled, statistics_of
 from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.errors import DataError
-from labkit.records import GIVEN, HEADLINES
 from labkit.records.factors import level, named
 from labkit.stats import limits
-from labkit.units import format_number, format_share, format_size
+from labkit.units import format_number, format_share
 
 Outcome = Literal["pass", "fail", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "pass", "not enough history", "not measured")
-# what makes two points comparable: everything that was asked for, and how it was timed
-_SAME = (
-    "benchmark", "message_size_B", "ranks", "ppn", "transport", "launcher", "device", "hosts", "bind", "testbed",
-    "origin", "cadence", "timing", "options",
-)  # fmt: skip
-_SETTING = ("ranks", "transport", "launcher", "device", "hosts", "testbed")  # named in a label if they differ
 _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past; the verdict says so
-_TAIL = "p99"
 
 
 @dataclass(frozen=True)
@@ -168,16 +161,16 @@ def gate(name: str, new: pd.DataFrame, history: Sequence[tuple[str, pd.DataFrame
     """
     past = [frame.assign(campaign=f"{label}/" + frame["campaign"].astype(str)) for label, frame in history]
     past = [frame for frame in past if len(frame)]
-    keys = _keys(new, past)
-    groups = _groups(_joined(past), keys) if past else {}
-    points = {key: rows for key, rows in _groups(new, keys).items() if key in groups}
+    keys = identifying(new, past)
+    groups = grouped(joined(past), keys) if past else {}
+    points = {key: rows for key, rows in grouped(new, keys).items() if key in groups}
     if not points:
         names = ", ".join(label for label, _ in history) or "the history"
         raise DataError(
             f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
         )
-    wanted = [(key, *which) for key, rows in points.items() for which in _statistics(rows, groups[key])]
-    labels = _labels(points, keys)
+    wanted = [(key, *which) for key, rows in points.items() for which in statistics_of(rows, groups[key])]
+    labels = labelled(points, keys)
     share = chance / max(len(wanted), 1)
     verdicts = [
         _verdict(labels[key], points[key], groups[key], metric, statistic, share) for key, metric, statistic in wanted
@@ -185,52 +178,6 @@ def gate(name: str, new: pd.DataFrame, history: Sequence[tuple[str, pd.DataFrame
     verdicts += _absent(groups, points, keys, len(past))
     verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
     return Result(name, tuple(verdicts), chance, len(wanted), tuple(label for label, _ in history))
-
-
-Key = tuple[str, ...]
-
-
-def _keys(new: pd.DataFrame, past: Sequence[pd.DataFrame]) -> list[str]:
-    """Return the columns that identify a point, in each of the campaigns."""
-    given = {c for frame in (new, *past) for c in frame if str(c).startswith(GIVEN[1])}
-    keys = [*_SAME, *sorted(given)]
-    for more in ([], ["library", "engine"], ["host", "cpu_model"], ["fingerprint"]):
-        keys += more
-        if not len(new) or max(rows["fingerprint"].nunique() for rows in _groups(new, keys).values()) == 1:
-            break
-    return keys
-
-
-def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several campaigns, which need not have the same columns."""
-    return pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
-
-
-def _groups(frame: pd.DataFrame, keys: Sequence[str]) -> dict[Key, pd.DataFrame]:
-    """Return the rows of each point."""
-    texts = pd.DataFrame({c: frame[c].map(level) if c in frame else level(None) for c in keys}, index=frame.index)
-    names = list(texts.itertuples(index=False, name=None))
-    places: dict[Key, list[int]] = {}
-    for place, key in enumerate(names):
-        places.setdefault(tuple(map(str, key)), []).append(place)
-    return {key: frame.iloc[rows] for key, rows in places.items()}
-
-
-def _statistics(new: pd.DataFrame, past: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield metric and statistic of the comparisons of a point: its first metric, and the tail of it."""
-    for metric in benchmarks.get(str(new["benchmark"].iloc[0])).metrics:
-        for statistic in HEADLINES:
-            if _have(new, past, metric, statistic):
-                yield metric, statistic
-                if statistic != _TAIL and _have(new, past, metric, _TAIL):
-                    yield metric, _TAIL
-                return
-
-
-def _have(new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str) -> bool:
-    """Return whether both sides have a statistic."""
-    column = statistic_column(metric, statistic)
-    return all(column in rows and rows[column].notna().any() for rows in (new, past))
 
 
 def _verdict(label: str, new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str, share: float) -> Verdict:
@@ -270,35 +217,15 @@ def _differs(new: pd.DataFrame, past: pd.DataFrame) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _labels(points: Mapping[Key, pd.DataFrame], keys: Sequence[str]) -> dict[Key, str]:
-    """Return size and settings of each point; settings that all points of the benchmark share are left out."""
-    firsts: dict[str, dict[Key, Mapping[str, Any]]] = {}
-    for key, rows in points.items():
-        firsts.setdefault(key[0], {})[key] = rows.iloc[0]
-    labels = {}
-    for of_benchmark in firsts.values():
-        names = [*_SETTING, *keys[len(_SAME) :], *_options(next(iter(points.values())))]
-        varied = [c for c in names if len({level(row.get(c)) for row in of_benchmark.values()}) > 1]
-        for key, row in of_benchmark.items():
-            size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
-            labels[key] = ", ".join(dict.fromkeys([*size, *(f"{named(c)}={level(row.get(c))}" for c in varied)]))
-    return labels
-
-
-def _options(rows: pd.DataFrame) -> list[str]:
-    """Return the columns of options."""
-    return [str(c) for c in rows if str(c).startswith(GIVEN[0])]
-
-
 def _absent(
     groups: Mapping[Key, pd.DataFrame], points: Mapping[Key, Any], keys: Sequence[str], campaigns: int
 ) -> Iterator[Verdict]:
     """Yield a verdict for each point that every earlier campaign has and the new one lacks."""
     absent = {k: g for k, g in groups.items() if k not in points and g["campaign"].nunique() >= campaigns}
-    labels = _labels(absent, keys)
+    labels = labelled(absent, keys)
     for key, past in absent.items():
-        for metric, statistic in _statistics(past, past):
-            if statistic == _TAIL:
+        for metric, statistic in statistics_of(past, past):
+            if statistic == TAIL:
                 continue
             values = past[statistic_column(metric, statistic)].dropna().to_numpy(np.float64)
             limit = limits.Limit(math.nan, 0, len(values), past["campaign"].nunique(), 0)

@@ -14,7 +14,7 @@ lease.json      the campaign lock, while a run measures into it
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from labkit.samples import Samples, compacted
 from labkit.samples.start import Starts
 
 FORMAT = 1
-__all__ = ["FORMAT", "HOME", "Campaign", "find", "fresh", "newest", "root"]
+__all__ = ["FORMAT", "HOME", "Campaign", "collected", "find", "fresh", "newest", "root"]
 
 
 class Campaign(Folder):
@@ -249,3 +249,22 @@ class Campaign(Folder):
     def in_use(self) -> bool:
         """Whether a run measures into the campaign."""
         return lease.holder(self.path) is not None
+
+
+def collected(names: Sequence[str]) -> list[Campaign]:
+    """Return the campaigns that names and folders of campaigns stand for, each identity once.
+
+    Raises
+    ------
+    DataError
+        If a name stands for none.
+    """
+    campaigns: dict[str, Campaign] = {}
+    for name in names:
+        folders = [folder for folder in (Path(name), root() / name) if folder.is_dir()]
+        within = sorted(file.parent for folder in folders[:1] for file in folder.glob("*/campaign.json"))
+        single = not folders or (folders[0] / "campaign.json").exists() or not within
+        for path in [find(name)] if single else within:
+            one = Campaign.existing(path)
+            campaigns.setdefault(one.identity, one)
+    return list(campaigns.values())

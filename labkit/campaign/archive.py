@@ -13,7 +13,7 @@ import stat
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +32,38 @@ MANIFEST = "manifest-sha256.txt"
 PASSING = ("lease.json", "progress.json", "explorer.json", "records", "notebooks-again", MANIFEST)
 
 
-def export(campaign: Path, output: str | Path | None = None) -> Path:
+@dataclass(frozen=True)
+class Packed:
+    """A file in an archive.
+
+    Parameters
+    ----------
+    name : in the archive.
+    size : B.
+    digest : SHA-256 of its content; empty for the manifest, which is written last.
+    """
+
+    name: str
+    size: int
+    digest: str
+
+
+Describe = Callable[[Sequence[Packed]], Mapping[str, str]]
+
+
+def export(
+    campaign: Path,
+    output: str | Path | None = None,
+    *,
+    added: Mapping[str, Path] | None = None,
+    describe: Describe | None = None,
+) -> Path:
     """Write a campaign as one archive. Warns of links, devices and pipes, which it leaves out.
 
     Parameters
     ----------
+    added : name in the archive → file that lies elsewhere, such as a report among derived files.
+    describe : called with the files; returns names and texts of further files, which describe these.
     output : file, device, pipe or ``-``; the campaign's name with .zip in the working folder when left out.
 
     Returns
@@ -55,6 +82,9 @@ def export(campaign: Path, output: str | Path | None = None) -> Path:
         raise DataError(f"{target} exists already. Name another file with --output, or remove it.")
     paths, not_archived = files(campaign)
     relative = [path.relative_to(campaign).as_posix() for path in paths]
+    for name, path in (added or {}).items():
+        if name not in relative:
+            paths, relative = [*paths, path], [*relative, name]
     problems = [f"{name}: {why}" for name in relative if (why := names.problem(name))]
     problems += [text for text in not_archived if text.startswith(("samples", start.FOLDER))]
     if problems:
@@ -63,13 +93,16 @@ def export(campaign: Path, output: str | Path | None = None) -> Path:
             f"{campaign} cannot be archived: {first}. Rename it, or put a copy of the file in the place of a link."
         )
     with writing.opened(target) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        lines = []
+        packed: list[Packed] = []
         for path, name in zip(paths, relative, strict=True):
             entry = zipfile.ZipInfo.from_file(path, name, strict_timestamps=False)
             entry.compress_type = zipfile.ZIP_STORED if path.suffix == ".parquet" else zipfile.ZIP_DEFLATED
             with path.open("rb") as file, archive.open(entry, "w", force_zip64=True) as out_file:
-                lines.append(f"{_digest(file, out_file)}  {name}\n")
-        archive.writestr(MANIFEST, "".join(lines))
+                packed.append(Packed(name, entry.file_size, _digest(file, out_file)))
+        for name, text in (describe(packed) if describe else {}).items():
+            archive.writestr(name, text)
+            packed.append(Packed(name, len(text.encode()), hashlib.sha256(text.encode()).hexdigest()))
+        archive.writestr(MANIFEST, "".join(f"{one.digest}  {one.name}\n" for one in packed))
     for text in not_archived:
         remedy = "If it belongs to the campaign, replace it by a copy and export again."
         warnings.warn(f"{text}; the archive does not hold it. {remedy}", LabkitWarning, stacklevel=2)

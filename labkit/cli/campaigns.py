@@ -11,7 +11,10 @@ from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 from labkit.errors import SpecError
 
 if TYPE_CHECKING:
-    from labkit.campaign import Campaign
+    from collections.abc import Sequence
+
+    from labkit.campaign import Campaign, archive
+    from labkit.report import Built
 
 
 def show_options(verb: argparse.ArgumentParser) -> None:
@@ -88,6 +91,15 @@ def export_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit export`."""
     verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
     verb.add_argument("--output", metavar="FILE", help="archive to write (default: name of the campaign with .zip)")
+    verb.add_argument(
+        "--ro-crate",
+        action="store_true",
+        help="describe the archive as an RO-Crate, with the report if there is one; needs --license and --author",
+    )
+    verb.add_argument("--license", metavar="ID", default="", help="licence of the data, such as CC-BY-4.0")
+    verb.add_argument(
+        "--author", metavar="NAME[, ORCID]", action="append", default=[], help="who measured; repeat it for more people"
+    )
 
 
 def export(options: argparse.Namespace) -> int:
@@ -95,10 +107,36 @@ def export(options: argparse.Namespace) -> int:
     from labkit import campaign
     from labkit.campaign import archive
 
-    target = archive.export(campaign.find(options.campaign), options.output)
+    if not options.ro_crate and (options.license or options.author):
+        raise SpecError("--license and --author without --ro-crate, but only a crate names them. Add --ro-crate.")
+    place = campaign.find(options.campaign)
+    target = _crate(place, options) if options.ro_crate else archive.export(place, options.output)
     if writing.is_file(target):
         print(f"archive: {target}, {target.stat().st_size:,} B; check it with: labkit verify {target}")
     return OK
+
+
+def _crate(place: Path, options: argparse.Namespace) -> Path:
+    """Write a campaign with its report as an RO-Crate."""
+    from labkit.campaign import Campaign, archive
+    from labkit.report import crate, sources
+
+    if not (options.license and options.author):
+        missing = "--license" if not options.license else "--author"
+        raise SpecError(
+            f"--ro-crate without {missing}, but who uses the data must know it. Add for example "
+            "--license CC-BY-4.0 --author 'Ada Lovelace'."
+        )
+    authors, license = [crate.person(text) for text in options.author], crate.licence(options.license)
+    source = sources.read(place)
+    report = Campaign(place).derived / "report"
+    added = {f"report/{path.relative_to(report).as_posix()}": path for path in crate.rendered(report)}
+
+    def describe(packed: Sequence[archive.Packed]) -> dict[str, str]:
+        whole = [*packed, archive.Packed(archive.MANIFEST, 0, "")]
+        return {crate.FILE: crate.written(source=source, packed=whole, authors=authors, license=license)}
+
+    return archive.export(place, options.output, added=added, describe=describe)
 
 
 def verify_options(verb: argparse.ArgumentParser) -> None:
@@ -221,22 +259,38 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     )
 
 
+def _lab_report(options: argparse.Namespace) -> Built:
+    """Make the report of a learner's lab."""
+    from labkit.teaching import handout
+
+    if len(options.campaign) != 1:
+        raise SpecError(
+            f"--style {options.style} takes one folder of a lab, not {len(options.campaign)}. Name one, such as "
+            "run-collectives."
+        )
+    return handout.build(Path(options.campaign[0]), style=options.style, engine=options.engine, progress=say)
+
+
 def report_(options: argparse.Namespace) -> int:
     """Make the report of campaigns."""
     from labkit import campaign, report
+    from labkit.report import styles
 
-    folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
-    if not options.campaign:
-        say(f"the newest campaign: {folders[0]}")
-    built = report.build(
-        folders,
-        style=options.style,
-        engine=options.engine,
-        execute=options.execute,
-        contract=options.contract,
-        allow=[name for word in options.allow for name in word.split(",") if name],
-        progress=say,
-    )
+    if styles.load(options.style).settings.form == "lab":
+        built = _lab_report(options)
+    else:
+        folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
+        if not options.campaign:
+            say(f"the newest campaign: {folders[0]}")
+        built = report.build(
+            folders,
+            style=options.style,
+            engine=options.engine,
+            execute=options.execute,
+            contract=options.contract,
+            allow=[name for word in options.allow for name in word.split(",") if name],
+            progress=say,
+        )
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")

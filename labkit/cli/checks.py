@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labkit import ranges
-from labkit.cli.console import ERROR, FAILED, INTERVAL, OK, formats, warn
-from labkit.errors import DataError
+from labkit.cli.console import ERROR, FAILED, INTERVAL, OK, formats, say, warn
+from labkit.errors import DataError, SpecError
 
 if TYPE_CHECKING:
+    from labkit.analysis.contract import Verdict
     from labkit.campaign import Campaign
 
 
@@ -86,6 +87,11 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
     )
     by.add_argument("--contract", metavar="FILE", help="TOML file with clauses that the campaign must fulfil")
     verb.add_argument(
+        "--log",
+        metavar="FILE",
+        help="with --contract: append this test to FILE and print all tests in it; re-tests are thus on record",
+    )
+    verb.add_argument(
         "--false-alarms",
         type=float,
         default=0.01,
@@ -101,15 +107,17 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 def gate(options: argparse.Namespace) -> int:
     """Compare a campaign with earlier ones; 2 if a point is worse, 3 if the history is too short for any verdict."""
     from labkit.analysis import gate as gates
-    from labkit.campaign import Campaign, find
+    from labkit.campaign import Campaign, collected, find
     from labkit.records import cached
     from labkit.show import gated
 
     campaign = Campaign.existing(find(options.campaign))
+    if options.log and not options.contract:
+        raise SpecError("--log without --contract, but only tests of a contract are logged. Add --contract FILE.")
     if options.contract:
         return _by_contract(campaign, options)
     ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
-    earlier = [one for one in _history(options.against) if one.identity != campaign.identity]
+    earlier = [one for one in collected(options.against) if one.identity != campaign.identity]
     if not earlier:
         raise DataError(
             f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
@@ -135,20 +143,25 @@ def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
     clauses = contract.load(Path(options.contract))
     table = cached.of(campaign, options.benchmark)
     verdicts = contract.judge(clauses, records.summary(table) if len(table) else table)
+    logged = _logged(campaign, options, verdicts) if options.log else ""
     print(contracted.FORMATS[options.format](verdicts))
+    if logged:
+        say(f"tests of the contract in {options.log}:\n{logged}")
     return OK if all(one.passed for one in verdicts) else FAILED
 
 
-def _history(names: list[str]) -> list[Campaign]:
-    """Return the campaigns that names and folders of campaigns stand for, each identity once."""
-    from labkit.campaign import Campaign, find, root
+def _logged(campaign: Campaign, options: argparse.Namespace, verdicts: list[Verdict]) -> str:
+    """Append a test to the log of the contract; return all tests as lines."""
+    from datetime import UTC, datetime
 
-    campaigns: dict[str, Campaign] = {}
-    for name in names:
-        folders = [folder for folder in (Path(name), root() / name) if folder.is_dir()]
-        within = sorted(file.parent for folder in folders[:1] for file in folder.glob("*/campaign.json"))
-        single = not folders or (folders[0] / "campaign.json").exists() or not within
-        for path in [find(name)] if single else within:
-            one = Campaign.existing(path)
-            campaigns.setdefault(one.identity, one)
-    return list(campaigns.values())
+    from labkit.analysis import retests
+
+    log = Path(options.log)
+    one = retests.test(
+        Path(options.contract),
+        verdicts,
+        campaign=campaign.name,
+        identity=campaign.identity,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return retests.told(retests.append(log, one))

@@ -63,7 +63,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     small = [bars, *spreads[:_NAMED]]
     title = column_title(statistic_column(metric, shown))
     if relative:
-        title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that over launches (%)"
+        title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that<br>over launches (%)"
     figure.update_layout(
         xaxis={"type": "category", "title": {"text": style.note("launch", *small)}},
         yaxis={"title": {"text": title}, "range": _room(figure)},

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import Lines, Log, Run, inside, of_size
+from labkit.notes import note
 from labkit.spec import Reported, Scalar
 
 _WHAT = "perftest output"
@@ -239,6 +240,7 @@ def runs(text: str, where: str) -> list[Run]:
             options["connection"] = connection[1][1]
         sizes = _of_json(lines, first, last) if head["json"] else _of_table(lines, first, last)
         for size, (line, values) in sizes.items():
+            unit = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
             made.append(
                 Run(
                     test=f"perftest {what.partition(' ')[0]} {kind}",
@@ -247,6 +249,7 @@ def runs(text: str, where: str) -> list[Run]:
                     size=size,
                     options=options,
                     parameters={name: str(value) for name, value in options.items()},
+                    doubts=(unit,) if head["json"] and kind == "BW" else (),
                     source=lines.source(max(first, line - 30), line + 1),
                 )
             )

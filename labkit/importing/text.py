@@ -148,10 +148,12 @@ def identify(path: str | Path, name: str = "") -> Text:
         text = (rest + piece).removeprefix(_BOM)
         if "\x1b" in text:
             text = _COLOUR.sub("", text)
+        # a text of tables may be long; whether a log stands in it too is asked of its first piece only
+        asked = _BEGINS if size <= PIECE or kinds.isdisjoint(FORMATS) else dict.fromkeys(FORMATS)
         kinds |= {
             kind
             for kind, form in _BEGINS.items()
-            if kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
+            if kind in asked and kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
         }
         rest = text[-256:].rpartition("\n")[2]
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:

@@ -7,7 +7,7 @@ pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -48,6 +48,9 @@ def build(
     execute: bool | None = None,
     contract: Path | None = None,
     allow: Sequence[str] = (),
+    notebooks: Path | None = None,
+    into: Path | None = None,
+    title: str = "",
     progress: Callable[[str], None] = _silent,
 ) -> Built:
     """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
@@ -63,6 +66,9 @@ def build(
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
     contract : file of the acceptance contract that the style shows the verdicts on.
     allow : factors that may differ between the campaigns that the style compares.
+    notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
+    into : folder that gets ``report/`` in the place of that of the first campaign.
+    title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
 
     Returns
@@ -97,12 +103,16 @@ def build(
         campaigns = [*unique.values()][::-1]
     required(style, [Path(path).name for path in campaigns], contract, allow)
     for path in map(Path, campaigns):
-        if (path / "campaign.json").is_file():
+        if (path / "campaign.json").is_file() and notebooks is None:
             warnings += _executed(Campaign(path), execute, progress)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
+    if notebooks is not None:
+        sources = [replace(one, folders=() if number else (notebooks,)) for number, one in enumerate(sources)]
     progress("preparing the chapters")
-    book, stage_warnings = stage(sources, style=style, engine=chosen, contract=contract, allow=allow)
+    book, stage_warnings = stage(
+        sources, style=style, engine=chosen, contract=contract, allow=allow, into=into, title=title
+    )
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])

@@ -43,7 +43,7 @@ def bundle(data: Mapping[str, Any], *, link: str = "") -> dict[str, Any]:
     figure = {key: spec[key] for key in ("data", "layout", "config") if key in spec}
     body = json.dumps(figure, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     words = html.escape(described(spec))
-    shown = f' role="img" aria-label="{words}"' if words else ""
+    shown = f' role="group" aria-label="{words}"' if words else ""
     page = f'<div class="plot" style="height:{height:g}px"{shown}><script type="application/json">{body}</script></div>'
     if link:
         page += f'<p class="data"><a href="{html.escape(link)}" download>data (CSV)</a></p>'
@@ -101,20 +101,25 @@ def described(spec: Mapping[str, Any]) -> str:
         layout = spec.get("layout", {})
         upward, right = (_title(layout.get(axis, {})) for axis in ("yaxis", "xaxis"))
         shown = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
+        shown = shown or list(spec.get("data", []))
         series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
         series += [f"{len(shown) - _SERIES} more series"] if len(shown) > _SERIES else []
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
         return ""  # not real arrays
     axes = " against ".join(filter(None, (upward, right)))
-    return f"{axes or 'Figure'}: {'; '.join(series)}." if series else ""
+    return f"{axes or 'Figure'}: {'; '.join(series or [f'{len(shown)} series'])}." if shown else ""
 
 
 def _described(trace: Mapping[str, Any]) -> str:
     """Return name, first and last value, and number of points of a trace; empty where it has no numbers."""
+    name = trace.get("name") or "the values"
+    if trace.get("type") == "heatmap":
+        cells = [z for row in values(trace.get("z")) for z in row if isinstance(z, int | float) and math.isfinite(z)]
+        ends = f" from {format_number(min(cells))} to {format_number(max(cells))}" if cells else ""
+        return f"{name}{ends} ({len(cells)} cells)"
     heights = [y for y in values(trace.get("y")) if isinstance(y, int | float) and math.isfinite(y)]
     if not heights:
         return ""
-    name = trace.get("name") or "the values"
     if len(heights) == 1:
         return f"{name} {format_number(heights[0])}"
     return f"{name} from {format_number(heights[0])} to {format_number(heights[-1])} ({len(heights)} points)"

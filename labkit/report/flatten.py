@@ -61,7 +61,8 @@ def _output(out: Any, name: str, book: Book) -> str:
         file = book.folder / "figures" / f"{name}.svg"
         file.parent.mkdir(exist_ok=True)
         file.write_text(data["image/svg+xml"])
-        parts.append(f"![](figures/{name}.svg){{.{'static' if parts else 'image'}}}")
+        words = str(out.metadata.get("alt", "")).replace("\\", "\\\\").replace('"', '\\"')
+        parts.append(f'![](figures/{name}.svg){{.{"static" if parts else "image"} alt="{words}"}}')
     elif parts and "<table" not in data["text/html"]:
         note = markdown.escape(data.get("text/plain", ""))
         parts.append(f'::: {{.content-visible unless-format="html"}}\n*{note}*\n:::')

@@ -18,16 +18,33 @@ from labkit.report.variables import plural
 from labkit.stats import histogram
 from labkit.units import format_share
 
+_SHARED = 3  # benchmarks from which on a sentence stands once, in front
 _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row
 
 
 def definitions(content: Content) -> str:
-    """Return a section for each benchmark that was measured, from its own file."""
+    """Return a paragraph for each benchmark that was measured, from its own file; what several share stands once."""
     names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
     if not names:
         return "There are no measurements, so there is nothing to define."
     ranks = "In each iteration the time is that of rank 0's clock; where † stands, that of the slowest rank."
-    return "\n\n".join([ranks, _metrics(names), *map(_definition, names)])
+    texts = {name: _sentences(name) for name in names}
+    users: dict[str, list[str]] = {}
+    for name, sentences in texts.items():
+        for sentence in dict.fromkeys(sentences):
+            users.setdefault(sentence, []).append(name)
+    shared = [sentence for sentence, of in users.items() if len(of) >= _SHARED]
+    once = [f"- {sentence} ({', '.join(map(markdown.code, users[sentence]))})" for sentence in shared]
+    parts = [_definition(name, [one for one in texts[name] if one not in shared]) for name in names]
+    said = ["What several benchmarks share:", "\n".join(once)] if once else []
+    return "\n\n".join([ranks, _metrics(names), *said, *parts])
+
+
+def _sentences(name: str) -> list[str]:
+    """Return the sentences of a benchmark's docstring as Markdown; nothing where this labkit does not know it."""
+    if name not in benchmarks.find():
+        return []
+    return [one for one in re.split(r"(?<=[.;])\s+(?=[A-Z])|\n{2,}", prose(benchmarks.get(name).doc)) if one.strip()]
 
 
 def _metrics(names: list[str]) -> str:
@@ -39,17 +56,18 @@ def _metrics(names: list[str]) -> str:
     return markdown.table(["metric", "unit", "meaning"], rows, caption=caption) if rows else ""
 
 
-def _definition(name: str) -> str:
-    label = f"{{#sec-def-{name.replace('.', '-').replace('_', '-')}}}"
+def _definition(name: str, sentences: list[str]) -> str:
+    """Return a paragraph on a benchmark: its title, its own sentences, metrics and timing."""
     try:
         benchmark = benchmarks.get(name)
     except SpecError as error:
-        return f"#### {escape(name)} {label}\n\n{escape(error)}"
+        return f"**{escape(name)}.** {escape(error)}"
     metrics = [f"{METRICS[m].label} in {METRICS[m].unit}" for m in (*benchmark.metrics, *benchmark.derived)]
     facts = (
         f"*Metrics:* {', '.join(metrics)}. *Timing:* {benchmark.cadence}{' †' if benchmark.reduce == 'max' else ''}."
     )
-    return f"#### {benchmark.title} ({markdown.code(name)}) {label}\n\n{prose(benchmark.doc)} {facts}"
+    words = " ".join(one.replace("\n", " ") for one in sentences)
+    return f"**{escape(benchmark.title)}** ({markdown.code(name)}). {words} {facts}"
 
 
 def prose(docstring: str) -> str:

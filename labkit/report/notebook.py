@@ -187,7 +187,8 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
                 "again."
             )
         forms = _figure_forms(data[figures.PLOTLY], forms, name, chapter.csv)
-    return new_output("display_data", data=forms or {"text/plain": _STRANGE})
+    alt = {"alt": figures.described(data[figures.PLOTLY])} if figures.SVG in forms and figures.PLOTLY in data else {}
+    return new_output("display_data", data=forms or {"text/plain": _STRANGE}, metadata=alt)
 
 
 def _tidy(book: Any) -> int:

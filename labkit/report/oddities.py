@@ -20,7 +20,7 @@ from labkit.report.sources import Source
 from labkit.report.variables import title
 
 LABEL = "tbl-odd"  # of the table
-_NAMED = 4  # that a chapter names; the table has all
+_NAMED = 2  # that a chapter names; the table has all
 _REASONS = 2  # that a row names
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,14 @@ _LABEL = re.compile(r"\{#((?:fig|tbl|eq|sec)-[\w-]+)")
 
 
 def stage(
-    sources: Sequence[Source], *, style: str, engine: str, contract: Path | None = None, allow: Sequence[str] = ()
+    sources: Sequence[Source],
+    *,
+    style: str,
+    engine: str,
+    contract: Path | None = None,
+    allow: Sequence[str] = (),
+    into: Path | None = None,
+    title: str = "",
 ) -> tuple[book.Book, list[str]]:
     """Write the folder ``report/`` of the first campaign from scratch.
 
@@ -74,6 +82,8 @@ def stage(
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
     allow : factors that may differ between campaigns, for a style that compares them.
+    into : folder that gets ``report/`` in the place of that of the first campaign.
+    title : of the book; else that of the campaigns or of the style.
 
     Returns
     -------
@@ -86,8 +96,10 @@ def stage(
     """
     chosen = styles.load(style)
     _, settings = styles.parted(styles.read(project.config()), project.config())
+    if title:
+        chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(settings, chosen.config)
-    folder = _empty(Campaign(sources[0].path).derived / "report")
+    folder = _empty((into or Campaign(sources[0].path).derived) / "report")
     front_spec, caption = front.picture(sources)
     chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])

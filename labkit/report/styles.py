@@ -37,9 +37,9 @@ class Settings:
     like : another style, whose settings this one changes.
     campaigns : fewest campaigns that it needs.
     contract : whether it needs an acceptance contract.
-    form : ``book``, or ``slides`` with a page for each figure.
+    form : ``book``, ``slides`` with a page for each figure, or ``lab`` of a learner's folder.
     figures : most figures of a chapter on slides; 0 takes all.
-    colour : of headings and links, as ``#1f3a5f``; empty for that of labkit.
+    colour : of headings, in the PDF of links too, as ``#1f3a5f``; empty for that of labkit.
     logo : picture at the top, such as ``figures/logo.svg``.
     """
 
@@ -47,7 +47,7 @@ class Settings:
     like: str = ""
     campaigns: int = 1
     contract: bool = False
-    form: Literal["book", "slides"] = "book"
+    form: Literal["book", "slides", "lab"] = "book"
     figures: int = 0
     colour: str = ""
     logo: str = ""

@@ -34,7 +34,9 @@ def benchmarks_text(form: str) -> str:
     if form == "json":
         return json.dumps([{"name": b.name, "title": b.title, "metrics": list(b.metrics)} for b in listed], indent=1)
     rows = [(b.name, b.title, ", ".join(b.metrics), b.by) for b in listed]
-    return text_table(("benchmark", "measures", "metrics", "by"), rows)
+    imported = [name for name, one in benchmarks.every().items() if isinstance(one, benchmarks.LogBenchmark)]
+    table = text_table(("benchmark", "measures", "metrics", "by"), rows)
+    return f"{table}\n\nimported from logs, not run by labkit (docs/import.md): {', '.join(imported)}"
 
 
 def description(name: str) -> str:

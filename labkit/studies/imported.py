@@ -10,7 +10,7 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
-from labkit.samples.facts import BROUGHT
+from labkit.samples.facts import BROUGHT, FINGERPRINT
 from labkit.spec import Spec
 from labkit.studies import markdown_list
 from labkit.studies._derived import derived
@@ -95,7 +95,7 @@ class Study(studies.Study):
     def variables(self) -> pd.DataFrame:
         """Values under names of a tool's own, such as ReFrame's performance variables."""
         cells = records.reported([s for s in self.samples if s.spec.benchmark == "apps.reframe"])
-        tests = {s.meta["fingerprint"]: s.spec.values.get("test", "") for s in self.samples}
+        tests = {FINGERPRINT.of(s.meta): s.spec.values.get("test", "") for s in self.samples}
         chosen = cells[~cells["name"].isin(METRICS)].head(self.values.rows)
         columns = {
             "test": chosen["fingerprint"].map(lambda name: str(tests[name])),

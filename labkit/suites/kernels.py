@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jupyter_client.manager import AsyncKernelManager
-from jupyter_core.utils import run_sync
+from jupyter_core.utils import ensure_event_loop, run_sync
 
 from labkit import project, scratch
 
@@ -99,6 +99,11 @@ async def _ended(manager: AsyncKernelManager) -> None:
     """End a kernel."""
     if manager.has_kernel:
         await manager.shutdown_kernel(now=True)
+
+
+def close_loop() -> None:
+    """Close the event loop that jupyter_client made for a thread which ends."""
+    ensure_event_loop().close()
 
 
 @contextmanager

@@ -150,6 +150,7 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
 
     def in_turn(_: int) -> None:
         with ExitStack() as opened:
+            opened.callback(kernels.close_loop)
             kernel = None
             for entry in plain:
                 kernel = kernel or opened.enter_context(kernels.kept())

@@ -16,17 +16,15 @@ from ipywidgets import Widget
 from labkit import notebook
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
-from labkit.markdown import table
 from labkit.measuring import Progress
 from labkit.notes import joined
-from labkit.studies import number
 from labkit.teaching import definition, sources
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
 from labkit.teaching.panels import Panel
-from labkit.teaching.questions import Question, compared, judge, plain
+from labkit.teaching.questions import Question, judge, plain
 from labkit.teaching.results import Results
-from labkit.teaching.summary import of_session
+from labkit.teaching.summary import beside, of_session
 from labkit.units import format_duration
 
 __all__ = ["Session", "begin"]
@@ -131,19 +129,7 @@ class Session:
 
     def compare(self) -> None:
         """Display predictions beside results."""
-        rows = []
-        for question in self.lab.predictions:
-            given, expected = self.attempts.predictions.get(question.name), question.of(self.results)
-            if isinstance(expected.centre, str):
-                result = expected.centre
-            elif not expected.basis:
-                result = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
-            else:
-                ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
-                result = f"{number(expected.centre)} {question.unit} ({ends})"
-            predicted = "–" if given is None else str(given)
-            rows.append([question.text, predicted, result, compared(question, expected, given)])
-        display(Markdown(table(["asked", "predicted", "found", ""], rows, align="lrrl")))
+        display(Markdown(beside(self.lab, self.attempts, self.results)))
 
     def check(self, name: str, given: Any = None) -> None:
         """Show a question with hints, and whether its answer is right; a wrong answer raises nothing.

@@ -85,6 +85,14 @@ def find(lab: Lab, choice: str, attempts: Attempts, progress: measuring.Report |
     return Source("measured", (campaign.find(choice),), f"**Source: the campaign** `{choice}`.")
 
 
+def used(lab: Lab, attempts: Attempts) -> Source:
+    """Return the source that a learner used, and measure nothing: the learner's own run, else the recording."""
+    folder = attempts.folder / "campaign"
+    if attempts.source == "measured" and (folder / "campaign.json").exists():
+        return _own_run(folder)
+    return recorded(lab, "This run measured nothing.")
+
+
 def _own_run(folder: Path) -> Source:
     """Return the learner's own run as a source."""
     facts = Campaign(folder).facts

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.markdown import table
+from labkit.studies import number
 from labkit.teaching import definition
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
+from labkit.teaching.questions import compared
+from labkit.teaching.results import Results
 from labkit.units import format_number
 
 MARK = {True: "right", False: "not yet"}
@@ -17,18 +20,7 @@ MARK = {True: "right", False: "not yet"}
 
 def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
     """Return one learner's page, in Markdown."""
-    answers, right = attempts.answers, 0
-    rows = []
-    for question in lab.questions:
-        entry = answers.get(question.name, {})
-        right += question.points * bool(entry.get("right"))
-        given = entry.get("given")
-        if given is None:
-            shown, state = "–", "no answer"
-        else:
-            shown = format_number(given) if isinstance(given, float) else str(given)
-            state = MARK[bool(entry.get("right"))]
-        rows.append([question.text, shown, state, str(entry.get("tries", 0)), str(entry.get("hints", 0))])
+    right = sum(q.points * bool(attempts.answers.get(q.name, {}).get("right")) for q in lab.questions)
     predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)
     return (
@@ -37,11 +29,43 @@ def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
                 f"## {lab.title}: {right} of {total} points",
                 source,
                 table(["predicted before", "prediction"], predicted),
-                table(["question", "answer", "", "tries", "hints"], rows),
+                answers(lab, attempts),
             ]
         )
         + "\n"
     )
+
+
+def answers(lab: Lab, attempts: Attempts) -> str:
+    """Return a table of the questions with a learner's answers, in Markdown."""
+    rows = []
+    for question in lab.questions:
+        entry = attempts.answers.get(question.name, {})
+        given = entry.get("given")
+        if given is None:
+            shown, state = "–", "no answer"
+        else:
+            shown = format_number(given) if isinstance(given, float) else str(given)
+            state = MARK[bool(entry.get("right"))]
+        rows.append([question.text, shown, state, str(entry.get("tries", 0)), str(entry.get("hints", 0))])
+    return table(["question", "answer", "", "tries", "hints"], rows)
+
+
+def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
+    """Return a table of a learner's predictions beside what a run shows, in Markdown."""
+    rows = []
+    for question in lab.predictions:
+        given, expected = attempts.predictions.get(question.name), question.of(results)
+        if isinstance(expected.centre, str):
+            result = expected.centre
+        elif not expected.basis:
+            result = f"{number(expected.centre)} {question.unit} (computed from {expected.by})"
+        else:
+            ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
+            result = f"{number(expected.centre)} {question.unit} ({ends})"
+        predicted = "–" if given is None else str(given)
+        rows.append([question.text, predicted, result, compared(question, expected, given)])
+    return table(["asked", "predicted", "found", ""], rows, align="lrrl")
 
 
 def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> str:

@@ -12,7 +12,7 @@ from labkit import benchmarks
 from labkit.analysis.plausibility.oddity import Explanation, Oddity
 from labkit.analysis.plausibility.view import PER_BYTE, View
 from labkit.columns import METRICS, statistic_column
-from labkit.samples.facts import INVOLUNTARY_SWITCHES
+from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
 from labkit.units import format_number, format_size
 
 _CROWDED = {"busy-machine": "busy machine", "oversubscription": "more ranks than cores", "stolen-time": "stolen time"}
@@ -38,7 +38,7 @@ def crowded(view: View, one: Oddity, rows: Rows) -> Explanation | None:
 def switched(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The rank lost its processor during the timed iterations."""
     names = {str(row["fingerprint"]) for row in rows}
-    own = [p for p in view.points if str(p.meta.get("fingerprint")) in names]
+    own = [p for p in view.points if FINGERPRINT.of(p.meta) in names]
     lost = sum(INVOLUNTARY_SWITCHES.of(point.meta) for point in own)
     samples = sum(int(row["n"]) for row in rows)
     if samples and lost > _SWITCHES * samples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit import stats
 from labkit.report.abstract import finding
-from labkit.report.campaigns import all_members
+from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding, listed
 from labkit.report.markdown import escape
@@ -21,12 +21,13 @@ def conclusion(content: Content) -> str:
 def topics(content: Content) -> str:
     """Return a paragraph for each campaign: which topics have a certain answer."""
     parts = []
-    for member in all_members(content):
-        if not len(member.summary):
-            continue
-        name = f"**{escape(member.name)}**: " if len(all_members(content)) > 1 else ""
-        findings = [(c.title, one) for c in content.chapters.values() if (one := finding(c, member.summary))]
-        parts.append(name + _paragraph(findings))
+    several = len(all_members(content)) > 1
+    for source in content.sources:
+        chapters = [one for one in content.chapters.values() if one.path in source.notebooks]
+        for member in members(source):
+            if len(member.summary):
+                findings = [(c.title, one) for c in chapters if (one := finding(c, member.summary))]
+                parts.append((f"**{escape(member.name)}**: " if several else "") + _paragraph(findings))
     return "\n\n".join(parts)
 
 

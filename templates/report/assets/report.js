@@ -1,17 +1,151 @@
-// Draws the plots one after another without blocking the page; those in hidden tabs when they are shown.
+// Draws the plots one after another without blocking the page; those in hidden tabs when they are shown. Each plot has
+// tools that work on the data in the page: filter series, axis, unit, statistic, pinned points, two figures side by side.
 (() => {
+  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared";
+  const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 } };
+  const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#e07fb0",
+    "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#222": "#dde3ea", "\"white\"": "\"rgba(0,0,0,0)\"" };
+  const MARKS = new RegExp(Object.keys(DARK).join("|"), "gi");
+  const TYPES = { i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
+    f4: Float32Array, f8: Float64Array };
+  let printing = false;
+
+  const make = (tag, facts = {}, ...inside) => { const e = Object.assign(document.createElement(tag), facts); e.append(...inside); return e; };
+  const text = markup => new DOMParser().parseFromString(markup.replaceAll("<br>", " "), "text/html").body.textContent;
+  const dark = () => !printing && !document.body.classList.contains("quarto-light") &&
+    (document.body.classList.contains("quarto-dark") || matchMedia("(prefers-color-scheme: dark)").matches);
+  const plain = a => a && a.bdata ? [...new TYPES[a.dtype](Uint8Array.from(atob(a.bdata), c => c.charCodeAt(0)).buffer)] : a;
+  const axes = (layout, letter) => Object.keys(layout).filter(key => key.startsWith(letter + "axis")).map(key => layout[key]);
+  const title = axis => typeof axis.title === "string" ? axis.title : axis.title?.text ?? "";
+
+  // label → a number at each point, from the lines of the hover text that begin with a number
+  const statistics = trace => {
+    const found = {};
+    for (const line of (trace.hovertemplate ?? "").split("<br>")) {
+      const match = line.match(/^(p\d+|max|min|mean): %\{customdata\[(\d+)\]\}/);
+      if (!match) continue;
+      const values = (trace.customdata ?? []).map(row => row ? parseFloat(String(row[match[2]]).replaceAll(",", "")) : NaN);
+      if (values.some(Number.isFinite)) found[match[1]] = values.map(v => Number.isFinite(v) ? v : null);
+    }
+    return found;
+  };
+
+  const figure = el => {          // data and layout with the tools applied
+    const { data, layout, config } = JSON.parse(dark() ? el.json.replace(MARKS, mark => DARK[mark.toLowerCase()]) : el.json);
+    const { state } = el;
+    layout.autosize = true;
+    if (printing) layout.width = 640; else delete layout.width;   // fill the column
+    for (const axis of axes(layout, "x")) if (SMALL.test(title(axis))) axis.title = { ...axis.title, text: title(axis).split(SMALL)[0] };
+    const upward = axes(layout, "y"), factor = state.unit ? UNITS[el.unit][state.unit] : 1;
+    if (state.scale) for (const axis of upward) {
+      axis.type = state.scale;
+      for (const key of ["range", "dtick", "tickvals", "ticktext", "tickmode"]) delete axis[key];
+    }
+    if (state.unit) for (const axis of upward) if (axis.title) axis.title = { ...axis.title, text: title(axis).replace(`(${el.unit})`, `(${state.unit})`) };
+    for (const trace of data) {
+      const name = trace.name ?? "";
+      if (state.filter && !name.toLowerCase().includes(state.filter.toLowerCase())) { trace.visible = false; trace.showlegend = false; }
+      if (state.statistic) {
+        const values = statistics(trace)[state.statistic];
+        if (values) { trace.y = values; delete trace.error_y; } else trace.visible = false;
+      }
+      if (factor !== 1) {
+        trace.y = plain(trace.y)?.map(v => v === null ? v : v * factor);
+        for (const key of ["array", "arrayminus"]) if (trace.error_y?.[key]) trace.error_y[key] = plain(trace.error_y[key]).map(v => v * factor);
+        if (upward[0]?.range) delete upward[0].range;
+      }
+    }
+    if (state.statistic) for (const axis of upward) if (axis.title) axis.title = { ...axis.title, text: title(axis).replace(/median|mean/, state.statistic) };
+    const place = (axis, value) => axis?.type === "log" && typeof value === "number" ? Math.log10(value) : value;
+    layout.annotations = [...(layout.annotations ?? []), ...state.pins.map(pin => ({
+      x: place(layout["xaxis" + pin.xref.slice(1)], pin.x), y: place(layout["yaxis" + pin.yref.slice(1)], pin.y * factor),
+      xref: pin.xref, yref: pin.yref, text: pin.text, showarrow: true, arrowhead: 2, ax: 30, ay: -30, captureevents: true }))];
+    return [data, layout, { responsive: true, ...config, displayModeBar: false }];
+  };
+  const redraw = el => Plotly.react(el, ...figure(el));
+
+  const pin = (el, point) => {
+    const factor = el.state.unit ? UNITS[el.unit][el.state.unit] : 1;
+    const one = { x: point.x, y: point.y / factor, xref: point.xaxis._id, yref: point.yaxis._id,
+      text: `${point.fullData.name ?? ""}: ${[].concat(point.customdata ?? point.y)[0]}`.replaceAll("<", "&lt;") };
+    const same = el.state.pins.findIndex(other => other.x === one.x && other.y === one.y);
+    if (same < 0) el.state.pins.push(one); else el.state.pins.splice(same, 1);
+    redraw(el);
+  };
+
+  const caption = el => el.closest("figure")?.querySelector("figcaption")?.textContent.trim() || el.getAttribute("aria-label") || "Figure";
+  const kept = () => { try { return JSON.parse(localStorage.getItem(KEY)); } catch { return null; } };
+  const keep = value => { try { value ? localStorage.setItem(KEY, JSON.stringify(value)) : localStorage.removeItem(KEY); } catch { /* private */ } };
+
+  const compare = async (el, button) => {    // the first choice is kept, on other pages too; the second shows both
+    const mine = { caption: caption(el), json: el.json, height: el.style.height }, other = kept();
+    if (!other || other.caption === mine.caption) { keep(mine); button.textContent = "choose another figure to compare"; return; }
+    keep(null);
+    const both = [other, mine].map(one => {
+      const plot = make("div", { className: "plot" });
+      plot.style.height = one.height;
+      return { plot, one, column: make("div", {}, plot, make("p", { textContent: one.caption })) };
+    });
+    const close = make("button", { type: "button", textContent: "close" });
+    const dialog = make("dialog", { className: "compare", ariaLabel: "Two figures" }, close, make("div", { className: "both" }, ...both.map(b => b.column)));
+    document.body.append(dialog);
+    close.onclick = () => dialog.close();
+    dialog.onclose = () => { dialog.remove(); document.querySelectorAll(".tools .compared").forEach(b => { b.textContent = "compare"; }); };
+    dialog.showModal();
+    for (const { plot, one } of both) await begin(plot, one.json);
+  };
+
+  const tools = el => {
+    const { data, layout } = JSON.parse(el.json), names = data.map(trace => trace.name).filter(Boolean);
+    const change = (key, value) => { el.state[key] = value; redraw(el); };
+    const field = (label, control) => make("label", {}, label + " ", control);
+    const choice = (label, key, options) => field(label, make("select", { onchange: e => change(key, e.target.value) },
+      ...options.map(([value, shown]) => make("option", { value, textContent: shown }))));
+    const parts = [], upward = axes(layout, "y")[0] ?? {}, drawn = data.every(trace => ["scatter", "bar", undefined].includes(trace.type));
+    if (new Set(names).size > 1) parts.push(field("series", make("input", { type: "search", size: 10, placeholder: "all", oninput: e => change("filter", e.target.value) })));
+    if (drawn && (upward.type ?? "linear").match(/log|linear|-/)) parts.push(choice("axis", "scale", [["", "as printed"], ["log", "log"], ["linear", "linear"]]));
+    if (drawn && el.unit) parts.push(choice("unit", "unit", [["", el.unit], ...Object.keys(UNITS[el.unit]).filter(u => u !== el.unit).map(u => [u, u])]));
+    const known = [...new Set(data.flatMap(trace => Object.keys(statistics(trace))))];
+    if (known.length) parts.push(choice("statistic", "statistic", [["", "as printed"], ...known.map(one => [one, one])]));
+    const button = (label, act, className = "") => make("button", { type: "button", textContent: label, className, onclick: e => act(e.target) });
+    parts.push(button("compare", target => compare(el, target), "compared"), button("reset", () => {
+      el.state = { pins: [] };
+      el.tools.querySelectorAll("select, input").forEach(control => { control.value = ""; });
+      redraw(el);
+    }), button("picture (SVG)", () => Plotly.downloadImage(el, { format: "svg", filename: "figure" })));
+    return make("details", { className: "tools" }, make("summary", { textContent: "Adjust" }),
+      make("p", {}, ...parts, make("span", { textContent: "Click a point to pin its value." })));
+  };
+
+  const begin = async (el, json) => {
+    el.json = json;
+    el.state = { pins: [] };
+    const { layout } = JSON.parse(json);
+    el.unit = axes(layout, "y").map(axis => title(axis).match(/\((µs|MB\/s)\)/)?.[1])[0];
+    await Plotly.newPlot(el, ...figure(el));
+    el.on("plotly_click", event => event.points[0].yaxis && pin(el, event.points[0]));
+    return layout;
+  };
   const draw = async el => {
     if (el.dataset.drawn) return;
     el.dataset.drawn = "1";
-    const spec = JSON.parse(el.querySelector("script").textContent);
-    const layout = {...spec.layout, autosize: true};
-    delete layout.width;                             // fill the column
-    await Plotly.newPlot(el, spec.data, layout, {responsive: true, displaylogo: false, ...spec.config});
+    const layout = await begin(el, el.querySelector("script").textContent);
+    const notes = axes(layout, "x").map(title).filter(one => SMALL.test(one)).map(one => text(one.slice(one.search(SMALL))));
+    if (notes.length) el.after(make("p", { className: "small", textContent: [...new Set(notes)].join(" ") }));
+    el.before(el.tools = tools(el));
   };
   const start = async () => {
-    const plots = [...document.querySelectorAll(".plot")];
+    const plots = [...document.querySelectorAll(".plot")], again = () => plots.filter(el => el.tools).forEach(redraw);
     const seen = new IntersectionObserver(entries => entries.forEach(e => e.isIntersecting && draw(e.target)));
-    addEventListener("beforeprint", () => plots.forEach(draw));
+    addEventListener("beforeprint", () => { printing = true; plots.forEach(el => el.tools ? redraw(el) : draw(el)); });
+    addEventListener("afterprint", () => { printing = false; again(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    new MutationObserver(again).observe(document.body, { attributeFilter: ["class"] });     // Quarto's switch
+    const reach = () => document.querySelectorAll("table, pre, .table").forEach(e => {       // by keyboard
+      if (e.scrollWidth > e.clientWidth) e.tabIndex = 0;
+    });
+    addEventListener("resize", reach);
+    reach();
     for (const plot of plots) {
       if (!plot.offsetParent) { seen.observe(plot); continue; }
       try { await draw(plot); } catch (error) { console.error(error); }

@@ -67,7 +67,11 @@ local format = {
     c.classes = c.classes:filter(function(x) return x ~= "cell-code" end)
     return { raw '<details class="code"><summary>Code</summary>', c, raw "</details>" }, false
   end,
-  Image = function(i) if html and i.classes:includes("static") then return {} end end,
+  Image = function(i)
+    if html then return i.classes:includes("static") and {} or nil end
+    local alt = (i.attributes.alt or pandoc.utils.stringify(i.caption)):gsub('[\\"]', "\\%0")
+    return pandoc.RawInline("typst", '#box(image("' .. i.src .. '", alt: "' .. alt .. '"))')
+  end,
   Div = function(d)
     if hidden(d) then return {} end
     if d.classes:includes("panel-tabset") then return tabset(d) end

@@ -1,0 +1,82 @@
+"""Draw points over campaigns: each value as a part of the first level, with the places where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from labkit.analysis.history import History, Series
+from labkit.columns import METRICS
+from labkit.errors import DataError
+from labkit.figures import looks, style
+from labkit.figures._plotly import go
+from labkit.units import format_number, format_range
+
+_LABELS = 12  # of the axis, at most
+
+
+def timeline(history: History, series: Sequence[Series]) -> go.Figure:
+    """Draw series over the campaigns of a history, relative to the level before their first change.
+
+    Parameters
+    ----------
+    history : with the campaigns in the order of time.
+    series : of it, a line each. Values that are not above 0 are left out.
+
+    Raises
+    ------
+    DataError
+        If there is no series.
+    """
+    shown = [one for one in series if one.levels[0][2] > 0]
+    if not shown:
+        raise DataError("There is no series to draw. Name campaigns that have a point in common.")
+    figure = go.Figure()
+    for one, look in zip(shown, looks.named([one.name for one in shown]), strict=True):
+        base, unit = one.levels[0][2], METRICS[one.metric].unit
+        values = [moment.value / base for moment in one.moments]
+        figure.add_scatter(
+            x=[moment.run for moment in one.moments],
+            y=values,
+            error_y={
+                "array": [_distance(m.high - m.value, base) for m in one.moments],
+                "arrayminus": [_distance(m.value - m.low, base) for m in one.moments],
+                "symmetric": False,
+            },
+            mode="lines+markers",
+            line={"color": look.colour, "width": 1},
+            marker=style.marker("measured", look),
+            name=style.plain(one.name),
+            meta=look.meta,
+            customdata=[
+                [
+                    style.plain(m.name),
+                    format_number(m.value, unit, digits=4),
+                    format_range(m.low, m.high),
+                    m.launches,
+                    m.created[:16].replace("T", " "),
+                ]
+                for m in one.moments
+            ],
+            hovertemplate="%{customdata[0]}, %{customdata[4]}<br>%{customdata[1]} (%{customdata[2]}), "
+            "%{customdata[3]} launches",
+        )
+    for place in sorted({one.moments[cut.place].run for one in shown for cut in one.changes}):
+        figure.add_vline(place - 0.5, line={"color": "#555", "width": 1.2, "dash": "dash"})
+    ticks = list(range(0, len(history.runs), -(-len(history.runs) // _LABELS)))
+    small = "bars: interval or range over launches; dashed: a change between two campaigns"
+    figure.update_layout(
+        xaxis={
+            "title": {"text": style.note("campaign, by date", small)},
+            "tickvals": ticks,
+            "ticktext": [style.plain(history.runs[place].created[:10] or history.runs[place].name) for place in ticks],
+        },
+        yaxis={"title": {"text": "value as a part of the first level"}},
+        showlegend=True,
+        hovermode="closest",
+    )
+    return style.finish(figure)
+
+
+def _distance(value: float, base: float) -> float | None:
+    """Length of a bar; None where there is no interval."""
+    return value / base if value == value else None

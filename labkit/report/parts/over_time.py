@@ -1,0 +1,72 @@
+"""Show several campaigns over time in the report: changes, and what of the system changed with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from labkit.analysis import history as analysis
+from labkit.analysis.history import History, Run
+from labkit.errors import LabkitWarning
+from labkit.figures.static import svgs
+from labkit.figures.timeline import timeline
+from labkit.report import markdown
+from labkit.report.campaigns import all_members
+from labkit.report.content import Content
+from labkit.report.markdown import escape
+from labkit.studies.history import changes_table
+
+FILE = "figures/history.svg"
+FEWEST = 3  # campaigns that a reader wants to see over time; of two, a comparison says more
+_DRAWN = 4  # series in the figure
+_ROWS = 20
+
+
+def of(content: Content) -> History | None:
+    """Return the history of the campaigns of a report; None if they are fewer than three or share no point."""
+    runs = [Run(m.name, str(m.facts.get("created") or ""), m.records, m.host) for m in all_members(content)]
+    if len({run.created for run in runs}) < FEWEST:
+        return None
+    past = analysis.history(runs)
+    return past if any(len(one.moments) >= FEWEST for one in past.series) else None
+
+
+def picture(past: History) -> str:
+    """Return the drawing of the clearest series as svg; empty where nothing can draw."""
+    drawn = timeline(past, past.series[:_DRAWN])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabkitWarning)  # figures of the chapters warn already
+        return svgs([drawn.to_plotly_json()])[0] or ""
+
+
+def section(content: Content) -> str:
+    """Return the section on the campaigns over time, and add its picture; empty where there is no history."""
+    past = of(content)
+    if past is None:
+        return ""
+    parts = ["## Over time {.unnumbered}", escape(past.sentence)]
+    if svg := picture(past):
+        content.pictures[Path(FILE).name] = svg
+        words = "Points over the campaigns: those with the surest changes first."
+        parts.append(f"![{words}]({FILE}){{#fig-over-time}}")
+    table = changes_table(past)
+    if len(table):
+        rows = [[escape(str(cell)) for cell in row] for row in table.head(_ROWS).itertuples(index=False)]
+        caption = "Changes over the campaigns, and what of the system changed with them. {#tbl-over-time}"
+        parts.append(markdown.table(list(table.columns), rows, caption=caption))
+    parts.append(_system(past))
+    return "\n\n".join(filter(None, parts))
+
+
+def _system(past: History) -> str:
+    """Return what of the system changed between campaigns, a line each."""
+    lines: Sequence[str] = [
+        f"before {escape(run.name)} ({run.created[:10]}): {escape('; '.join(texts))}"
+        for run, texts in zip(past.runs[1:], past.system, strict=True)
+        if texts
+    ]
+    return f"What of the system changed:\n\n{markdown.bullets(lines)}" if lines else ""
+
+
+BLOCKS = {"over-time": section}

@@ -1,0 +1,131 @@
+"""How did each point change over several campaigns, and what of the system changed there?"""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pandas as pd
+
+from labkit import ranges, studies
+from labkit.analysis import history as analysis
+from labkit.analysis.history import History, Run, Series
+from labkit.campaign import Campaign, collected
+from labkit.columns import METRICS
+from labkit.figures.timeline import timeline
+from labkit.records import cached
+from labkit.spec import Spec
+from labkit.studies import markdown_list, words
+from labkit.studies._derived import derived
+from labkit.units import format_number, format_share
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_DRAWN = 4  # series in the figure
+_SAID = 10  # changes in the findings
+COLUMNS = ["series", "from", "before", "after", "change", "p", "certainty", "what changed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on histories.
+
+    Parameters
+    ----------
+    past : campaigns, or folders that contain campaigns, separated by commas.
+    benchmark : a benchmark, or a pattern such as ``mpi.*``.
+    false_alarms : chance of a false change over all series.
+    """
+
+    past: str = ""
+    benchmark: str = "*"
+    false_alarms: float = analysis.CHANCE
+
+
+class Study(studies.Study):
+    """Each point over several campaigns, by date."""
+
+    parameters: ClassVar = Parameters
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Nothing: a history is read."""
+        ranges.check("false_alarms", self.values.false_alarms)
+        return []
+
+    @derived(lambda study: (study.campaign.path, study.values))
+    def history(self) -> History:
+        """The history of the campaigns that the parameters name, and of the one of the run."""
+        campaigns = {one.identity: one for one in [*collected(words(self.values.past)), self.campaign]}
+        return analysis.history(
+            [run_of(one, self.values.benchmark) for one in campaigns.values()], chance=self.values.false_alarms
+        )
+
+    def figure(self) -> go.Figure | str:
+        """The series with the surest changes over time; without a change, those that vary most."""
+        series = [one for one in self.history.series if len(one.moments) > 1]
+        return timeline(self.history, _clearest(series)) if series else studies.LEFT_OUT
+
+    def table(self) -> pd.DataFrame:
+        """A row for each change: before and after, how sure, and what of the system changed."""
+        return changes_table(self.history)
+
+    def system(self) -> pd.DataFrame:
+        """A row for each campaign before which something of the system changed."""
+        rows = [
+            (run.name, run.created[:10], "; ".join(texts))
+            for run, texts in zip(self.history.runs[1:], self.history.system, strict=True)
+            if texts
+        ]
+        return pd.DataFrame(rows, columns=["campaign", "date", "what changed before it"])
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        past = self.history
+        if not past.series:
+            return studies.LEFT_OUT
+        said = [analysis.told(one, change, past.chance) for one, change in (*past.changed, *past.possible)[:_SAID]]
+        return markdown_list([past.sentence, *said])
+
+
+def run_of(campaign: Campaign, benchmark: str = "*") -> Run:
+    """Return a campaign as a moment of a history."""
+    facts = campaign.facts
+    host = facts.get("host")
+    records = cached.of(campaign, benchmark)
+    if len(records):
+        records = records[[fnmatch.fnmatchcase(name, benchmark) for name in records["benchmark"]]]
+    return Run(campaign.name, str(facts.get("created") or ""), records, host if isinstance(host, dict) else {})
+
+
+def changes_table(past: History) -> pd.DataFrame:
+    """Return a row for each change of a history, the sure ones first."""
+    rows = []
+    for one, change in (*past.changed, *past.possible):
+        unit, moment = METRICS[one.metric].unit, one.moments[change.place]
+        rows.append(
+            (
+                one.name,
+                f"{moment.name}, {moment.created[:10]}",
+                format_number(change.before, unit, digits=3),
+                format_number(change.after, unit, digits=3),
+                format_share(change.ratio - 1, sign=True),
+                format_number(change.p_adjusted, digits=2),
+                change.degree(past.chance),
+                "; ".join(change.system) or "nothing recorded",
+            )
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _clearest(series: list[Series]) -> list[Series]:
+    """Return the series to draw: those with changes come first already, then by how far their values reach."""
+
+    def reach(one: Series) -> float:
+        values = [moment.value for moment in one.moments]
+        return max(values) / min(values) if min(values) > 0 else 0.0
+
+    changed = [one for one in series if one.changes]
+    return (changed or sorted(series, key=reach, reverse=True))[:_DRAWN]

@@ -1,0 +1,190 @@
+"""Campaigns over time: changes with a declared chance of false ones, and what of the system changed at each."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench import history as simulation
+from labkit import records, suites
+from labkit.analysis import history as analysis
+from labkit.analysis.history import History, Run
+from labkit.campaign import Campaign
+from labkit.figures.timeline import timeline
+from labkit.project import NOTEBOOKS
+from labkit.report import sources
+from labkit.report.check import check
+from labkit.report.content import Content
+from labkit.report.parts import over_time
+from labkit.report.stage import stage
+from labkit.stats import changes
+from labkit.studies.history import Study
+from labkit.suites.definition import Entry
+from tests.test_gate import campaign, kept
+
+KERNELS = ["6.1.0-30"] * 7 + ["6.12.0-5"] * 7
+HOST = {
+    "kernel": "6.1.0-30",
+    "hostname": "a",
+    "load": {"load_1": 3.0},
+    "rdma_devices": [{"name": "mlx5_0", "firmware": "20.35", "state": "up"}],
+    "nics": [{"name": "eth0", "driver": "mlx5", "physical": True}, {"name": "veth9", "driver": "v", "physical": False}],
+    "versions": {"labkit": "0.1.0"},
+}
+
+
+def run(day: int, factor: float = 1.0, **host: Any) -> Run:
+    """A campaign of a day; its first size is slower by a factor."""
+    table = records.table(campaign(day, factor=factor), campaign=f"day{day:02}")
+    return Run(f"day{day:02}", f"2026-03-{day + 1:02}T03:00:00+00:00", table, {**HOST, **host})
+
+
+def stepped(days: int = 14, factor: float = 1.5) -> list[Run]:
+    """Nights of which the second half has another kernel, with which small messages are slower."""
+    return [run(day, factor if day >= days // 2 else 1.0, kernel=KERNELS[day]) for day in range(days)]
+
+
+@pytest.fixture(scope="module")
+def past() -> History:
+    """Fourteen nights with a change in the middle."""
+    return analysis.history(stepped()[::-1])
+
+
+def test_a_change_is_found_where_it_is_with_what_changed_there(past: History) -> None:
+    assert [one.name for one in past.runs] == [f"day{day:02}" for day in range(14)], "by date, not as named"
+    assert {(s.benchmark, s.point, s.statistic) for s, _ in past.changed} == {
+        ("mpi.latency", "8 B", "p50"),
+        ("mpi.latency", "8 B", "p99"),
+    }
+    for series, change in past.changed:
+        assert series.moments[change.place].name == "day07"
+        assert 1.45 < change.ratio < 1.55
+        assert change.system == ("kernel: 6.1.0-30 → 6.12.0-5",)
+        assert change.p < change.p_adjusted <= past.chance
+    told = analysis.told(*past.changed[0], past.chance)
+    assert "from day07 (2026-03-08) on: +5" in told
+    assert "worse; change" in told
+    assert told.endswith("What changed: kernel: 6.1.0-30 → 6.12.0-5.")
+
+
+def test_a_history_without_a_change_has_none() -> None:
+    past = analysis.history([run(day) for day in range(14)])
+    assert past.changed == []
+    assert all(not texts for texts in past.system), "load and host name are no changes"
+
+
+def test_too_few_campaigns_show_nothing_and_say_how_many_are_needed() -> None:
+    past = analysis.history(stepped(6, 3.0))
+    assert past.changed == past.possible == []
+    assert f"needs {changes.needed(0.05 / 4)} campaigns at least" in past.sentence
+    assert analysis.history([run(0)]).series == ()
+
+
+def test_firmware_libraries_and_settings_are_named_and_moments_are_not() -> None:
+    old, new = run(0), run(1, rdma_devices=[{"name": "mlx5_0", "firmware": "22.41"}], load={"load_1": 9.0}, smt=True)
+    new = Run(new.name, new.created, new.records.assign(library="Open MPI 5.0.9"), {**new.host, "hostname": "b"})
+    assert set(analysis.differences(old, new)) == {
+        "rdma_devices mlx5_0 firmware: 20.35 → 22.41",
+        "smt: none → True",
+        "library Open MPI: 5.0.8 → 5.0.9",
+    }
+
+
+def test_several_changes_of_one_series_are_found() -> None:
+    chance = np.random.default_rng(4)
+    values = np.exp(0.01 * chance.standard_normal(45)) * np.repeat([1.0, 1.3, 0.8], 15)
+    assert [place for place, _ in changes.changes(values, 0.05)] == [15, 30]
+
+
+def test_one_odd_campaign_is_no_change_and_equal_values_are_none() -> None:
+    values = np.exp(0.01 * np.random.default_rng(5).standard_normal(20))
+    values[10] = 100.0
+    assert changes.changes(values, 0.05) == []
+    assert changes.change([3.0] * 20) == (0, 1.0)
+    assert changes.change([1.0, 2.0, 3.0]) == (0, 1.0)
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.01])
+def test_so_many_campaigns_are_needed_and_suffice(chance: float) -> None:
+    needed = changes.needed(chance)
+    assert changes.needed(1e-9) == 0, "too small for the orders that are drawn"
+    assert changes.change(np.arange(needed))[1] <= chance < changes.change(np.arange(needed - 1))[1]
+
+
+@pytest.mark.parametrize("shape", simulation.SHAPES)
+def test_false_changes_are_as_rare_as_declared(shape: str) -> None:
+    false, possible, power = simulation.rates(12, shape, 60)
+    assert false <= 10 / 60  # 5 % declared; more than 10 of 60 would have a chance of 0.03 %
+    assert possible <= 0.08
+    if shape == "lognormal":
+        assert power[-1] > 0.5
+
+
+def test_the_figure_draws_each_series_with_its_changes(past: History) -> None:
+    drawn = timeline(past, past.series[:2])
+    assert [len(trace.x) for trace in drawn.data] == [14, 14]
+    assert [shape.x0 for shape in drawn.layout.shapes] == [6.5]
+    assert math.isclose(float(np.median(drawn.data[0].y[:7])), 1.0)
+
+
+def night(folder: Path, day: int) -> Path:
+    """A campaign of a night on disk."""
+    one = stepped()[day] if day >= 0 else run(0)
+    path = kept(folder / one.name, campaign(day, factor=1.5 if day >= 7 else 1.0))
+    facts = json.loads((path / "campaign.json").read_text())
+    (path / "campaign.json").write_text(json.dumps({**facts, "created": one.created, "host": dict(one.host)}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of fourteen campaigns."""
+    folder = tmp_path_factory.mktemp("nightly")
+    for day in range(14):
+        night(folder, day)
+    return folder
+
+
+def test_the_notebook_reads_a_folder_of_campaigns(nightly: Path, tmp_path: Path) -> None:
+    entry = Entry(NOTEBOOKS / "91-history.ipynb", {"past": str(nightly), "campaign": str(nightly / "day13")})
+    done = suites.execute(entry, Campaign(nightly / "day13"), tmp_path)
+    assert not done.error
+    text = (tmp_path / "91-history.ipynb").read_text()
+    assert "kernel: 6.1.0-30" in text
+    assert "application/vnd.plotly.v1+json" in text
+
+
+def test_the_study_says_what_is_missing(nightly: Path) -> None:
+    alone = Study(campaign=str(nightly / "day00"), measure=False)
+    assert alone.figure() == alone.findings()
+    assert list(alone.table()) == list(alone.table().columns)
+    whole = Study(past=str(nightly), campaign=str(nightly / "day00"), measure=False, benchmark="sockets.*")
+    assert whole.history.series == ()
+
+
+def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Path) -> None:
+    read = [sources.read(nightly / f"day{day:02}") for day in range(14)]
+    past = over_time.of(Content(read, {}))
+    assert past is not None
+    content = Content(read, {})
+    text = over_time.section(content)
+    assert over_time.FILE.endswith(next(iter(content.pictures)))
+    assert "6.12.0" in text
+    assert "{#tbl-over-time}" in text
+    assert over_time.FILE in text
+    assert over_time.of(Content(read[:2], {})) is None
+    assert over_time.section(Content(read[:2], {})) == ""
+
+
+def test_a_report_of_many_nights_is_rendered_with_its_history(nightly: Path) -> None:
+    book, _ = stage([sources.read(nightly / f"day{day:02}") for day in range(14)], style="report", engine="plain")
+    check(book)
+    front = (book.folder / "index.qmd").read_text()
+    assert "## Over time" in front
+    assert "kernel: 6.1.0-30" in front
+    assert (book.folder / over_time.FILE).read_text().startswith("<svg")
