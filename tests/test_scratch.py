@@ -19,7 +19,7 @@ from labkit.suites import kernels
 RUN = """
 import sys, papermill
 from labkit.suites import kernels
-with kernels.connection_in_scratch() as kind:
+with kernels.connection_in_scratch(kernels.NotInterrupted) as kind:
     papermill.execute_notebook(sys.argv[1], sys.argv[2], progress_bar=False, log_output=False, kernel_name="python3",
                                kernel_manager_class=kind)
 """

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from labkit import stats
+from labkit import notes, stats
 from labkit.analysis.alike import grouped, identifying, joined, labelled, statistics_of
 from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.records.factors import level
@@ -291,7 +291,7 @@ def told(series: Series, change: Change, chance: float) -> str:
     before, after = (format_number(value, unit, digits=3) for value in (change.before, change.after))
     worse = (change.after > change.before) == (METRICS[series.metric].better == "lower")
     share = format_share(change.ratio - 1, sign=True)
-    what = "; ".join(change.system[:_CAUSES]) or "nothing that labkit records"
+    what = notes.joined(change.system[:_CAUSES]) or "nothing that labkit records"
     more = f" and {len(change.system) - _CAUSES} more" if len(change.system) > _CAUSES else ""
     return (
         f"{series.name}: {before} until {last.name} ({last.created[:10]}), {after} from {moment.name} "

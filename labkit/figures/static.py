@@ -161,6 +161,14 @@ async def _browser() -> AsyncIterator[Any]:
     class Kept(kaleido.Kaleido):  # type: ignore[misc]
         """A browser that loads plotly.js once, and not anew after each figure."""
 
+        async def open(self) -> None:
+            try:
+                await super().open()
+            except BaseException:
+                if pipe := getattr(self, "_logger_pipe", 0):
+                    os.close(pipe)  # else the thread that reads it would never end, nor would this process
+                raise
+
         async def _return_kaleido_tab(self, tab: Any) -> None:
             await self.tabs_ready.put(tab)
 
@@ -168,7 +176,9 @@ async def _browser() -> AsyncIterator[Any]:
         small = profile / "browser"
         small.write_text(f'#!/bin/sh\nexec {shlex.quote(_browser_path())} --js-flags={_SMALL} "$@"\n')
         small.chmod(0o700)
-        async with Kept(n=1, mathjax=False, timeout=TIMEOUT, tmp_dir=str(profile), path=str(small)) as browser:
+        page = profile / "page.html"  # one of kaleido's own would stay if the browser does not start
+        page.write_text(kaleido.PageGenerator(mathjax=False).generate_index())
+        async with Kept(n=1, page_generator=page, timeout=TIMEOUT, tmp_dir=str(profile), path=str(small)) as browser:
             yield browser
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.importing.text import Text, UnknownError, identify
+from labkit.notes import joined
 
 MOST = 100_000  # files of a folder
 
@@ -39,7 +40,7 @@ def collected(paths: Sequence[str | Path]) -> tuple[list[Text], list[tuple[str, 
                 reasons.append((name, _reason(error, Path(path, name))))
         left_out += reasons
         if len(texts) == before:
-            first = "; ".join(f"{name}: {reason}" for name, reason in reasons[:5]) or "it has no file"
+            first = joined(f"{name}: {reason}" for name, reason in reasons[:5]) or "it has no file"
             problem = f"{path}: labkit can import no file of this folder. {first}."
             raise DataError(f"{problem} Name a folder with the output of benchmarks.")
     return texts, left_out

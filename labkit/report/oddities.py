@@ -12,6 +12,7 @@ from labkit import studies
 from labkit.analysis import plausibility
 from labkit.analysis.plausibility import Oddity
 from labkit.errors import LabkitError
+from labkit.notes import joined
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -41,7 +42,7 @@ def listed(content: Content) -> str:
     for source in content.sources:
         for one in source.evidence.odd:
             place = ", ".join(filter(None, (title(one.benchmark), one.setting)))
-            reasons = "; ".join(map(str, one.explanations[:_REASONS])) or "unexplained"
+            reasons = joined(map(str, one.explanations[:_REASONS])) or "unexplained"
             found = f"{one.what}: {plausibility.numbers(one)}"
             rows.append((source, [escape(place), escape(found), one.confidence, escape(reasons)]))
     return content.table(

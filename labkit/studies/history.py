@@ -14,6 +14,7 @@ from labkit.analysis.history import History, Run, Series
 from labkit.campaign import Campaign, collected
 from labkit.columns import METRICS
 from labkit.figures.timeline import timeline
+from labkit.notes import joined
 from labkit.records import cached
 from labkit.spec import Spec
 from labkit.studies import markdown_list, words
@@ -75,7 +76,7 @@ class Study(studies.Study):
     def system(self) -> pd.DataFrame:
         """A row for each campaign before which something of the system changed."""
         rows = [
-            (run.name, run.created[:10], "; ".join(texts))
+            (run.name, run.created[:10], joined(texts))
             for run, texts in zip(self.history.runs[1:], self.history.system, strict=True)
             if texts
         ]
@@ -114,7 +115,7 @@ def changes_table(past: History) -> pd.DataFrame:
                 format_share(change.ratio - 1, sign=True),
                 format_number(change.p_adjusted, digits=2),
                 change.degree(past.chance),
-                "; ".join(change.system) or "nothing recorded",
+                joined(change.system) or "nothing recorded",
             )
         )
     return pd.DataFrame(rows, columns=COLUMNS)

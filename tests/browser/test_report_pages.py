@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from labkit import report
 from labkit.report import figures
 from tests.test_report import SVG, make_campaign
 
-ROOT = Path(__file__).parents[2]
 PLOT = "document.querySelectorAll('.plot')[{}]"
 WIDE = "| a | b | c | d | e | f |\n|:--|:--|:--|:--|:--|:--|\n|" + " a_long_word_in_a_cell |" * 6
 
@@ -168,17 +167,11 @@ def test_paper_shows_whole_light_figures_without_tools(opened: Any, tmp_path: Pa
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(opened: Any, site: Path, scheme: str) -> None:
-    places = [ROOT / "node_modules"]
-    if npm := shutil.which("npm"):
-        done = subprocess.run([npm, "root", "-g"], capture_output=True, text=True, check=False)
-        places.append(Path(done.stdout.strip() or "/nowhere"))
-    axe = next((file for one in places if (file := one / "axe-core/axe.min.js").is_file()), None)
-    if axe is None:
-        pytest.skip("axe is not installed: npm install -g axe-core")
+    axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
     for file in sorted(site.glob("*.html")):
         for width in (400, 1400):
             page = opened(file.name, width, scheme, policy=False)
-            page.evaluate(f"{axe.read_text()};0")
+            page.evaluate(f"{axe};0")
             run = "axe.run({resultTypes: ['violations']}).then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
             assert page.evaluate(run) == [], (file.name, width)
             page.context.close()

@@ -16,6 +16,7 @@ from labkit.analysis.plausibility.explaining import explained
 from labkit.analysis.plausibility.oddity import CONFIDENCES, Confidence, Explanation, Oddity, Reading, Rule, ordered
 from labkit.analysis.plausibility.view import View
 from labkit.markdown import table
+from labkit.notes import joined
 from labkit.units import format_number
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def counts(oddities: Sequence[Oddity]) -> str:
         parts.append(f"{len(sure)} {verb} what must be expected, {rest}")
     if open_ones:
         parts.append(f"{open_ones} may do so, but a single launch cannot decide it")
-    return "; ".join(parts) + "." if parts else ""
+    return joined(parts) + "." if parts else ""
 
 
 def sentence(one: Oddity) -> str:
@@ -136,7 +137,7 @@ def sentence(one: Oddity) -> str:
     """
     head = ", ".join(filter(None, (one.benchmark, one.setting)))
     times = f"; {format_number(one.times, digits=2)} times" if one.times == one.times else ""
-    notes = "; ".join(one.evidence)
+    notes = joined(one.evidence)
     notes = f" {notes[:1].upper()}{notes[1:]}." if notes else ""
     why = f"possible: {'; '.join(map(str, one.explanations))}" if one.explained else "unexplained"
     return f"{head}: {one.what} ({numbers(one)}){times}.{notes} {one.confidence.capitalize()}; {why}."

@@ -14,6 +14,7 @@ from labkit import benchmarks, stats
 from labkit.analysis.plausibility.deciding import Point
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import LabkitError
+from labkit.notes import joined
 from labkit.records import GIVEN, HEADLINES
 from labkit.records.factors import NONE, SETTING, level, named
 from labkit.samples import Samples
@@ -189,7 +190,7 @@ class View:
             sized = benchmarks.get(words[2]).sized
             chosen = ["-m", ",".join(map(str, sorted(sizes)))] if sized else []
             texts.append(shlex.join([*words[:3], *chosen, *words[3:], "--launches", str(launches)]))
-        return "; ".join(texts)
+        return joined(texts)
 
 
 def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.figures.static import svgs
+from labkit.notes import joined
 from labkit.report import markdown
 from labkit.report.choosing import hard
 from labkit.report.content import Content
@@ -159,7 +160,7 @@ def undecided(content: Content) -> str:
     needed = [one.launches_needed for one in open_ if one.launches_needed]
     text = f"{plural(len(open_), 'point')} had not enough data."
     if reasons := Counter(one.reason for one in open_ if one.reason).most_common(3):
-        text += " Reasons: " + "; ".join(f"{escape(reason)} ({count})" for reason, count in reasons) + "."
+        text += " Reasons: " + joined(f"{escape(reason)} ({count})" for reason, count in reasons) + "."
     if needed:
         text += (
             f" With a probability of 80 %, {max(needed)} launches a side decide {len(needed)} of them; "

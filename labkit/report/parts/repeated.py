@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from labkit import benchmarks, studies
 from labkit.errors import LabkitError
+from labkit.notes import joined
 from labkit.reference import Number
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
@@ -61,7 +62,7 @@ def _paper(paper: Literature, content: Content) -> str:
 def _found(one: Experiment, paper: Literature) -> str:
     """Say what the paper found, with its values."""
     values = [_stated(paper.paper[name]) for name in one.values]
-    return " ".join(filter(None, [escape(one.result), "; ".join(values) + "." if values else ""]))
+    return " ".join(filter(None, [escape(one.result), joined(values) + "." if values else ""]))
 
 
 def _stated(number: Number) -> str:
@@ -78,7 +79,7 @@ def _here(one: Experiment, content: Content) -> str:
         name = f"{escape(member.name)}: " if len(members) > 1 else ""
         texts += [f"{name}{text}" for text in _values(one, member)]
     chapter = _chapter(one, content)
-    return "; ".join(texts) + (f"; see @{chapter}" if chapter and texts else f"see @{chapter}" if chapter else "")
+    return joined(texts) + (f"; see @{chapter}" if chapter and texts else f"see @{chapter}" if chapter else "")
 
 
 def _chapter(one: Experiment, content: Content) -> str:
