@@ -26,7 +26,13 @@ _LAYERS = (  # layer, its benchmarks of bandwidth, and of latency
     ),
     ("TCP sockets", ("sockets.tcp_stream",), ("sockets.tcp_rr",)),
 )
-_CONDITIONS = ("shared-memory", "loopback", "functional", "emulated-link", "virtual-machine")
+_CONDITIONS = {  # code of a badge → what it says of the path
+    "shared-memory": "shared memory",
+    "loopback": "loopback",
+    "functional": "emulated guest",
+    "emulated-link": "emulated link",
+    "virtual-machine": "virtual machine",
+}
 
 
 def overview(content: Content) -> str:
@@ -58,7 +64,7 @@ def measured(content: Content) -> str:
         ["path", "highest bandwidth, one direction (Gb/s)", "lowest latency (µs)", "conditions"],
         rows,
         caption="The same two quantities on the paths of this report. Brackets are intervals or ranges over launches; "
-        "TCP sockets give the round trip. {#tbl-paths}",
+        "TCP sockets give the round trip. A testbed counts with the fewest settings. {#tbl-paths}",
     )
 
 
@@ -70,21 +76,30 @@ def _rows(member: Member, several: bool) -> list[list[str]]:
         for path in dict.fromkeys([*fast, *quick]):
             name = ", ".join(part for part in (member.name if several else "", layer, path) if part)
             pair = [one.get(path, ("–", ())) for one in (fast, quick)]
-            notes = {note.code: note.text for _, badges in pair for note in badges if note.code in _CONDITIONS}
-            rows.append([escape(name), pair[0][0], pair[1][0], escape(", ".join(notes.values())) or "–"])
+            codes = {note.code for _, badges in pair for note in badges}
+            conditions = ", ".join(text for code, text in _CONDITIONS.items() if code in codes)
+            rows.append([escape(name), pair[0][0], pair[1][0], conditions or "–"])
     return rows
 
 
 def _best(
     summary: pd.DataFrame, names: tuple[str, ...], metrics: tuple[str, ...], pick: Callable[..., Any]
 ) -> Iterator[tuple[str, tuple[str, tuple[Note, ...]]]]:
-    """Yield each path with the text and the badges of its best point, of the first benchmark that was measured."""
+    """Yield each path with the text and the badges of its best point, of the first benchmark that was measured.
+
+    A testbed with several settings is one path: that with the fewest settings counts.
+    """
     for name in names:
         rows = summary[summary["benchmark"] == name] if len(summary) else summary
         metric = metric_of(rows, metrics[0]) if len(rows) else ""
         if metric in metrics:
+            of_path: dict[str, dict[int, list[dict[str, Any]]]] = {}  # by path and number of settings
             for path, curve in curves(rows, metric):
-                row = pick(curve.to_dict("records"), key=lambda one: value_of(one, metric).value)
+                parts = [part.partition(":")[0] for part in path.split(", ") if "=" not in part]
+                by_settings = of_path.setdefault(", ".join(parts), {})
+                by_settings.setdefault(path.count("="), []).extend(curve.to_dict("records"))
+            for path, by_settings in of_path.items():
+                row = pick(by_settings[min(by_settings)], key=lambda one: value_of(one, metric).value)
                 yield path, (_text(row, metric), tuple(row["badges"]))
             return
 
