@@ -264,8 +264,8 @@ def test_the_rules_are_documented() -> None:
     )
 
 
-# Every finding of the examples: rule, benchmark, odd value in its unit, confidence, whether a reason is named. Each was
-# checked by hand against the raw samples, counters and starts.
+# Every finding of the examples: rule, benchmark, odd value in its unit, confidence, whether a reason is named. All were
+# read beside the records, and about half checked against the raw samples, counters and starts.
 CHECKED = {
     "two-cores": [
         ("two-modes", "storage.read", 0.761, "observed", False),
