@@ -165,13 +165,20 @@ def test_paper_shows_whole_light_figures_without_tools(opened: Any, tmp_path: Pa
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation(opened: Any, site: Path, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 400),
+        ("dark", 1400),
+        pytest.param("light", 1400, marks=pytest.mark.slow),
+        pytest.param("dark", 400, marks=pytest.mark.slow),
+    ],
+)
+def test_axe_finds_no_violation(opened: Any, site: Path, scheme: str, width: int) -> None:
     axe = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text()
+    run = "axe.run({resultTypes: ['violations']}).then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
     for file in sorted(site.glob("*.html")):
-        for width in (400, 1400):
-            page = opened(file.name, width, scheme, policy=False)
-            page.evaluate(f"{axe};0")
-            run = "axe.run({resultTypes: ['violations']}).then(r => r.violations.map(v => [v.id, v.nodes[0].html]))"
-            assert page.evaluate(run) == [], (file.name, width)
-            page.context.close()
+        page = opened(file.name, width, scheme, policy=False)
+        page.evaluate(f"{axe};0")
+        assert page.evaluate(run) == [], file.name
+        page.context.close()
