@@ -73,6 +73,7 @@ def topology(
                 text=[style.plain(name) for name in nodes],
                 textposition="bottom center" if kind == "host" else "middle right",
                 hoverinfo="skip",
+                cliponaxis=False,
                 marker=marker,
                 showlegend=False,
             )
@@ -179,6 +180,6 @@ def _explain(
     top = 2.3 if "uplink_bps" in facts else 1.3
     figure.update_layout(
         xaxis=bare | {"title": {"text": style.note("", *lines)}},
-        yaxis=bare | {"range": [-0.35, top]},
+        yaxis=bare | {"range": [-0.6, top]},
         showlegend=bool(loads),
     )
