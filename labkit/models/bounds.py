@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.errors import SpecError
+from labkit.measuring import paths
 from labkit.models import links
 from labkit.samples import Samples
-from labkit.samples.facts import ACTIVE_MTU, DEVICE, EVIDENCE, INTERFACE_B, TESTBED, badges
+from labkit.samples.facts import ACTIVE_MTU, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 from labkit.units import format_number
 
 # benchmark → directions whose bytes its bandwidth adds up
@@ -199,11 +200,10 @@ def _both(directions: int) -> str:
 def path(samples: Samples, stated: Stated) -> Wire | None:
     """The slowest link that the bytes of a point crossed; None if nothing says what that is."""
     facts = TESTBED.of(samples.meta)
-    verbs = samples.spec.benchmark.startswith("verbs.") and not samples.spec.benchmark.startswith("verbs.ucx")
     if {badge.code for badge in badges(samples.meta)} & _INSIDE:
         return None
     if stated.link:
-        return _stated(samples, stated, verbs=verbs)
+        return _stated(samples, stated)
     delay = _seconds(str(facts.get("delay") or ""))
     if "rate_bps" in facts:
         name, rate = _emulated(facts, EVIDENCE.of(samples.meta))
@@ -217,18 +217,31 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         )
         efficiency = links.roce(payload, frame=links.SHAPED_FRAME)
         return Wire(name="cable", rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=_CABLE_BURST)
-    if verbs:
-        return _port(samples, stated) if not facts else None
-    return _interface(samples, stated) if not facts else None
+    return None if facts else _port(samples, stated) or _interface(samples, stated)
 
 
-def _stated(samples: Samples, stated: Stated, *, verbs: bool) -> Wire:
-    """The link that a user states."""
-    if verbs:
-        size = stated.mtu or ACTIVE_MTU.of(samples.meta) or 4096
-        efficiency = links.infiniband(size) if "Gb/sec" in stated.link else links.roce(size)
-    else:
+def carrier(samples: Samples) -> str:
+    """The network interface that carried the bytes of a point; empty if none did, or nobody knows.
+
+    Ranks that talk through an RDMA adapter leave few bytes on the interfaces that the kernel counts.
+    """
+    hosts = RANK_HOSTS.of(samples.meta)
+    counts = HOST_B.of(samples.meta).get(hosts[0], {}) if hosts else {}
+    carried = {name: max(both) for name, both in counts.items() if name != "lo"}
+    payload = max(paths.moved(samples.spec, samples.n).values(), default=0.0) if carried else 0.0
+    if payload <= paths.ENOUGH:
+        return samples.spec.device
+    name = max(carried, key=lambda name: carried[name])
+    return name if carried[name] >= paths.CROSSED[0] * payload else ""
+
+
+def _stated(samples: Samples, stated: Stated) -> Wire:
+    """The link that a user states; without TCP or UDP an adapter fills larger packets with fewer headers."""
+    if samples.spec.transport == "tcp" or samples.spec.family == "sockets":
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples))
+    else:
+        size = stated.mtu or ACTIVE_MTU.of(samples.meta) or _VERBS_MTU[0]
+        efficiency = links.infiniband(size) if "Gb/sec" in stated.link else links.roce(size)
     delay = _seconds(stated.delay)
     return Wire(name="link", rate=stated.rate, efficiency=efficiency, source="stated", delay=delay)
 
@@ -250,32 +263,28 @@ def _emulated(facts: Mapping[str, Any], evidence: Mapping[str, int]) -> tuple[st
 
 
 def _interface(samples: Samples, stated: Stated) -> Wire | None:
-    """The interface of rank 0's host that received most, if it is a network's and its rate is known."""
-    received = INTERFACE_B.of(samples.meta)
-    nics = {nic["name"]: nic for nic in samples.host.get("nics") or ()}
-    used = max(received, key=lambda name: received[name], default=samples.spec.device)
-    nic = nics.get(used)
-    if not nic or nic.get("kind") == "loopback" or not nic.get("speed_Mbps") or not received.get(used, 1):
+    """The interface that carried the bytes, if its rate is known."""
+    nic = {nic["name"]: nic for nic in samples.host.get("nics") or ()}.get(carrier(samples))
+    if not nic or nic.get("kind") == "loopback" or not nic.get("speed_Mbps"):
         return None
     efficiency = links.ethernet(stated.mtu or nic.get("mtu") or 1500, _protocol(samples))
-    delay = _seconds(stated.delay)
-    return Wire(
-        name=f"interface {used}", rate=nic["speed_Mbps"] * 1e6, efficiency=efficiency, source="host", delay=delay
-    )
+    rate, delay = nic["speed_Mbps"] * 1e6, _seconds(stated.delay)
+    return Wire(name=f"interface {nic['name']}", rate=rate, efficiency=efficiency, source="host", delay=delay)
 
 
 def _port(samples: Samples, stated: Stated) -> Wire | None:
     """The RDMA port of a point, if the host's description says its rate."""
     devices = {one["name"]: one for one in samples.host.get("rdma_devices") or ()}
-    used = DEVICE.of(samples.meta) or samples.spec.device.partition(":")[0]
-    port = devices.get(used) or (next(iter(devices.values())) if len(devices) == 1 else None)
+    port = devices.get(DEVICE.of(samples.meta) or samples.spec.device.partition(":")[0])
+    if port is None and samples.spec.family == "verbs" and not samples.spec.device and len(devices) == 1:
+        port = next(iter(devices.values()))
     if not port or not port.get("rate"):
         return None
     try:
         rate = links.infiniband_rate(str(port["rate"]))
     except SpecError:  # a rate that this version does not know
         return None
-    size = stated.mtu or ACTIVE_MTU.of(samples.meta) or 4096
+    size = stated.mtu or ACTIVE_MTU.of(samples.meta) or _VERBS_MTU[0]
     efficiency = links.infiniband(size) if port.get("link_layer") == "InfiniBand" else links.roce(size)
     delay = _seconds(stated.delay)
     return Wire(name=f"port of {port['name']}", rate=rate, efficiency=efficiency, source="host", delay=delay)
@@ -286,11 +295,10 @@ def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
     if stated.pcie:
         yield *links.pcie_of(stated.pcie), "stated"
         return
-    received = INTERFACE_B.of(samples.meta)
-    used = max(received, key=lambda name: received[name], default="")
+    used = {carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]}
     for adapter in (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ())):
         generation = links.pcie_generation(str(adapter.get("pcie_speed") or ""))
-        if adapter["name"] in (used, DEVICE.of(samples.meta), samples.spec.device) and generation:
+        if adapter["name"] in used and generation:
             yield generation, int(adapter["pcie_width"]), "host"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +15,7 @@ from labkit.models.links import ethernet, pcie_generation
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, INTERFACE_B, badges
+from labkit.samples.facts import FINGERPRINT, badges
 from labkit.units import format_number, format_share, format_size
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ GOOD, BAD = 0.9, 0.7  # part of the bound
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
 RULE = (
     f"good: the interval lies at {format_share(GOOD)} of the bound or above; bad: it lies below {format_share(BAD)}; "
-    f"doubtful: neither. A value more than {format_share(TOLERANCE)} above its bound is a defect of one of the two"
+    "doubtful: neither. Of a single launch, the value decides. "
+    f"A value more than {format_share(TOLERANCE)} above its bound is a defect of one of the two"
 )
 _DOUBTS = {  # code of a badge → what to do
     "functional": "measure with an adapter: soft-RoCE in an emulated guest shows function, not performance",
@@ -60,7 +62,7 @@ class Judged:
     Parameters
     ----------
     benchmark, setting, size, metric, statistic : of the point; bandwidth: the best size, latency: the smallest.
-    value, low, high : with its interval, in the unit of the metric.
+    value, low, high : with its interval over launches, in the unit of the metric; NaN for one launch.
     launches : behind it.
     bound : that binds; None if nothing bounds the path.
     limit : the bound in the unit of the metric; NaN without one.
@@ -107,71 +109,87 @@ def judge(samples: Iterable[Samples], summary: pd.DataFrame, stated: Stated | No
     SpecError
         If a statement cannot be read.
     """
-    stated = stated or Stated()
-    by_point: dict[str, list[Samples]] = {}
+    chosen = list(_chosen(summary))
+    needed = {one.fingerprint for one in chosen}
+    points: dict[str, Samples] = {}
     for one in samples:
-        by_point.setdefault(FINGERPRINT.of(one.meta), []).append(one)
-    judged: list[Judged] = []
-    for names, metric, better in (
-        (bounds.BANDWIDTH, "bandwidth_MBps", "highest"),
-        (bounds.LATENCY, "", "smallest size"),
-    ):
+        if (fingerprint := FINGERPRINT.of(one.meta)) in needed:
+            points.setdefault(fingerprint, one)
+    return [_judged(one, points[one.fingerprint], stated or Stated()) for one in chosen if one.fingerprint in points]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chosen:
+    """The point that stands for a setting, and the largest size that was measured of it."""
+
+    row: pd.Series
+    metric: str
+    statistic: str
+    setting: str
+    largest: int
+
+    @property
+    def fingerprint(self) -> str:
+        return str(self.row["fingerprint"])
+
+
+def _chosen(summary: pd.DataFrame) -> Iterator[_Chosen]:
+    """Choose of each setting its highest bandwidth, and the latency of its smallest size."""
+    for names, metrics in ((bounds.BANDWIDTH, ("bandwidth_MBps",)), (bounds.LATENCY, ("round_trip_us", "latency_us"))):
         for name in (name for name in dict.fromkeys(summary["benchmark"]) if name in names):
             rows = summary[summary["benchmark"] == name]
-            used = metric or ("round_trip_us" if _has(rows, "round_trip_us") else "latency_us")
-            if _has(rows, used):
-                judged += _benchmark(rows, used, better == "highest", by_point, stated)
-    return judged
+            if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
+                yield from _of_settings(_having(rows, metric), metric)
 
 
-def _has(rows: pd.DataFrame, metric: str) -> bool:
+def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows that have a value of a metric."""
     column = statistic_column(metric, headline_statistic(rows, metric))
-    return column in rows and bool(rows[column].notna().any())
+    return rows[rows[column].notna()] if column in rows else rows[:0]
 
 
-def _benchmark(
-    rows: pd.DataFrame, metric: str, highest: bool, by_point: dict[str, list[Samples]], stated: Stated
-) -> Iterator[Judged]:
-    """Judge one benchmark: of each setting its highest bandwidth, or the latency of its smallest size."""
+def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[_Chosen]:
+    """Choose from the points of one benchmark that have a metric."""
     statistic = headline_statistic(rows, metric)
     column = statistic_column(metric, statistic)
-    rows = rows[rows[column].notna()]
     factors = differing(rows, skip=["fingerprint"])
     groups = rows.groupby([rows[name].map(level) for name in factors], sort=False) if factors else [("", rows)]
     for _, group in groups:
-        row = group.loc[group[column].idxmax() if highest else group["message_size_B"].idxmin()]
-        launches = by_point.get(str(row["fingerprint"]), [])
-        if not launches:
-            continue
-        one = launches[0]
-        known = (bounds.of_bandwidth if highest else bounds.of_latency)(one, stated)
-        factor = METRICS[metric].factor
-        value, low, high = (float(row[name]) for name in (column, f"{metric}_low", f"{metric}_high"))
-        low, high = (low, high) if low == low and high == high else (value, value)
-        bound = known[0] if known else None
-        limit = bound.value * factor if bound else float("nan")
-        verdict, reason = _verdict(one, low, high, limit, highest=highest)
-        share = (value / limit if highest else limit / value) if bound else float("nan")
-        yield Judged(
-            benchmark=one.spec.benchmark,
-            setting=", ".join(f"{named(name)} {level(row[name])}" for name in factors),
-            size=int(row["message_size_B"]) if row["message_size_B"] == row["message_size_B"] else 0,
-            metric=metric,
-            statistic=statistic,
-            value=value,
-            low=low,
-            high=high,
-            launches=int(row["launches"]),
-            bound=bound,
-            limit=limit,
-            others=known[1:],
-            share=share,
-            verdict=verdict,
-            reason=reason,
-            steps=tuple(_steps(one, bound, int(group["message_size_B"].max())))
-            if verdict in ("doubtful", "bad")
-            else (),
-        )
+        row = group.loc[group[column].idxmax() if metric == "bandwidth_MBps" else group["message_size_B"].idxmin()]
+        setting = ", ".join(f"{named(name)} {level(row[name])}" for name in factors)
+        largest = int(group["message_size_B"].max())
+        yield _Chosen(row=row, metric=metric, statistic=statistic, setting=setting, largest=largest)
+
+
+def _judged(chosen: _Chosen, samples: Samples, stated: Stated) -> Judged:
+    """Judge one point."""
+    row, metric = chosen.row, chosen.metric
+    highest = metric == "bandwidth_MBps"
+    known = (bounds.of_bandwidth if highest else bounds.of_latency)(samples, stated)
+    bound = known[0] if known else None
+    limit = bound.value * METRICS[metric].factor if bound else math.nan
+    value = float(row[statistic_column(metric, chosen.statistic)])
+    low, high = float(row[f"{metric}_low"]), float(row[f"{metric}_high"])
+    ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
+    verdict, reason = _verdict(samples, *ends, limit, highest=highest)
+    return Judged(
+        benchmark=samples.spec.benchmark,
+        setting=chosen.setting,
+        size=int(row["message_size_B"]),
+        metric=metric,
+        statistic=chosen.statistic,
+        value=value,
+        low=low,
+        high=high,
+        launches=int(row["launches"]),
+        bound=bound,
+        limit=limit,
+        others=known[1:],
+        share=value / limit if highest else limit / value,
+        verdict=verdict,
+        reason=reason,
+        steps=tuple(_steps(samples, bound, chosen.largest)) if verdict in ("doubtful", "bad") else (),
+    )
 
 
 def _verdict(samples: Samples, low: float, high: float, limit: float, *, highest: bool) -> tuple[Verdict, str]:
@@ -205,8 +223,7 @@ def _unbounded(samples: Samples) -> str:
 def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step]:
     """What to check, most likely first. Only what the point does not exclude."""
     nics = {nic["name"]: nic for nic in samples.host.get("nics") or ()}
-    received = INTERFACE_B.of(samples.meta)
-    used = max(received, key=lambda name: received[name], default="")
+    used = bounds.carrier(samples)
     nic = nics.get(used, {})
     for badge in badges(samples.meta):
         if badge.code in _DOUBTS:
@@ -218,7 +235,7 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
             command=f"labkit measure {samples.spec.benchmark} -m 1Mi:16Mi",
         )
     faster = [one for one in nics.values() if (one.get("speed_Mbps") or 0) > (nic.get("speed_Mbps") or 0)]
-    if used and used != "lo" and faster:
+    if nic and faster:
         yield Step(
             what="wrong interface",
             why=f"{used} carried the bytes, but {faster[0]['name']} is faster ({faster[0]['speed_Mbps']:,} Mbit/s)",

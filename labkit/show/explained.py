@@ -12,7 +12,7 @@ from labkit.columns import METRICS
 from labkit.models import bounds, verdict
 from labkit.models.verdict import Judged, Step
 from labkit.show.results import text_table
-from labkit.units import format_number, format_share, format_size
+from labkit.units import format_number, format_range, format_share, format_size
 
 
 def table(judged: Sequence[Judged]) -> str:
@@ -22,6 +22,8 @@ def table(judged: Sequence[Judged]) -> str:
     parts = [*_table(rates, "bound", "share"), *_table(costs, "floor", "times")]
     if rates:
         parts.append(f"rule: {verdict.RULE}.")
+    if rates or costs:
+        parts.append("interval: 95 % interval of the median over 6 launches or more, else the range of the launches.")
     parts += [verdict.sentence(one) for one in verdict.defects(judged)]
     known = [bound for one in judged for bound in (one.bound, *one.others) if bound]
     if formulas := dict.fromkeys(f"  {bound.name}: {bound.formula} ({bound.source})" for bound in known):
@@ -33,22 +35,24 @@ def table(judged: Sequence[Judged]) -> str:
 
 
 def _table(judged: Sequence[Judged], limit: str, part: str) -> list[str]:
-    head = ("benchmark", "setting", "size", "measured", limit, part, "binds", "verdict")
+    head = ("benchmark", "setting", "size", "measured", "interval", "launches", limit, part, "binds", "verdict")
     rows = [(*_place(one), *_numbers(one), one.verdict) for one in judged]
-    return [text_table(head, rows, right=(2, 3, 4, 5))] if rows else []
+    return [text_table(head, rows, right=(2, 3, 5, 6, 7))] if rows else []
 
 
 def _place(one: Judged) -> tuple[str, str, str]:
     return one.benchmark, one.setting or "-", format_size(one.size)
 
 
-def _numbers(one: Judged) -> tuple[str, str, str, str]:
-    """Measured value, limit, its share or multiple, and what binds."""
+def _numbers(one: Judged) -> tuple[str, ...]:
+    """Measured value with its interval and launches, limit, its share or multiple, and what binds."""
     unit = METRICS[one.metric].unit
     rate = one.benchmark in bounds.BANDWIDTH
     part = format_share(one.share) if rate else format_number(1 / one.share)
     assert one.bound is not None
-    return f"{format_number(one.value)} {unit}", f"{format_number(one.limit)} {unit}", part, one.bound.name
+    ends = "-" if math.isnan(one.low) else format_range(one.low, one.high)
+    value, limit = (f"{format_number(number)} {unit}" for number in (one.value, one.limit))
+    return value, ends, str(one.launches), limit, part, one.bound.name
 
 
 def _unbounded(judged: Sequence[Judged]) -> list[str]:
