@@ -161,7 +161,8 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
                 reason = records.why_not(row, first, tail).partition(", n = ")[0]
                 lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
     notes += [f"no {', '.join(labels)}: {reason}" for reason, labels in lacking.items()]
-    notes += [f"badges: {', '.join(text for text, _ in doubts.kinds(rows['badges']))}"]
+    if badges := ", ".join(text for text, _ in doubts.kinds(rows["badges"])):
+        notes.append(f"badges: {badges}")
     return notes + [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
 
 
