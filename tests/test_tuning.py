@@ -14,7 +14,7 @@ from labkit import launch, measuring
 from labkit.analysis.comparison.judging import Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.cli import main
-from labkit.errors import DataError, Failed, LaunchError, SpecError
+from labkit.errors import DataError, Failed, LabkitError, LaunchError, SpecError
 from labkit.show import tuned as shown
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import standing
@@ -367,6 +367,24 @@ def test_wrong_command_is_one_error(words: list[str], message: str, capsys: pyte
     """The error names the flag, and nothing starts."""
     assert main(["tune", "mpi.allreduce", *words]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
+    """An algorithm that does not exist fails at the sizes of its rule, and nowhere else: ranks do read the file."""
+    start = launch.get("auto")
+    if start.kind != "openmpi":
+        pytest.skip("needs Open MPI")
+    parameters = tmp_path / files.PARAMETERS
+    (tmp_path / files.RULES).write_text(openmpi.text([Rule("allreduce", 2, 1024, 99)]))
+    parameters.write_text(f"{openmpi.DYNAMIC} = 1\n{openmpi.RULES} = {tmp_path / files.RULES}\n")
+    variables = files.reading(files.Written(parameters=parameters), "auto")
+    specs = [Spec(benchmark="mpi.allreduce", size=size, environment=variables) for size in (256, 2048, 1024)]
+    campaign, effort = Campaign(tmp_path / "c"), Effort(iterations=3, warmup=0)
+    measuring.measure(specs[:2], effort, into=campaign, launches=[0])
+    assert len(campaign.done()) == 2
+    with pytest.raises(LabkitError, match="1 of 1 points failed"):
+        measuring.measure(specs[2], effort, into=campaign, launches=[0])
 
 
 @pytest.mark.mpi

@@ -116,7 +116,6 @@ def _tune(options: argparse.Namespace) -> int:
     """Race, confirm, write, and print."""
     from labkit import tuning
     from labkit.campaign import Campaign, fresh
-    from labkit.cli.console import say
     from labkit.show import tuned
 
     plan = _plan(options)
@@ -131,7 +130,7 @@ def _tune(options: argparse.Namespace) -> int:
             output=Path(options.output) if options.output else None,
             proof=not options.no_proof,
             progress=bar,
-            say=bar.say if sys.stderr.isatty() else say,
+            say=bar.say,
         )
     print(tuned.text(outcome, options.format))
     print(f"samples: {campaign.path}", file=sys.stderr)

@@ -113,6 +113,9 @@ def _below(outcome: Outcome) -> Iterator[str]:
         f"take in all rounds; chance to stop the best setting of a point: at most {format_share(outcome.plan.error)}"
     )
     yield "ratio: Hodges-Lehmann shift of the launches as a factor, with its 95 % interval"
+    needed = [one.confirmed.launches_needed for one in outcome.points if one.confirmed and not one.claimed]
+    if most := max((n for n in needed if n), default=0):
+        yield f"undecided points need about {most} launches a side: run the same command with --confirm {most}"
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"
     yield from (f"not written: {text}" for text in outcome.written.left_out)
