@@ -28,6 +28,7 @@ def measure(
     *,
     into: Campaign | str | Path | None = None,
     progress: Report | None = None,
+    launches: Sequence[int] | None = None,
 ) -> Campaign:
     """Measure the missing points of some specs, and keep every sample.
 
@@ -37,6 +38,7 @@ def measure(
     effort : how long; `Effort()` when left out.
     into : campaign or its folder; a new one named after the time when left out.
     progress : called before and during every point.
+    launches : numbers of the launches to measure (default: as many as `effort` says, from 0 on).
 
     Returns
     -------
@@ -52,7 +54,7 @@ def measure(
         nothing else.
     """
     effort = effort or Effort()
-    points = expand([specs] if isinstance(specs, Spec) else list(specs), effort)
+    points = expand([specs] if isinstance(specs, Spec) else list(specs), effort, launches)
     campaign = into if isinstance(into, Campaign) else Campaign(into or fresh("measure"))
     done = campaign.done()
     missing = [point for point in points if (point.spec.benchmark, point.fingerprint, point.launch) not in done]
@@ -66,8 +68,12 @@ def measure(
     return campaign
 
 
-def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
+def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None = None) -> list[Point]:
     """Every point of some specs, resolved and named; starts nothing but version queries.
+
+    Parameters
+    ----------
+    launches : numbers of the launches (default: as many as `effort` says, from 0 on).
 
     Raises
     ------
@@ -81,7 +87,7 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
     return [
         Point(spec, number, fingerprint, library)
         for spec, library, fingerprint in resolved
-        for number in range(simulations.launches(spec, effort))
+        for number in simulations.repeated(spec, range(effort.launches) if launches is None else launches)
     ]
 
 

@@ -57,12 +57,12 @@ def placed(spec: Spec, network: Network) -> Spec:
     return spec.replace(launcher="none")
 
 
-def launches(spec: Spec, effort: Effort) -> int:
-    """Return the number of launches: one where nothing is random."""
+def repeated(spec: Spec, launches: Sequence[int]) -> Sequence[int]:
+    """Return which of some launches a spec has: the first alone where a simulation has no random choice."""
     network = testbeds.outline(spec.testbed).network
     if network is None or network.routing == "hash" or (network.placement == "random" and not spec.hosts):
-        return effort.launches
-    return 1
+        return launches
+    return [number for number in launches if number == 0]
 
 
 def run(
