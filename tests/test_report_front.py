@@ -105,11 +105,25 @@ def test_the_focus_of_a_topic_comes_first() -> None:
 
 def test_the_abstract_takes_the_first_topic_and_the_certain_ones() -> None:
     def finding(text: str, weight: float) -> findings.Finding:
-        return findings.Finding(text, weight, weight > 0, 3)
+        return findings.Finding(text, weight, weight > 0, 3, 100, text)
 
     topics = [finding("first", 0.0), *(finding(f"t{n}", n) for n in range(6)), finding("t5", 5)]
     assert [one.text for one in abstract.chosen(topics)] == ["first", "t3", "t4", "t5"]
     assert [one.text for one in abstract.chosen(topics[:2])] == ["first", "t0"]
+    assert [one.text for one in abstract.chosen(topics, 2, 2)] == ["first", "t5"]
+
+
+def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once(tmp_path: Path) -> None:
+    points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)]
+    two = [source(points, tmp_path / name) for name in ("a", "b")]
+    for one, name in zip(two, ("first", "second"), strict=True):
+        one.facts["name"] = name
+    text = abstract.abstract(Content(two, {}))
+    assert "\n\n" not in text
+    for words in ("labkit measured", "(made up, 2 processors)", "The question was", "Brackets are", "Caveats:"):
+        assert text.count(words) == 1, words
+    for words in ("**first** (1 point in 3 launches)", "**second** (1 point in 3 launches)", "**second:**"):
+        assert words in text
 
 
 def source(points: list[Samples], folder: Path) -> Source:

@@ -1,7 +1,8 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
-`build` stages copies in ``<campaign>/report/`` and renders them with Quarto, where that is installed, else with
-pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook may hold.
+`build` stages copies in ``<campaign>/report/`` (``report-STYLE/`` for other styles) and renders them with Quarto, where
+that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook
+may hold.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def build(
     title: str = "",
     progress: Callable[[str], None] = _silent,
 ) -> Built:
-    """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
+    """Make the report of one or more campaigns in the first one's `Campaign.derived`.
+
+    The style ``report`` has the folder ``report/``, every other style ``report-STYLE/``, so none overwrites another.
 
     What a campaign holds is data: its executed notebooks are read, and never run. labkit's own notebooks of the same
     names are executed on its samples where no executed copy is there; they measure nothing.
@@ -67,7 +70,7 @@ def build(
     contract : file of the acceptance contract that the style shows the verdicts on.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
-    into : folder that gets ``report/`` in the place of that of the first campaign.
+    into : folder that gets that of the report in the place of the first campaign.
     title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
 

@@ -1,10 +1,11 @@
-"""From campaigns to a folder that both engines can render: ``<campaign>/report/``.
+"""From campaigns to a folder that both engines can render: ``<campaign>/report/``, of other styles ``report-STYLE/``.
 
 Only copies are written. The executed notebooks, the samples and the project's own files stay as they are.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ import nbformat
 import yaml
 
 from labkit import project
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, derived
 from labkit.errors import ReportError
 from labkit.report import (
     abstract,
@@ -73,7 +74,7 @@ def stage(
     into: Path | None = None,
     title: str = "",
 ) -> tuple[book.Book, list[str]]:
-    """Write the folder ``report/`` of the first campaign from scratch.
+    """Write the folder of the report in the first campaign from scratch.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def stage(
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
     allow : factors that may differ between campaigns, for a style that compares them.
-    into : folder that gets ``report/`` in the place of that of the first campaign.
+    into : folder that gets that of the report in the place of the first campaign.
     title : of the book; else that of the campaigns or of the style.
 
     Returns
@@ -99,7 +100,7 @@ def stage(
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(settings, chosen.config)
-    folder = _empty((into or Campaign(sources[0].path).derived) / "report")
+    folder = _empty((into or Campaign(sources[0].path).derived) / derived.report(style))
     front_spec, caption = front.picture(sources)
     chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])
@@ -150,11 +151,11 @@ def _empty(folder: Path) -> Path:
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists():
-        folder.rename(folder.with_name(f".report-old-{os.getpid()}"))
-    for leftover in folder.parent.glob(".report-*"):
-        if re.fullmatch(r"\.report-(old|new)-\d+", leftover.name) and not leftover.is_symlink():
+        folder.rename(folder.with_name(f".{folder.name}-old-{os.getpid()}"))
+    for leftover in folder.parent.glob(f".{glob.escape(folder.name)}-*"):
+        if re.fullmatch(r"-(old|new)-\d+", leftover.name[len(folder.name) + 1 :]) and not leftover.is_symlink():
             shutil.rmtree(leftover, ignore_errors=True)
-    fresh = folder.with_name(f".report-new-{os.getpid()}")
+    fresh = folder.with_name(f".{folder.name}-new-{os.getpid()}")
     fresh.mkdir()
     (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
     fresh.rename(folder)
