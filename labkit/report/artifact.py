@@ -197,8 +197,8 @@ def files(content: Content) -> str:
         digest = hashlib.sha256(checksums(source).encode()).hexdigest()
         name = checksum_file(source, content)
         notes.append(
-            f"Checksums of all files of {escape(source.name)}: [data/{name}](data/{name}), "
-            f"whose own SHA-256 is {code(digest)}."
+            f"Checksums of all files of {escape(source.name)}: [data/{name}](data/{name}). Its own SHA-256:\n\n"
+            f"{markdown.block(digest, 'text')}"
         )
     table = content.table(
         ["folders", "number", "files", "bytes"],

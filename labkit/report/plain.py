@@ -57,8 +57,9 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, *extra: str) ->
     meta = [f"--metadata={key}:{value}" for key, value in known.items()]
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
-    safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
-    filters = (safe, widths, number, "--citeproc", form)
+    names = ("safe.lua", "widths.lua", "ties.lua")
+    safe, widths, ties = (f"--lua-filter={templates / 'filters' / name}" for name in names)
+    filters = (safe, widths, number, ties, "--citeproc", form)
     command = [pypandoc.get_pandoc_path(), *LIMITS, f"--from={READER}", *meta, *filters, *extra]
     try:
         done = subprocess.run(
