@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import records
 from labkit.analysis.contrast import contrast
 from labkit.notes import Note, badge
-from labkit.report import abstract, caveats, findings, front, notebook, omitting
+from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.samples import Samples
@@ -144,6 +144,23 @@ def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Pat
         "a busy machine (75 % of launches)",
     ):
         assert words in text
+
+
+def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> None:
+    points = [point(size, "tcp", n, 4000 + size) for size in (8, 65536) for n in range(3)]
+    made_of = beside.drawn([source(points, tmp_path)])
+    assert [one.paper for one in made_of] == ["kenny2020", "zambre2019"]
+    first = made_of[0]
+    names = [str(trace["name"]) for trace in first.spec["data"]]
+    assert any("published" in name and "Kenny" in name for name in names)
+    assert any("published" not in name for name in names)
+    assert "3 launches, and the values that the paper states [@kenny2020]" in first.caption
+    content = Content([source(points, tmp_path)], {})
+    content.add(made_of, ["<svg/>", None])
+    assert content.beside == [first], "one could not be drawn"
+    assert content.pictures == {"paper-kenny2020-1.svg": "<svg/>"}
+    one_size = [point(8, "tcp", n, 4000) for n in range(3)]
+    assert not beside.drawn([source(one_size, tmp_path)]), "no figure has a single size"
 
 
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:

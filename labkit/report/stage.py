@@ -26,6 +26,7 @@ from labkit.errors import ReportError
 from labkit.report import (
     abstract,
     artifact,
+    beside,
     book,
     campaigns,
     caveats,
@@ -102,7 +103,8 @@ def stage(
     config = styles.merged(settings, chosen.config)
     folder = _empty((into or Campaign(sources[0].path).derived) / derived.report(style))
     front_spec, caption = front.picture(sources)
-    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
+    papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
+    chapters, (svg, *svgs), warnings = _notebooks(sources, [front_spec, *(one.spec for one in papers)])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
@@ -117,6 +119,7 @@ def stage(
     content = Content(sources, chapters, empty, caption if svg else "", style=style, contract=contract, allow=allow)
     if svg:
         content.pictures[Path(front.FILE).name] = svg
+    content.add(papers, svgs)
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")
@@ -203,10 +206,15 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 def _notebooks(
     sources: Sequence[Source], more: Sequence[Any]
 ) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
-    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
+    """Return the chapters of all campaigns in their order, the svg of `more` figures, and warnings.
+
+    There is no svg of a figure that is empty or could not be drawn.
+    """
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
+    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), [one for one in more if one])
+    remaining = iter(svgs)
+    drawn = [next(remaining, None) if one else None for one in more]
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -223,7 +231,7 @@ def _notebooks(
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, [*svgs, None], warnings
+    return chapters, drawn, warnings
 
 
 def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:
