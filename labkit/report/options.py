@@ -12,8 +12,8 @@ import yaml
 from labkit.errors import ReportError
 from labkit.report import cleaning
 
-FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+", "layout-ncol": r"[1-9]"}
-MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class", "layout-ncol": "a number from 1 to 9"}
+FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+"}
+MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class"}
 
 
 def options(source: str) -> tuple[dict[str, Any], str]:
