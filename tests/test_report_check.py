@@ -85,7 +85,11 @@ def test_refused_prose_is_named_with_its_line(tmp_path: Path, prose: str, messag
         ("#| fig-cap: B.\nf()", 1, "fig-cap without a label of that kind"),
         ("#| label: tbl-b\nf()", 1, "tbl-b has no caption"),
         ("#| label: fig-b\n#| fig-cap: B.\nf()", 2, "fig-b must show 1 output, but shows 2 and prints 0"),
-        ("#| label: fig-b\n#| fig-cap: B.\n#| fig-subcap: [x, y]\nf()", 2, "the cell option 'fig-subcap' is not supported"),
+        (
+            "#| label: fig-b\n#| fig-cap: B.\n#| fig-subcap: [x, y]\nf()",
+            2,
+            "the cell option 'fig-subcap' is not supported",
+        ),
         ("#| label: fig-a\n#| fig-cap: B.\nf()", 1, "the label fig-a is defined 2 times"),
         ("#| label: fig-b\n#| fig-cap: See @fig-none.\nf()", 1, "one.ipynb, cell 3, line 1: @fig-none points nowhere"),
         ("#| label: [\nf()", 1, "one.ipynb, cell 3: the #| lines are not YAML"),

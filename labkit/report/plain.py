@@ -116,11 +116,10 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     shutil.copytree(book.folder / "data", target / "data")
     if (book.folder / "figures").is_dir():
         shutil.copytree(book.folder / "figures", target / "figures")
-    own = {"styled": (target / "assets/style.css").is_file()}
-    own |= {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang")}
-    own = {key: value for key, value in own.items() if value} | _words(book) | {"policy": PLAIN}
+    own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang"), "policy": PLAIN}
+    own |= {"styled": (target / "assets/style.css").is_file(), **_words(book)}
     site = {"folder": target.name, "template": str(templates / "plain/page.html")}
-    meta = json.dumps(site | {"meta": _front(book) | own})
+    meta = json.dumps(site | {"meta": _front(book) | {key: value for key, value in own.items() if value}})
     writer = f"--lua-filter={templates / 'plain/pages.lua'}"
     _pandoc(text, book, templates, "html", {"site": meta}, writer, "--to=plain")
     return target / "index.html"
