@@ -105,28 +105,14 @@ def build(
         campaigns = [*unique.values()][::-1]
     required(style, [Path(path).name for path in campaigns], contract, allow)
     for path in map(Path, campaigns):
-        if (path / "campaign.json").is_file() and notebooks is None:
+        if _is_campaign(path) and notebooks is None:
             warnings += _executed(Campaign(path), execute, progress)
-    folder = (into or Campaign(Path(campaigns[0])).derived) / "report"
-    made_from = ""
-    if (
-        chosen == "plain"
-        and not execute
-        and contract is None
-        and notebooks is None
-        and all(map(_is_campaign, campaigns))
-    ):
-        options = {
-            "style": style,
-            "allow": str(list(allow)),
-            "title": title,
-            "into": str(into),
-            "execute": str(execute),
-        }
-        made_from = unchanged.fingerprint([Path(path) for path in campaigns], options)
-        if (known := unchanged.kept(folder, made_from)) is not None:
-            progress("nothing has changed since this report was made")
-            return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
+    options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
+    made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
+    folder = (into or Campaign(Path(campaigns[0])).derived) / "report" if made_from else Path()  # a campaign is there
+    if made_from and (known := unchanged.kept(folder, made_from)) is not None:
+        progress("nothing has changed since this report was made")
+        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     if notebooks is not None:
@@ -144,7 +130,15 @@ def build(
 
 
 def _is_campaign(path: Path) -> bool:
-    return (Path(path) / "campaign.json").is_file()
+    return (path / "campaign.json").is_file()
+
+
+def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
+    """Return the fingerprint of what the report is made from; empty if a folder is no campaign."""
+    from labkit.report import unchanged
+
+    paths = [Path(path) for path in campaigns]
+    return unchanged.fingerprint(paths, options) if all(map(_is_campaign, paths)) else ""
 
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
