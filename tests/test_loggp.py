@@ -7,18 +7,21 @@ import math
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
+from labkit import studies
 from labkit.analysis import loggp as analysis
 from labkit.campaign import Campaign
-from labkit.errors import DataError
+from labkit.errors import DataError, SpecError
 from labkit.models import loggp
 from labkit.models.loggp import Times, fit
 from labkit.models.loggp_engine import Stage, finish
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.studies import loggp as loggp_study
 from tests.made import samples
 
 ROOT = Path(__file__).parents[1]
@@ -118,7 +121,7 @@ def test_a_slope_that_launches_do_not_agree_on_is_not_resolved_but_bounded() -> 
 def test_a_poor_line_has_no_parameters() -> None:
     step = np.where(np.array(SIZES) > 100, 50e-6, 1e-6)
     found = parameters(time=Times(SIZES, np.tile(step, (6, 1))))
-    assert "one line does not describe" in found["alpha"].why
+    assert found["alpha"].why.startswith("the time of a message lies")
 
 
 def test_one_launch_has_values_without_intervals() -> None:
@@ -233,3 +236,66 @@ def test_the_example_campaign_has_hockney_but_no_overheads() -> None:
     rows = analysis.table(every)
     assert (rows.loc[rows["parameter"] == "L", "why"] != "").all()
     assert not (rows[["value", "low", "high"]] < 0).any().any()
+
+
+# ---- the notebook's study --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> loggp_study.Study:
+    """The study over a campaign with known parameters, and a broadcast that takes as long as a message."""
+    made = Campaign(tmp_path_factory.mktemp("loggp") / "c")
+    for one in campaign():
+        made.save(one, f"{one.spec.size:016x}")
+    for size in (16, 4096, 65536):
+        for launch in range(6):
+            made.save(point("mpi.bcast", size, 5e-6 + 1e-9 * size, launch), f"{size:016x}")
+    return loggp_study.Study(campaign=str(made.path), measure=False, transports="shm", predicted_ranks="2,8")
+
+
+def test_the_study_states_parameters_with_their_fit(study: loggp_study.Study) -> None:
+    table = study.table("L", "o_s", "o_r", "g", "G")
+    assert list(table["sizes"]) == ["1 B to 64 KiB"]
+    assert table["L (µs)"].iloc[0].startswith("2.0")
+    assert table["deviation"].iloc[0].endswith("%")
+    assert set(study.quality()["points"]) == {9}
+    assert "L = 2.0" in study.findings()
+    assert "O_s, O_r" in study.unresolved()  # both do not grow with the size in these samples
+
+
+def test_the_study_draws_predictions_beside_measurements_and_keeps_them_out_of_records(
+    study: loggp_study.Study,
+) -> None:
+    figure, wide, fit_figure = drawn(study)
+    names = [trace.name for trace in figure.data]
+    assert names[0] == "measured"
+    assert "binomial (modelled)" in names
+    assert set(study.records["origin"]) == {"measured"}
+    row = study.comparison().iloc[0]
+    assert row["collective"] == "bcast"
+    assert float(row["predicted / measured"]) == pytest.approx(1, abs=0.01)
+    assert row["nearest"] == "binomial"
+    assert wide.data[0].name == "measured"
+    assert len(fit_figure.data) == 8
+
+
+def drawn(study: loggp_study.Study) -> list[Any]:
+    """The study's figures."""
+    return [study.collective_figure("bcast", "shm"), study.ranks_figure("bcast", "shm"), study.fit_figure("shm")]
+
+
+def test_the_study_leaves_out_what_is_not_there(tmp_path: Path) -> None:
+    empty = loggp_study.Study(campaign=str(Campaign(tmp_path / "c").path), measure=False)
+    assert empty.findings() == empty.fit_figure("shm") == studies.LEFT_OUT
+    assert empty.collective_figure("bcast", "shm") == empty.ranks_figure("bcast", "shm") == studies.LEFT_OUT
+    assert empty.table("L").empty
+    assert empty.comparison().empty
+
+
+def test_the_study_plans_every_source_at_every_size(tmp_path: Path) -> None:
+    planned = loggp_study.Study(campaign=str(tmp_path / "c"), sizes="0,1:64", transports="shm", collectives="allreduce")
+    names = Counter(one.spec.benchmark for one in planned.points if one.launch == 0)
+    assert names["mpi.latency"] == names["mpi.bandwidth"] == names["mpi.delayed_overhead"] == 7
+    assert names["mpi.reduce_local"] == 1
+    with pytest.raises(SpecError, match="no known algorithms"):
+        loggp_study.Study(campaign=str(tmp_path / "c"), collectives="scan")

@@ -38,6 +38,18 @@ _OVERHEADS = {
 }
 _OTHER_SETTINGS = ("window",)  # an option that may differ from its default
 
+LINES: Mapping[str, tuple[str, ...]] = {  # parameter → quantities whose lines it comes from, the main one first
+    "L": ("time", "send", "receive", "both"),
+    "o_s": ("send",),
+    "O_s": ("send",),
+    "o_r": ("receive",),
+    "O_r": ("receive",),
+    "g": ("gap",),
+    "G": ("gap",),
+    "alpha": ("time",),
+    "beta": ("time",),
+}
+
 BySize = dict[int, dict[int, float]]  # size → launch → s
 
 
@@ -48,6 +60,7 @@ class Path:
     Parameters
     ----------
     transport, testbed, launcher : of the path.
+    times : quantity → its times, of the same launches.
     model : its parameters.
     breaks : lines and break points of the time; None with too few sizes for any.
     launches : numbers of those that all quantities have.
@@ -58,6 +71,7 @@ class Path:
     transport: str
     testbed: str
     launcher: str
+    times: Mapping[str, Times]
     model: Model
     breaks: protocol.Protocol | None
     launches: tuple[int, ...]
@@ -117,6 +131,7 @@ def _path(group: Mapping[str, list[Samples]], local: Sequence[Samples]) -> Path 
         transport=spec.transport,
         testbed=spec.testbed,
         launcher=spec.launcher,
+        times=times,
         model=loggp.fit(times, ranges),
         breaks=breaks,
         launches=numbers,
@@ -261,14 +276,11 @@ def table(every: Iterable[Path]) -> pd.DataFrame:
     return pd.DataFrame(row for path in every for row in _rows(path))
 
 
-_LINE = {"L": "time", "o_s": "send", "O_s": "send", "o_r": "receive", "O_r": "receive", "g": "gap", "G": "gap"}
-
-
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of one path."""
     for one in path.model.ranges:
         for name, estimate in one.parameters.items():
-            line = one.lines.get(_LINE.get(name, "time"))
+            line = one.lines.get(LINES[name][0])
             yield {
                 "transport": path.transport,
                 "testbed": path.testbed,

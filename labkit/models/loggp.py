@@ -38,6 +38,14 @@ from labkit.models.loggp_engine import Costs, Line, Segment
 from labkit.units import format_share, format_size
 
 POOR = 0.2  # deviation from which a line does not describe its times
+_MANY = 8  # sizes from which break points are looked for
+_SUBJECTS = {
+    "time": "the time of a message",
+    "gap": "the gap",
+    "send": "the sender's overhead",
+    "receive": "the receiver's overhead",
+    "both": "the overhead of both ends",
+}
 QUANTITIES: Mapping[str, str] = {  # quantity → what must be measured for it
     "time": "a ping-pong (mpi.latency)",
     "gap": "windows of messages (mpi.bandwidth)",
@@ -264,8 +272,8 @@ def _parameters(lines: Mapping[str, Fitted], absent: Mapping[str, str], launches
     def estimate(name: str, values: NDArray[np.float64] | None, *, needs: str, negative: str) -> Estimate:
         if values is None:
             return Estimate(name, math.nan, math.nan, math.nan, launches, absent[needs])
-        poor = [_poor(lines[one]) for one in ("time", "send", "receive", "both") if one in lines] if name == "L" else []
-        why = next(filter(None, poor), "") if name == "L" else _poor(lines[needs])
+        used = [one for one in ("time", "send", "receive", "both") if one in lines] if name == "L" else [needs]
+        why = next(filter(None, (_poor(one, lines[one]) for one in used)), "")
         return Estimate(name, math.nan, math.nan, math.nan, launches, why) if why else _estimate(name, values, negative)
 
     def of(quantity: str, part: str) -> NDArray[np.float64] | None:
@@ -296,14 +304,13 @@ def _parameters(lines: Mapping[str, Fitted], absent: Mapping[str, str], launches
     return {one.name: one for one in rows}
 
 
-def _poor(line: Fitted) -> str:
+def _poor(quantity: str, line: Fitted) -> str:
     """Why a line does not describe its times; empty if it does."""
     if not line.deviation > POOR:
         return ""
-    return (
-        f"one line does not describe the times: they lie {format_share(line.deviation)} off it. Measure more sizes, at "
-        "least 8, so that break points are found"
-    )
+    few = len(line.sizes) < _MANY
+    advice = "measure 8 sizes or more, so that break points are found" if few else "it changes within this range"
+    return f"{_SUBJECTS[quantity]} lies {format_share(line.deviation)} off one line: {advice}, or was disturbed"
 
 
 def _estimate(name: str, values: NDArray[np.float64], negative: str) -> Estimate:
