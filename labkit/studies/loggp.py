@@ -272,11 +272,11 @@ class Study(studies.Study):
             lacking = len(PARAMETERS) - sum(one.resolved for one in first.parameters.values())
             changes = len(path.model.ranges) - 1
             ranges = f", with {changes} protocol change{'s' if changes > 1 else ''}" if changes else ""
-            label = stats.launches_label(len(path.launches))
+            label, off = stats.launches_label(len(path.launches)), format_share(first.lines["time"].deviation)
             yield (
                 f"Over {path.transport}{ranges}, messages of {_sizes(first)} have "
                 f"{', '.join(words_of) or 'no parameter'} (in brackets: {label}); {lacking} of {len(PARAMETERS)} "
-                f"parameters are not resolved. Their time lies {format_share(first.lines['time'].deviation)} off its line."
+                f"parameters are not resolved. Their time lies {off} off its line."
             )
 
     def _predictions(self) -> Iterator[str]:
