@@ -301,6 +301,16 @@ def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None
     assert "continues" in shown.text(outcome, "table")
 
 
+@pytest.mark.parametrize("name", ["file", "a,b"])
+def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, tmp_path: Path, name: str) -> None:
+    """A file of that name, or a comma, which separates Open MPI's lists, is an error before anything is measured."""
+    (tmp_path / "file").write_text("")
+    ran = cluster(TIMES)
+    with pytest.raises(DataError, match="--output"):
+        tune(plan(), Campaign(tmp_path / "c"), output=tmp_path / name)
+    assert not ran
+
+
 def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cluster: Cluster, tmp_path: Path) -> None:
     """Eager limits hold for all sizes: with different winners they are named as not written."""
     every = (Setting("default"), Setting("limit", environment=(("OMPI_MCA_btl_eager", "1"), ("UCX_TLS", "sm"))))

@@ -96,6 +96,19 @@ def _put(folder: Path, texts: dict[str, str], left_out: Sequence[str]) -> Writte
     )
 
 
+def check(folder: Path) -> None:
+    """Refuse a folder that cannot hold the files, before the work for them begins.
+
+    Raises
+    ------
+    DataError
+        If something else has its name, or Open MPI could not read its path.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
+    _place(folder)
+
+
 def present(folder: Path, digest: str) -> Written:
     """Return the files that an earlier call wrote into a folder.
 

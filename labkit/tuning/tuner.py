@@ -108,11 +108,15 @@ def tune(
     ------
     SpecError
         If a spec is impossible; nothing was started.
+    DataError
+        If the files cannot be written.
     LaunchError, KernelError
         If the default cannot be measured.
     """
+    folder = output or into.path / "tune"
+    files.check(folder)
     with into.lease():
-        return _Tuner(plan, into, progress, say, clock).run(output or into.path / "tune", proof)
+        return _Tuner(plan, into, progress, say, clock).run(folder, proof)
 
 
 def read(campaign: Campaign, benchmark: str = "") -> Outcome:
