@@ -104,7 +104,8 @@ def stage(
     folder = _empty((into or Campaign(sources[0].path).derived) / derived.report(style))
     front_spec, caption = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
-    chapters, (svg, *svgs), warnings = _notebooks(sources, [front_spec, *(one.spec for one in papers)])
+    more = [front_spec, *(one.spec for one in papers)]
+    chapters, (svg, *svgs), warnings, drawn = _notebooks(sources, more)
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
@@ -139,7 +140,7 @@ def stage(
     _dump(folder / book.VARIABLES, _escaped(values))
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
-    return book.load(folder), warnings
+    return replace(book.load(folder), drawn=drawn), warnings
 
 
 def _empty(folder: Path) -> Path:
@@ -205,16 +206,16 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 
 def _notebooks(
     sources: Sequence[Source], more: Sequence[Any]
-) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str], bool]:
     """Return the chapters of all campaigns in their order, the svg of `more` figures, and warnings.
 
-    There is no svg of a figure that is empty or could not be drawn.
+    There is no svg of a figure that is empty or could not be drawn. The last value says whether every figure was drawn.
     """
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
     svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), [one for one in more if one])
+    drawn = all(svgs) and not warnings
     remaining = iter(svgs)
-    drawn = [next(remaining, None) if one else None for one in more]
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -231,7 +232,8 @@ def _notebooks(
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, drawn, warnings
+    drawn = drawn and not any(chapter.undrawn for chapter in chapters.values())
+    return chapters, [next(remaining, None) if one else None for one in more], warnings, drawn
 
 
 def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:
