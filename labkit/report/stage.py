@@ -104,8 +104,7 @@ def stage(
     folder = _empty((into or Campaign(sources[0].path).derived) / derived.report(style))
     front_spec, caption = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
-    more = [front_spec, *(one.spec for one in papers)]
-    chapters, (svg, *svgs), warnings, drawn = _notebooks(sources, more)
+    chapters, (svg, *svgs), warnings, drawn = _notebooks(sources, [front_spec, *(one.spec for one in papers)])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
