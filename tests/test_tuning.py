@@ -247,7 +247,14 @@ def test_read_refuses_what_holds_no_tuning(cluster: Cluster, tmp_path: Path) -> 
         path.unlink()
     with pytest.raises(DataError, match="no whole round"):
         read(Campaign(tmp_path / "c"))
-    for wrong in ({"mpi.allreduce": {"plan": {"bases": 7}}}, {"mpi.allreduce": 3}):
+    whole = plan().as_dict()
+    for wrong in (
+        {"mpi.allreduce": {"plan": {"bases": 7}}},
+        {"mpi.allreduce": 3},
+        {"mpi.allreduce": {"plan": {**whole, "confirm": 10**9}}},
+        {"mpi.allreduce": {"plan": {**whole, "settings": [["<script>", {}, {}]]}}},
+        {"mpi.allreduce": {"plan": {**whole, "settings": [["x", {"hosts": "h"}, {}]]}}},
+    ):
         Campaign(tmp_path / "c").update({"tune": wrong})
         with pytest.raises(DataError, match="damaged"):
             read(Campaign(tmp_path / "c"))
@@ -301,6 +308,16 @@ def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None
     assert "continues" in shown.text(outcome, "table")
 
 
+@pytest.mark.parametrize("name", ["file", "a,b"])
+def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, tmp_path: Path, name: str) -> None:
+    """A file of that name, or a comma, which separates Open MPI's lists, is an error before anything is measured."""
+    (tmp_path / "file").write_text("")
+    ran = cluster(TIMES)
+    with pytest.raises(DataError, match="--output"):
+        tune(plan(), Campaign(tmp_path / "c"), output=tmp_path / name)
+    assert not ran
+
+
 def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cluster: Cluster, tmp_path: Path) -> None:
     """Eager limits hold for all sizes: with different winners they are named as not written."""
     every = (Setting("default"), Setting("limit", environment=(("OMPI_MCA_btl_eager", "1"), ("UCX_TLS", "sm"))))
@@ -316,7 +333,31 @@ def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cl
     written = files.write(tmp_path / "one", asked, [both[0], tuner.Tuned(asked.bases[1], race, 0)])
     assert written.paths == ()
     assert not (tmp_path / "one").exists()
-    assert "only" in written.left_out[0]
+    assert "not at every point" in written.left_out[0]
+
+
+def test_rule_is_not_written_without_the_rest_of_its_setting(cluster: Cluster, tmp_path: Path) -> None:
+    """A claim about an algorithm together with an eager limit says nothing about the algorithm alone."""
+    variables = (("OMPI_MCA_btl_eager", "1"), (FORCED, "3"), ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"))
+    cluster(TIMES)
+    asked = plan(settings=(Setting("default"), Setting("both", environment=variables)))
+    race = standing([[1.0, 0.5]] * 3)
+    win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
+    claims = [tuner.Tuned(base, race, 1, win) for base in asked.bases]
+    rules, parameters = files.write(tmp_path / "all", asked, claims).paths
+    assert openmpi.chosen(rules.read_text(), "allreduce", 2, 1024)[0] == 3
+    assert "btl_eager = 1" in parameters.read_text()
+    written = files.write(tmp_path / "one", asked, [claims[0], tuner.Tuned(asked.bases[1], race, 0)])
+    assert written.paths == ()
+    assert "both is faster at 1 KiB" in written.left_out[0]
+
+
+def test_file_that_does_not_help_is_a_warning(cluster: Cluster, tmp_path: Path) -> None:
+    """Ranks with the file that are no faster contradict the claim: it is said, and the exit code is not 0."""
+    cluster(TIMES | {"read": 10.0})
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert all(one.claimed and one.contradicted for one in outcome.points)
+    assert "do not rely on it" in shown.text(outcome, "table")
 
 
 def test_result_is_json(cluster: Cluster, tmp_path: Path) -> None:

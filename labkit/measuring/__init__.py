@@ -11,7 +11,7 @@ from labkit import benchmarks, host, staging, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
-from labkit.measuring import interference, lines, programs, ranks, volume
+from labkit.measuring import interference, lines, programs, ranks, simulations, volume
 from labkit.measuring.fingerprints import named
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, published
@@ -83,11 +83,11 @@ def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None
         If what a spec needs is not installed.
     """
     resolved = list(named(specs, effort))
-    volume.refuse([spec for spec, _, _ in resolved], effort)
+    volume.refuse([spec for spec, _, _ in resolved if not testbeds.outline(spec.testbed).network], effort)
     return [
         Point(spec, number, fingerprint, library)
         for spec, library, fingerprint in resolved
-        for number in (range(effort.launches) if launches is None else launches)
+        for number in simulations.repeated(spec, range(effort.launches) if launches is None else launches)
     ]
 
 
@@ -119,6 +119,8 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
                 runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
                 run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
+                if testbed.network:
+                    run = simulations.run
                 measured = partial(run, effort=effort, campaign=campaign, testbed=testbed, counter=counter)
                 tried = partial(retried, run=barred.watched(measured, untried), campaign=campaign, retry=retry)
                 for failure in run_concurrently(batch, tried):
@@ -131,6 +133,9 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
     lines_of_shell: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
+        if network := testbeds.outline(group[0].spec.testbed).network:
+            lines_of_shell += simulations.shell(group, effort, network)
+            continue
         benchmark = benchmarks.get(group[0].spec.benchmark)
         shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
         lines_of_shell += shells.get(type(benchmark), lines.shell)(group, effort)

@@ -116,6 +116,7 @@ def _below(outcome: Outcome) -> Iterator[str]:
     needed = [one.confirmed.launches_needed for one in outcome.points if one.confirmed and not one.claimed]
     if most := max((n for n in needed if n), default=0):
         yield f"undecided points need about {most} launches a side: run the same command with --confirm {most}"
+    yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"
     yield from (f"not written: {text}" for text in outcome.written.left_out)
@@ -128,11 +129,21 @@ def _below(outcome: Outcome) -> Iterator[str]:
         yield f"use it: . {outcome.written.paths[0]}; mpiexec …"
 
 
+def _contradictions(outcome: Outcome) -> list[str]:
+    """Return where ranks with the files are not faster, although the setting is."""
+    return [
+        f"with the file the ranks are not faster at {point(one.base)} ({one.proved.reason or one.proved.verdict}); do "
+        "not rely on it there"
+        for one in outcome.points
+        if one.contradicted and one.proved
+    ]
+
+
 def _document(outcome: Outcome) -> dict[str, Any]:
     """Return the JSON document."""
     return {
         "records": [_record(one, outcome) for one in outcome.points],
-        "warnings": [outcome.ended] if outcome.ended else [],
+        "warnings": [*_contradictions(outcome), *([outcome.ended] if outcome.ended else [])],
         "tune": {
             "launches": outcome.starts,
             "launches_of_all": outcome.exhaustive,
