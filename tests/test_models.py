@@ -321,3 +321,118 @@ def test_a_wrong_command_is_one_clear_error(words: list[str], error: str, capsys
 def test_defects_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     text = explained.table([judged(200.0, 201.0)])
     assert "above its bound: the rate that the path is said to have, or the measurement, is wrong" in text
+
+
+# ---- measured bounds -------------------------------------------------------------------------------------------------
+
+HOST = {"hostname": "node", "name": "node"}
+SHARED, LOOPBACK = noted([badge("shared memory")], []), noted([badge("loopback")], [])
+
+
+def micro(name: str, metric: str, *launches: float, size: int = 0, **options: Any) -> list[Samples]:
+    """Launches of a point of the family micro, in the unit of its metric."""
+    spec = benchmarks.resolve(Spec(benchmark=f"micro.{name}", size=size, ranks=1, options=options))
+    meta = {"fingerprint": f"{name}{size}{options}", "library": "none", "engine": "c"}
+    return [
+        samples(spec, reported=values(metric, mean=value), meta=meta, launch=launch, host=HOST)
+        for launch, value in enumerate(launches)
+    ]
+
+
+MACHINE = [
+    *micro("memory_copy", "bandwidth_MBps", 9_800.0, 10_000.0, 10_200.0, size=1 << 16),
+    *micro("memory_copy", "bandwidth_MBps", 5_000.0, 5_000.0, 5_000.0, size=1 << 20),
+    *micro("core_to_core", "line_transfer_ns", 38.0, 40.0, 42.0),
+    *micro("system_call", "system_call_ns", 100.0, 100.0),
+    *micro("wake_up", "wake_up_us", 9.0, 9.0),
+    *micro("wake_up", "wake_up_us", 2.0, 2.0, cores="one"),
+]
+
+
+def judged_inside(benchmark: str, value: float, marks: dict[str, Any], machine: Any = MACHINE, **fields: Any) -> Any:
+    """The verdict on a point whose bytes left no host, beside the costs of that host."""
+    point_fields = {"size": 1 << 18, "meta": marks, "host": HOST} | fields
+    points = [point(benchmark, value, **point_fields), *machine]
+    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    return one
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "size", "value", "limit", "expected"),
+    [
+        ("mpi.bandwidth", 1 << 18, 4_600.0, 10_000.0, "good"),  # between two sizes the higher rate bounds
+        ("mpi.bandwidth", 1 << 18, 3_600.0, 10_000.0, "doubtful"),
+        ("mpi.bandwidth", 1 << 18, 3_400.0, 10_000.0, "bad"),
+        ("mpi.bandwidth", 1 << 18, 10_390.0, 10_000.0, "good"),  # the tolerance counts from the end of the interval
+        ("mpi.bandwidth", 1 << 18, 10_500.0, 10_000.0, "above its bound"),
+        ("mpi.bandwidth", 1 << 20, 3_000.0, 5_000.0, "good"),
+        ("mpi.bibandwidth", 1 << 20, 3_000.0, 10_000.0, "bad"),  # each direction has a core
+    ],
+)
+def test_a_core_must_copy_what_leaves_no_host(
+    benchmark: str, size: int, value: float, limit: float, expected: str
+) -> None:
+    one = judged_inside(benchmark, value, SHARED, size=size)
+    assert (one.verdict, one.limit) == (expected, pytest.approx(limit))
+    assert one.bound.measured
+    assert "in 3 launches for copies of " in one.bound.formula
+    assert ("the measured bound, or the measurement, is wrong" in one.reason) == (expected == "above its bound")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "marks", "name", "floor_us"),
+    [
+        ("mpi.latency", SHARED, "line of cache", 0.04),
+        ("mpi.latency", LOOPBACK, "system calls", 0.2),  # a library polls
+        ("sockets.tcp_rr", LOOPBACK, "wake-up", 4.0),  # the cheaper of one core and two, there and back
+    ],
+)
+def test_a_message_needs_a_line_or_the_kernel(
+    benchmark: str, marks: dict[str, Any], name: str, floor_us: float
+) -> None:
+    one = judged_inside(benchmark, 100.0, marks, size=8)
+    assert (one.bound.name, one.verdict) == (name, "above its floor")
+    assert one.limit == pytest.approx(floor_us)
+    assert judged_inside(benchmark, floor_us / 2, marks, size=8).verdict == "below its floor"
+
+
+def test_a_wake_up_on_two_cores_alone_is_no_floor() -> None:
+    machine = [one for one in MACHINE if one.spec.values.get("cores") != "one"]
+    assert judged_inside("sockets.tcp_rr", 100.0, LOOPBACK, machine, size=8).bound.name == "system calls"
+
+
+def test_costs_of_another_host_bound_nothing() -> None:
+    one = judged_inside("mpi.bandwidth", 100.0, SHARED, host={"hostname": "other"})
+    assert (one.bound, one.verdict) == (None, "no bound")
+    assert "micro.memory_copy" in one.reason
+
+
+@given(st.floats(1, 1e5), st.floats(1, 1e5), st.sampled_from(["mpi.bandwidth", "mpi.latency"]))
+def test_a_value_beyond_its_bound_is_always_said(value: float, cost: float, benchmark: str) -> None:
+    """No bound lies on the wrong side of a measurement by more than the tolerance without a warning."""
+    machine = [
+        *micro("memory_copy", "bandwidth_MBps", cost, cost, size=1 << 18),
+        *micro("core_to_core", "line_transfer_ns", cost * 1e3, cost * 1e3),
+    ]
+    one = judged_inside(benchmark, value, SHARED, machine)
+    beyond = value / cost if benchmark == "mpi.bandwidth" else cost / value
+    said = bool(verdict.defects([one]))
+    if beyond > (1 + verdict.TOLERANCE) * 1.001 / (1 - verdict.TOLERANCE):
+        assert said
+    if beyond <= 1:
+        assert not said
+    assert said == ("is wrong" in explained.table([one]))
+
+
+def test_a_library_over_loopback_is_judged_by_the_stack_and_the_stack_by_nothing() -> None:
+    stream = [
+        dataclasses.replace(one, meta={**one.meta, "fingerprint": "s"})
+        for one in (point("sockets.tcp_stream", 4_000.0, meta=LOOPBACK, host=HOST),)
+    ]
+    over_tcp = point("mpi.bandwidth", 3_000.0, meta=LOOPBACK, host=HOST, spec={"transport": "tcp"})
+    points = [over_tcp, *stream, *MACHINE]
+    library, plain = verdict.judge(points, records.summary(records.table(points)))
+    assert (library.bound.name, library.verdict) == ("loopback stack", "doubtful")  # type: ignore[union-attr]
+    assert [other.name for other in library.others] == ["copy by one core"]
+    assert (plain.bound.name, plain.verdict) == ("copy by one core", "within its bound")  # type: ignore[union-attr]
+    assert "and 100 ns" in plain.bound.formula  # type: ignore[union-attr]

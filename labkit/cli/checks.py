@@ -55,7 +55,7 @@ def explain(options: argparse.Namespace) -> int:
     """Compare bandwidths and latencies with what their paths allow. A bad one is no error."""
     from labkit import records
     from labkit.campaign import Campaign, find
-    from labkit.models import bounds, verdict
+    from labkit.models import bounds, costs, verdict
     from labkit.records import cached
     from labkit.show import explained
 
@@ -65,7 +65,7 @@ def explain(options: argparse.Namespace) -> int:
     table = cached.of(campaign, options.benchmark)
     known = {*bounds.BANDWIDTH, *bounds.LATENCY}
     points = (one for name in campaign.benchmarks(options.benchmark) if name in known for one in campaign.samples(name))
-    judged = verdict.judge(points, records.summary(table), stated) if len(table) else []
+    judged = verdict.judge(points, records.summary(table), stated, costs.read(campaign)) if len(table) else []
     if not judged:
         raise DataError(
             f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "
