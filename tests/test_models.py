@@ -17,7 +17,7 @@ from labkit import benchmarks, records
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import SpecError
-from labkit.models import bounds, links, verdict
+from labkit.models import bounds, costs, links, verdict
 from labkit.models.bounds import Stated
 from labkit.notes import badge
 from labkit.samples import Samples
@@ -424,15 +424,17 @@ def test_a_value_beyond_its_bound_is_always_said(value: float, cost: float, benc
     assert said == ("is wrong" in explained.table([one]))
 
 
-def test_a_library_over_loopback_is_judged_by_the_stack_and_the_stack_by_nothing() -> None:
-    stream = [
-        dataclasses.replace(one, meta={**one.meta, "fingerprint": "s"})
-        for one in (point("sockets.tcp_stream", 4_000.0, meta=LOOPBACK, host=HOST),)
-    ]
-    over_tcp = point("mpi.bandwidth", 3_000.0, meta=LOOPBACK, host=HOST, spec={"transport": "tcp"})
-    points = [over_tcp, *stream, *MACHINE]
-    library, plain = verdict.judge(points, records.summary(records.table(points)))
-    assert (library.bound.name, library.verdict) == ("loopback stack", "doubtful")  # type: ignore[union-attr]
-    assert [other.name for other in library.others] == ["copy by one core"]
-    assert (plain.bound.name, plain.verdict) == ("copy by one core", "within its bound")  # type: ignore[union-attr]
-    assert "and 100 ns" in plain.bound.formula  # type: ignore[union-attr]
+def test_over_loopback_a_copy_bounds_but_judges_nothing() -> None:
+    one = judged_inside("mpi.bandwidth", 1_000.0, LOOPBACK)
+    assert (one.bound.name, one.verdict, one.steps) == ("copy by one core", "within its bound", ())
+    plain = judged_inside("sockets.tcp_stream", 1_000.0, LOOPBACK, size=1 << 16)
+    assert plain.limit == pytest.approx(65536 / (65536 / 10e9 + 100e-9) / 1e6), "each send is a system call"
+    assert judged_inside("mpi.bandwidth", 20_000.0, LOOPBACK).verdict == "above its bound"
+
+
+def test_no_bound_of_the_examples_is_below_a_measurement() -> None:
+    for folder in sorted(EXAMPLES.iterdir()):
+        campaign = Campaign.existing(folder)
+        points = [one for one in campaign.samples() if one.spec.benchmark in bounds.BANDWIDTH]
+        table = records.summary(records.table(points)) if points else None
+        assert table is None or not verdict.defects(verdict.judge(points, table, None, costs.read(campaign)))

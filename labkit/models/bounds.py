@@ -245,15 +245,9 @@ def _costs(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
 def _copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
     """A core copies every byte at least once; each direction, thread and stream may have a core of its own."""
     size, options = samples.spec.size, samples.spec.values
-    near, stack, loopback = costs.copy(size), costs.stack, inside(samples) == "loopback"
-    bounds = []
-    if loopback and stack and samples.spec.family == "mpi":
-        low, high = (directions * end for end in (stack.low, stack.high))
-        formula = f"{_both(directions)}{stack} for a plain TCP stream"
-        value = directions * stack.value
-        bounds.append(Bound(name="loopback stack", value=value, formula=formula, source="measured", low=low, high=high))
+    near = costs.copy(size)
     if near is None:
-        return tuple(bounds)
+        return ()
     cores = directions * int(options.get("threads", 1)) * int(options.get("streams", 1))
     copied, cost = near
     call = costs.system_call if samples.spec.benchmark == "sockets.tcp_stream" else None
@@ -267,19 +261,17 @@ def _copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...
     if call:
         formula += f", and {call} for each send"
     value = rate(cost.value, call.value if call else 0.0)
-    bounds.append(
-        Bound(
-            name="copy by one core",
-            value=value,
-            formula=formula,
-            source="measured",
-            low=low,
-            high=high,
-            copies=COPIES,
-            close=not loopback,  # the kernel's protocol costs more than its copies
-        )
+    bound = Bound(
+        name="copy by one core",
+        value=value,
+        formula=formula,
+        source="measured",
+        low=low,
+        high=high,
+        copies=COPIES,
+        close=inside(samples) == "shared-memory",  # over loopback, the protocol costs more than the copies
     )
-    return tuple(sorted(bounds, key=lambda bound: bound.value))
+    return (bound,)
 
 
 def _handed_over(samples: Samples, crossings: int, costs: Costs) -> tuple[Bound, ...]:

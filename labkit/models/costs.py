@@ -1,20 +1,16 @@
-"""What a machine costs without a network, from the points that a campaign has of it.
-
-These are the points of the family micro, and a plain TCP stream over the loopback interface.
-"""
+"""What a machine costs without a network, from the points of the family micro that a campaign has of it."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from labkit import records
 from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
-from labkit.notes import Note
 from labkit.records import cached, headline_statistic
 from labkit.units import format_number, format_range
 
@@ -56,14 +52,12 @@ class Costs:
     line : a line of cache from one core to another (micro.core_to_core).
     system_call : micro.system_call.
     wake_ups : option `cores` → micro.wake_up.
-    stack : highest rate of a plain TCP stream over the loopback interface (sockets.tcp_stream).
     """
 
     copies: Mapping[int, Cost] = field(default_factory=dict)
     line: Cost | None = None
     system_call: Cost | None = None
     wake_ups: Mapping[str, Cost] = field(default_factory=dict)
-    stack: Cost | None = None
 
     def copy(self, size: int) -> tuple[int, Cost] | None:
         """The higher rate of the two measured sizes around a size; with that size.
@@ -90,14 +84,12 @@ def of(summary: pd.DataFrame) -> dict[str, Costs]:
     for host, rows in summary.groupby("host", sort=False) if "host" in summary else ():
         lines, calls = _costs(rows, "micro.core_to_core"), _costs(rows, "micro.system_call")
         wakes = _costs(rows, "micro.wake_up")
-        streams = _costs(rows[[_is_loopback(marks) for marks in rows["badges"]]], "sockets.tcp_stream")
         copies = {size: cost for size, _, cost in _costs(rows, "micro.memory_copy")}
         costs[str(host)] = Costs(
             copies=copies,
             line=min((cost for *_, cost in lines), key=lambda cost: cost.value, default=None),
             system_call=min((cost for *_, cost in calls), key=lambda cost: cost.value, default=None),
             wake_ups={cores: cost for _, cores, cost in wakes},
-            stack=max((cost for *_, cost in streams), key=lambda cost: cost.value, default=None),
         )
     return costs
 
@@ -107,7 +99,6 @@ BENCHMARKS = {  # → metric
     "micro.memory_copy": "bandwidth_MBps",
     "micro.system_call": "system_call_ns",
     "micro.wake_up": "wake_up_us",
-    "sockets.tcp_stream": "bandwidth_MBps",
 }
 
 
@@ -117,10 +108,6 @@ def read(campaign: Campaign) -> dict[str, Costs]:
 
     tables = [table for name in BENCHMARKS if len(table := cached.of(campaign, name))]
     return of(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
-
-
-def _is_loopback(marks: Iterable[Note]) -> bool:
-    return any(mark.code == "loopback" for mark in marks)
 
 
 def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:
