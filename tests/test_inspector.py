@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, records
+from labkit import benchmarks, figures, records, studies
 from labkit.analysis import inspector
 from labkit.analysis.inspector import Observation
 from labkit.cli import main
+from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.spec import Spec
 from labkit.stats import periodic
@@ -135,3 +136,22 @@ def test_explain_prints_what_was_observed(capsys: pytest.CaptureFixture[str]) ->
     assert all(one["sentence"].endswith(".") and one["evidence"] for one in observations)
     assert main(["explain", str(EXAMPLE), "--benchmark", "mpi.reduce"]) == 0
     assert "observed:\n" in capsys.readouterr().out
+
+
+def test_the_notebook_reads_what_a_campaign_holds() -> None:
+    study = studies.get("is_this_good")(measure=False, campaign=str(EXAMPLE), request_sizes="1")
+    assert "the samples" not in study.findings()
+    assert {"benchmark", "binds", "verdict"} <= {*study.verdicts()}  # type: ignore[attr-defined]
+    assert len(study.bandwidth_figure().data) >= 2  # type: ignore[attr-defined]
+    assert study.noise_figure().startswith("*No spectrum")  # type: ignore[attr-defined]
+    assert study.observations()  # type: ignore[attr-defined]
+
+
+def test_a_spectrum_shows_its_limit() -> None:
+    seen = inspector.detours(noisy(np.where(np.arange(4000) % 40 == 0, 3000, 0)))
+    assert seen.spectrum is not None
+    figure = figures.spectrum({"launch 0": seen.spectrum})
+    assert [trace.name for trace in figure.data] == ["launch 0", "limit of random events"]
+    assert max(figure.data[0].y) > figure.data[1].y[0]
+    with pytest.raises(DataError, match=r"micro\.noise"):
+        figures.spectrum({})

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.analysis import guidelines, protocol
 from labkit.columns import statistic_column
 from labkit.errors import DataError
@@ -196,13 +197,6 @@ def of_launch(one: Samples) -> Iterator[Observation]:
     yield from _two_modes(one, times)
 
 
-def _subject(one: Samples) -> str:
-    """Benchmark, size and path of a point."""
-    size = f", {format_size(one.spec.size)}" if one.spec.size else ""
-    path = f", {one.spec.transport}" if one.spec.transport != "auto" else ""
-    return f"{one.spec.benchmark}{size}{path}"
-
-
 def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
     """The first iterations are slower than the rest: count those above the median of the rest (binomial)."""
     count = max(20, int(len(times) * _FIRST))
@@ -216,7 +210,7 @@ def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
     return [
         Observation(
             kind="warm-up",
-            subject=_subject(one),
+            subject=benchmarks.label(one.spec),
             sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
             "the warm-up was too short.",
             evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, p = {chance:.1g}",
@@ -236,7 +230,7 @@ def _drift(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
         return
     yield Observation(
         kind="drift",
-        subject=_subject(one),
+        subject=benchmarks.label(one.spec),
         sentence=f"From the first tenth of the iterations to the last, the median changes by "
         f"{format_share(change, sign=True)}, steadily: frequency, temperature or memory drifted.",
         evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p = {chance:.1g}",
@@ -252,7 +246,7 @@ def _two_modes(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
     low, high = (format_number(value * 1e-3, "µs") for value in (two.low, two.high))
     yield Observation(
         kind="two modes",
-        subject=_subject(one),
+        subject=benchmarks.label(one.spec),
         sentence=f"The iterations lie around two times, {low} and {high}: no single number describes them.",
         evidence=f"{format_share(two.share)} of {len(times):,} iterations in the upper mode, with a valley between",
         command=f"labkit measure {one.spec.benchmark} --bind core   # the second mode may be another core or path",

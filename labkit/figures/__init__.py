@@ -22,6 +22,7 @@ from labkit.figures.ratios import ratios
 from labkit.figures.repeated_pairs import repeated_pairs
 from labkit.figures.several_metrics import several_metrics
 from labkit.figures.shifts import shifts
+from labkit.figures.spectrum import spectrum
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
@@ -56,6 +57,7 @@ __all__ = [
     "scatter",
     "several_metrics",
     "shifts",
+    "spectrum",
     "stacked",
     "subject",
     "svgs",

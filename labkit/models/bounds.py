@@ -56,6 +56,7 @@ _TIME = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ns|us|ms|s)")
 # B, s: what passes before traffic control limits the rate (labkit.testbeds.virtual_cluster, soft_roce)
 _FRAMES, _BURST_S, _CABLE_BURST = 2.0 * 1514, 20e-6, 20e3
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
+_COUNTS = 0.01  # part of a floor from which its formula names the copy
 COPIES = 2  # usual where a core copies; one after another they reach half the rate
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
@@ -284,10 +285,14 @@ def _handed_over(samples: Samples, crossings: int, costs: Costs) -> tuple[Bound,
             calls, times, name = costs.system_call, 2, "system calls"
     if calls is None:
         return ()
-    count = crossings * times
-    low, high = (count * end for end in (calls.low, calls.high))
+    count, size, near = crossings * times, samples.spec.size or 0, costs.copy(samples.spec.size or 0)
+    copied = crossings * size / near[1].value if near else 0.0
+    low, high = (count * end + copied for end in (calls.low, calls.high))
     formula = f"{count} × {calls} for a {_UNITS[name]}"
-    return (Bound(name=name, value=count * calls.value, formula=formula, source="measured", low=low, high=high),)
+    if near and copied > _COUNTS * calls.value:
+        formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once on each way"
+    value = count * calls.value + copied
+    return (Bound(name=name, value=value, formula=formula, source="measured", low=low, high=high),)
 
 
 def _ends(cost: Cost | None) -> tuple[float, float]:
