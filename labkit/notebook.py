@@ -92,11 +92,11 @@ def follow(campaign: str, lines: int = 10) -> None:
 
 
 def show(thing: Any) -> None:
-    """Display a figure, or text as Markdown.
+    """Display a figure, text as Markdown, or a widget, which a report leaves out.
 
     Parameters
     ----------
-    thing : plotly figure, or a string.
+    thing : plotly figure, string, or widget.
 
     Raises
     ------
@@ -105,12 +105,14 @@ def show(thing: Any) -> None:
     """
     if isinstance(thing, str):
         display(Markdown(thing))
+    elif hasattr(type(thing), "model_id"):
+        display(thing)
     elif hasattr(thing, "to_plotly_json"):
         display(
             {PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True
         )
     else:
-        raise SpecError(f"show takes a figure or text, but got {type(thing).__name__}.")
+        raise SpecError(f"show takes a figure, text or a widget, but got {type(thing).__name__}.")
 
 
 def overlay(figure: Any, *words: str) -> Any:

@@ -69,6 +69,10 @@ RANGES: Mapping[str, Range] = {
     "time": Range(1, 525_600, "minutes", usual=30),
     "array": Range(1, 1000),
     "relevant": Range(0, 1, whole=False, between=True, usual=0.02),
+    "rounds": Range(2, 100, usual=8),
+    "error": Range(0, 0.5, whole=False, between=True, usual=0.05),
+    "confirm": Range(4, 1000, usual=8),
+    "budget": Range(0, 10_080, "minutes", whole=False, above=True, usual=30),
     "lifetime": Range(0, 30 * DAY, "s", whole=False, above=True, usual=3600),
 }
 

@@ -257,17 +257,6 @@ class Paper:
         """A number as the sum of its smallest parts."""
         return sum(leaf.value for leaf in self.leaves([name]))
 
-    def saved(self, total: str, parts: Iterable[str], cheaper: float) -> float:
-        """Part of a total, %, that is saved if some parts become cheaper and no parts overlap in time.
-
-        Parameters
-        ----------
-        parts : names of the cheaper parts; one that the total does not have saves nothing.
-        cheaper : by how much, %.
-        """
-        less = {leaf.name for leaf in self.leaves(parts)}
-        return cheaper * sum(leaf.value for leaf in self.leaves([total]) if leaf.name in less) / self.sum(total)
-
     def place(self, number: Number) -> str:
         """Where a number stands: paper, table or section, and page."""
         return f"{self.short}, {number.where}" + (f", p. {number.page}" if number.page else "")

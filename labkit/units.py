@@ -31,6 +31,7 @@ _SIZE = {
     "MB": MB,
     "GB": GB,
 }
+_BIT = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -126,6 +127,25 @@ def parse_duration(text: str | float) -> float:
             f"duration={ranges.shown(text)} is not a duration. Write seconds or a unit, as in 0.5, 250ms, 2min."
         )
     return value
+
+
+def parse_rate(text: str) -> float:
+    """Return a rate in bit/s.
+
+    Raises
+    ------
+    SpecError
+        If the text is no rate.
+
+    Examples
+    --------
+    >>> parse_rate("200mbit")
+    200000000.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]bit)", text.strip().lower())
+    if not match:
+        raise SpecError(f"{ranges.shown(text)} is not a rate. Write it like 200mbit.")
+    return float(match[1]) * _BIT[match[2]]
 
 
 def format_duration(seconds: float) -> str:

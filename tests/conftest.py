@@ -146,12 +146,19 @@ def probe_browser() -> Capability:
     return Capability("available", chromium)
 
 
+def probe_simgrid() -> Capability:
+    """SimGrid's smpirun tells its version."""
+    status, text = answer(["smpirun", "-version"])
+    return Capability("missing", "no smpirun. Install libsimgrid-dev") if status else Capability("available", text)
+
+
 PROBES: dict[str, Callable[[], Capability]] = {
     "mpi": probe_mpi,
     "netns": probe_netns,
     "verbs": probe_verbs,
     "slurm": probe_slurm,
     "browser": probe_browser,
+    "simgrid": probe_simgrid,
 }
 
 

@@ -17,6 +17,7 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError, SpecError
 from labkit.formats import logs
 from labkit.formats._log import Run
+from labkit.importing import folders
 from labkit.importing.text import identify
 from labkit.notes import joined
 from labkit.spec import Spec
@@ -300,6 +301,31 @@ def test_a_folder_is_sorted_by_content_and_each_file_left_out_is_named(
     shown = capsys.readouterr().out
     assert "compute.stream · STREAM 5.10 · deep/a" in shown
     assert "storage.ior · IOR 4.1.0+dev · b.log" in shown
+
+
+def test_a_folder_with_huge_data_or_other_file_systems_takes_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(LOGS / "stream" / "serial.txt", tmp_path / "a")
+    (tmp_path / "core").touch()
+    os.truncate(tmp_path / "core", 1 << 40)  # would take a quarter of an hour to read
+    (tmp_path / "proc").mkdir()
+    shutil.copy(LOGS / "stream" / "serial.txt", tmp_path / "proc" / "b")
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.name == "proc")
+    texts, left_out = folders.collected([tmp_path])
+    assert [text.name for text in texts] == ["a"]
+    assert left_out == [("core", "not text")]
+
+
+def test_a_folder_of_very_many_files_is_refused_before_any_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "MOST", 2)
+    monkeypatch.setattr(folders, "identify", lambda *args: pytest.fail("a file was read"))
+    for name in "abc":
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match=r"has more than 2 files. Name a folder with"):
+        folders.collected([tmp_path])
 
 
 def test_a_folder_without_any_log_is_an_error_and_keeps_nothing(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def test_an_unknown_requirement_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     done = run(sys.executable, "-m", "pytest", "tests/test_project.py", "--collect-only", LABKIT_REQUIRE="mpi,wings")
     assert done.returncode == 4
-    assert "LABKIT_REQUIRE names ['wings'], but there are: mpi, netns, verbs, slurm, browser." in done.stderr
+    assert "LABKIT_REQUIRE names ['wings'], but there are: mpi, netns, verbs, slurm, browser, simgrid." in done.stderr
 
 
 def test_every_test_that_the_security_document_names_is_there() -> None:

@@ -293,6 +293,7 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
     (own / "figures" / "logo.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="red"/></svg>'
     )
+    (own / "figures" / "rack.png").write_bytes(b"a picture that chapters name")
     style = own / "styles" / "house.yml"
     style.write_text(
         'labkit: {about: ours, like: report, logo: figures/logo.svg, colour: "#7a1f1f"}\nlang: de\n'
@@ -303,6 +304,7 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
     assert '<html lang="de">' in page
     assert 'src="figures/logo.svg"' in page
     assert (built.html.parent / "figures" / "logo.svg").is_file()
+    assert (built.html.parent / "figures" / "rack.png").is_file()
     assert "#7a1f1f" in (built.html.parent / "assets" / "style.css").read_text()
     text = pages(built)["10-latency.html"].text
     assert "Abbildung" in text

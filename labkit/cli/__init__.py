@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
-from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, streams, testbed
+from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, streams, testbed, tune
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -335,6 +335,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "labkit explain data/campaigns/examples/virtual-cluster\n"
         "labkit explain quick --link 100gbit --mtu 9000 --pcie 3x16\n"
         "labkit explain roce --link '100 Gb/sec (4X EDR)' --mtu 4096 --format json",
+    ),
+    (
+        "tune",
+        tune.run,
+        tune.options,
+        "Find the fastest setting of the MPI library for each size; write the files that the library reads.",
+        "labkit tune mpi.allreduce --sizes 1Ki,64Ki --factor algorithm=all --budget 10\n"
+        "labkit tune mpi.bcast --sizes 64Ki:1Mi --ranks 4,8 --factor algorithm=all --factor segment=0,8192\n"
+        "labkit tune mpi.latency --sizes 4Ki,64Ki --factor env.OMPI_MCA_btl_vader_eager_limit=4096,65536 --dry-run",
     ),
     (
         "lint",

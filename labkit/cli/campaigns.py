@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import ranges, show, writing
+from labkit import extras, ranges, show, writing
 from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 from labkit.errors import SpecError
 
@@ -261,6 +261,7 @@ def report_options(verb: argparse.ArgumentParser) -> None:
 
 def _lab_report(options: argparse.Namespace) -> Built:
     """Make the report of a learner's lab."""
+    extras.import_notebooks()
     from labkit.teaching import handout
 
     if len(options.campaign) != 1:

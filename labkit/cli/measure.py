@@ -91,21 +91,36 @@ def options(verb: argparse.ArgumentParser) -> None:
     output(verb)
 
 
-def _factors(words: Sequence[str]) -> dict[str, list[Any]]:
-    """Return factor → levels."""
-    factors: dict[str, list[Any]] = {}
+def factors(words: Sequence[str], refused: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """Return factor → levels of words such as ``transport=shm,tcp``.
+
+    Parameters
+    ----------
+    refused : further names that cannot be factors.
+    """
+    named: dict[str, list[Any]] = {}
     for word in words:
         key, _, text = word.partition("=")
         levels = [level for level in text.split(";" if ";" in text else ",") if level]
-        if not key or not levels or key in factors:
-            problem = f"{key} is given twice" if key in factors else f"{word!r} is not of the form key=a,b"
+        if not key or not levels or key in named:
+            problem = f"{key} is given twice" if key in named else f"{word!r} is not of the form key=a,b"
             raise SpecError(f"--factor {problem}. Write it like --factor transport=shm,tcp.")
-        if key in ("benchmark", "hosts", "size", "sizes", "options", "environment", "fields"):
+        if key in ("benchmark", "hosts", "size", "sizes", "options", "environment", "fields", *refused):
             raise SpecError(
                 f"{key} cannot be a factor. Factors are launcher, transport, bind, ppn, options and env.NAME."
             )
-        factors[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
-    return factors
+        named[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
+    return named
+
+
+def given_options(pairs: Sequence[str], benchmark: Benchmark) -> dict[str, Any]:
+    """Return the options of a benchmark that ``-o key=value`` sets; a value with commas is a list."""
+    malformed = [pair for pair in pairs if "=" not in pair]
+    if malformed:
+        raise SpecError(f"-o {malformed[0]!r} is not of the form key=value. See 'labkit describe {benchmark.name}'.")
+    values = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
+    _refuse_own_flags(values, benchmark)
+    return values
 
 
 def _specs(options: argparse.Namespace) -> list[Spec]:
@@ -116,11 +131,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     pairs = [*options.option]
     if options.window:
         pairs.append(f"window={options.window}")
-    malformed = [pair for pair in pairs if "=" not in pair]
-    if malformed:
-        raise SpecError(f"-o {malformed[0]!r} is not of the form key=value. See 'labkit describe {options.benchmark}'.")
-    values = {key: value.split(",") if "," in value else value for key, _, value in (p.partition("=") for p in pairs)}
-    _refuse_own_flags(values, benchmark)
+    values = given_options(pairs, benchmark)
     if options.sizes and not benchmark.sized:
         raise SpecError(f"-m {options.sizes}, but {benchmark.name} sends no messages. Leave -m out.")
     sizes = options.sizes or (benchmark.sizes if benchmark.sized else 0)
@@ -129,7 +140,7 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
         raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} runs without MPI ranks. Leave --ranks out.")
     place |= {name: place[name].split(",") for name in ("transport", "launcher") if name in place}
     hosts = launch.listed(place.pop("hosts", ""))
-    return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | values | _factors(options.factor))
+    return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | values | factors(options.factor))
 
 
 def _refuse_own_flags(given: Iterable[str], benchmark: Benchmark) -> None:

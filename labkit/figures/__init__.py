@@ -14,12 +14,13 @@ from labkit.figures.nodes import scatter
 from labkit.figures.overlay import fitting, overlay, subject
 from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
-from labkit.figures.path import Part, Stack, saving, stacked
+from labkit.figures.path import Part, Stack, stacked
 from labkit.figures.points import bars, versus_size
 from labkit.figures.rank_map import rank_map
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
 from labkit.figures.repeated_pairs import repeated_pairs
+from labkit.figures.savings import saving
 from labkit.figures.several_metrics import several_metrics
 from labkit.figures.shifts import shifts
 from labkit.figures.spectrum import spectrum

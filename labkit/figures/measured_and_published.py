@@ -11,9 +11,15 @@ from labkit.units import format_number
 
 
 def measured_and_published(
-    measured: Mapping[str, float], published: Mapping[str, float], *, title: str, factor: float = 1.0, source: str = ""
+    measured: Mapping[str, float],
+    published: Mapping[str, float],
+    *,
+    title: str,
+    factor: float = 1.0,
+    source: str = "",
+    origin: str = "measured",
 ) -> go.Figure:
-    """Draw a bar for each measured and each published value on a logarithmic axis, with its number.
+    """Draw a bar for each measured (or simulated) and each published value on a logarithmic axis, with its number.
 
     Parameters
     ----------
@@ -21,6 +27,7 @@ def measured_and_published(
     title : of the axis, with its unit.
     factor : from the values' unit to that of the axis.
     source : of the published ones.
+    origin : of `measured`, as in `labkit.samples.ORIGINS`.
 
     Raises
     ------
@@ -30,13 +37,13 @@ def measured_and_published(
     if not measured:
         raise DataError("There are no measured values to draw beside the published ones. Measure first.")
     figure = go.Figure()
-    origins = (("measured", measured), ("published", published))
-    for n, ((origin, values), look) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
+    origins = ((origin, measured), ("published", published))
+    for n, ((kind, values), look) in enumerate(zip(origins, looks.named([o for o, _ in origins]), strict=True)):
         figure.add_bar(
             x=list(values),
             y=[factor * value for value in values.values()],
-            name=f"{origin} ({source})" if source and n else origin,
-            marker=style.bar(origin, look),
+            name=f"{kind} ({source})" if source and n else kind,
+            marker=style.bar(kind, look),
             meta=look.meta,
             text=[format_number(factor * value) for value in values.values()],
             textposition="outside",

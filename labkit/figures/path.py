@@ -1,20 +1,19 @@
-"""Draw the parts of a whole one after another, and how much cheaper parts would save."""
+"""Draw the parts of a whole one after another."""
 
 from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go, make_subplots
+from labkit.figures._plotly import go
 from labkit.units import format_number
 
-_ROW, _LINE = 24, 100  # px of a row, characters of small print in a line
-_CHEAPER = (0, 50, 90, 100)  # %
-_QUIET = {"size": 11, "color": "#555"}
+_ROW, LINE = 24, 100  # px of a row, characters of small print in a line
+QUIET = {"size": 11, "color": "#555"}
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,8 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         hoverinfo="skip",
     )
     _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in pairs])
-    lines = textwrap.wrap(note, _LINE)
-    _small(figure, lines, 52)
+    lines = textwrap.wrap(note, LINE)
+    small_print(figure, lines, 52)
     heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
     figure.update_layout(
         yaxis={
@@ -125,7 +124,7 @@ def _legend(figure: go.Figure, words: Sequence[str]) -> None:
     )
 
 
-def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
+def small_print(figure: go.Figure, lines: Sequence[str], below: float) -> None:
     """Write lines in small print, `below` px under the axes, where they have all the width."""
     if lines:
         text = "<br>".join(html.escape(line, quote=False) for line in lines)
@@ -140,7 +139,7 @@ def _small(figure: go.Figure, lines: Sequence[str], below: float) -> None:
             yshift=-below,
             text=text,
             showarrow=False,
-            font=_QUIET,
+            font=QUIET,
         )
 
 
@@ -192,64 +191,3 @@ def _bars(rows: Sequence[tuple[int, Part, float]], kind: str, origin: str, colou
             "color": "#222",
         }
     return bar
-
-
-def saving(panels: Mapping[str, Mapping[str, float]], note: str = "") -> go.Figure:
-    """Draw the share of a whole that is saved when one of its components becomes cheaper, a line for each.
-
-    Parameters
-    ----------
-    panels : title of a whole → component → its share of that whole, %.
-    note : small print below the axis, such as the source.
-
-    Raises
-    ------
-    DataError
-        If there is no component.
-    """
-    names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
-    look_of = {look.series: look for look in looks.named(names)}
-    if not names:
-        raise DataError("There are no components to draw. Give components with their shares.")
-    figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=list(panels), horizontal_spacing=0.06)
-    drawn: set[str] = set()
-    for column, (title, lines) in enumerate(panels.items(), 1):
-        for name, share in lines.items():
-            figure.add_scatter(
-                x=_CHEAPER,
-                y=[share * x / 100 for x in _CHEAPER],
-                mode="lines",
-                name=f"{name} (modelled)",
-                line={"color": look_of[name].colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
-                meta=look_of[name].meta,
-                legendgroup=name,
-                showlegend=name not in drawn,
-                row=1,
-                col=column,
-                **style.hover(
-                    ["%{name} %{x} % cheaper: %{whole} %{less} % less"],
-                    name=[name],
-                    whole=[title],
-                    less=[format_number(share * x / 100, digits=3) for x in _CHEAPER],
-                ),
-            )
-            drawn.add(name)
-        figure.add_vline(90, line={"color": "#555", "width": 1, "dash": "dot"}, row=1, col=column)
-        figure.add_annotation(
-            x=89,
-            y=1,
-            yref="y domain",
-            yanchor="top",
-            xanchor="right",
-            text="10 times cheaper",
-            showarrow=False,
-            font=_QUIET,
-            row=1,
-            col=column,
-        )
-        figure.update_xaxes(range=[0, 102], title={"text": "component cheaper by (%)"}, row=1, col=column)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title={"text": "saved of the whole (%)"}, row=1, col=1)
-    figure.update_layout(margin={"t": 110, "b": 90}, legend={"y": 1.13})
-    _small(figure, textwrap.wrap(note, _LINE), 55)
-    return style.finish(figure, height=470)

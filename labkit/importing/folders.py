@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.importing.text import Text, UnknownError, identify
 from labkit.notes import joined
 
-MOST = 100_000  # files of a folder
+MOST = 20_000  # files of a folder
 
 
 def collected(paths: Sequence[str | Path]) -> tuple[list[Text], list[tuple[str, str]]]:
@@ -72,19 +72,19 @@ def _reason(error: DataError, path: Path) -> str:
     return error.brief.removeprefix(str(path)).lstrip(",: ")
 
 
-def _files(folder: Path) -> Iterator[str]:
-    """Yield the names of all regular files below a folder, in order; no hidden ones, no links, no campaigns."""
-    count = 0
-    for above, folders, names in os.walk(folder):
-        if "campaign.json" in names:
+def _files(folder: Path) -> list[str]:
+    """Return the names of all regular files below a folder, in order.
+
+    Hidden files, links, campaigns and other file systems, such as /proc below /, are left out.
+    """
+    names: list[str] = []
+    for above, folders, files in os.walk(folder):
+        if "campaign.json" in files:
             folders.clear()
             continue
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(above, name)
-            if name.startswith(".") or path.is_symlink():
-                continue
-            count += 1
-            if count > MOST:
-                raise DataError(f"{folder} has more than {MOST:,} files. Name a folder with the output of benchmarks.")
-            yield path.relative_to(folder).as_posix()
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and not Path(above, name).is_mount())
+        paths = (Path(above, name) for name in sorted(files) if not name.startswith("."))
+        names += [path.relative_to(folder).as_posix() for path in paths if not path.is_symlink()]
+        if len(names) > MOST:
+            raise DataError(f"{folder} has more than {MOST:,} files. Name a folder with the output of benchmarks.")
+    return names

@@ -155,6 +155,8 @@ def identify(path: str | Path, name: str = "") -> Text:
             for kind, form in _BEGINS.items()
             if kind in asked and kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
         }
+        if not kinds and "\0" in piece:  # a program or other data, which may be of any size
+            raise _unknown(str(path), [], "\0")
         rest = text[-256:].rpartition("\n")[2]
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)

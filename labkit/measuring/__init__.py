@@ -11,7 +11,7 @@ from labkit import benchmarks, host, staging, testbeds
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
-from labkit.measuring import interference, lines, programs, ranks, volume
+from labkit.measuring import interference, lines, programs, ranks, simulations, volume
 from labkit.measuring.fingerprints import named
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, published
@@ -28,6 +28,7 @@ def measure(
     *,
     into: Campaign | str | Path | None = None,
     progress: Report | None = None,
+    launches: Sequence[int] | None = None,
 ) -> Campaign:
     """Measure the missing points of some specs, and keep every sample.
 
@@ -37,6 +38,7 @@ def measure(
     effort : how long; `Effort()` when left out.
     into : campaign or its folder; a new one named after the time when left out.
     progress : called before and during every point.
+    launches : numbers of the launches to measure (default: as many as `effort` says, from 0 on).
 
     Returns
     -------
@@ -52,7 +54,7 @@ def measure(
         nothing else.
     """
     effort = effort or Effort()
-    points = expand([specs] if isinstance(specs, Spec) else list(specs), effort)
+    points = expand([specs] if isinstance(specs, Spec) else list(specs), effort, launches)
     campaign = into if isinstance(into, Campaign) else Campaign(into or fresh("measure"))
     done = campaign.done()
     missing = [point for point in points if (point.spec.benchmark, point.fingerprint, point.launch) not in done]
@@ -66,8 +68,12 @@ def measure(
     return campaign
 
 
-def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
+def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None = None) -> list[Point]:
     """Every point of some specs, resolved and named; starts nothing but version queries.
+
+    Parameters
+    ----------
+    launches : numbers of the launches (default: as many as `effort` says, from 0 on).
 
     Raises
     ------
@@ -77,11 +83,11 @@ def expand(specs: Sequence[Spec], effort: Effort) -> list[Point]:
         If what a spec needs is not installed.
     """
     resolved = list(named(specs, effort))
-    volume.refuse([spec for spec, _, _ in resolved], effort)
+    volume.refuse([spec for spec, _, _ in resolved if not testbeds.outline(spec.testbed).network], effort)
     return [
         Point(spec, number, fingerprint, library)
         for spec, library, fingerprint in resolved
-        for number in range(effort.launches)
+        for number in simulations.repeated(spec, range(effort.launches) if launches is None else launches)
     ]
 
 
@@ -113,6 +119,8 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
                 runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
                 run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
+                if testbed.network:
+                    run = simulations.run
                 measured = partial(run, effort=effort, campaign=campaign, testbed=testbed, counter=counter)
                 tried = partial(retried, run=barred.watched(measured, untried), campaign=campaign, retry=retry)
                 for failure in run_concurrently(batch, tried):
@@ -125,6 +133,9 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
     lines_of_shell: list[str] = []
     for group in starts([point for point in points if not point.launch], effort):
+        if network := testbeds.outline(group[0].spec.testbed).network:
+            lines_of_shell += simulations.shell(group, effort, network)
+            continue
         benchmark = benchmarks.get(group[0].spec.benchmark)
         shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
         lines_of_shell += shells.get(type(benchmark), lines.shell)(group, effort)

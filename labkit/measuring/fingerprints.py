@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from labkit import benchmarks, host, launch, testbeds, tools
 from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
 from labkit.host import allocation
-from labkit.measuring import interference, nodes, unused
+from labkit.measuring import interference, nodes, simulations, unused
 from labkit.spec import Effort, Spec
 
 
@@ -71,6 +71,8 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """The spec with its launcher's name, and the library or tool behind it."""
     benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
+    if network := testbeds.outline(spec.testbed).network:
+        return simulations.placed(spec, network), simulations.library()
     if isinstance(benchmark, ToolBenchmark):
         testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
         invocation = tools.available(benchmark.tools, spec, effort)
@@ -97,6 +99,8 @@ def fingerprint(spec: Spec, library: str) -> str:
 
 def facts(spec: Spec, library: str) -> dict[str, str]:
     """What a fingerprint here holds beside the spec; the size does not matter."""
+    if testbeds.outline(spec.testbed).network:
+        return {"library": library}  # the same on every machine
     return host.identity(library) | _spread(spec)
 
 

@@ -55,6 +55,8 @@ def refuse(specs: Iterable[Spec]) -> None:
 def _reason(spec: Spec, field: str) -> str:
     """Return why a benchmark ignores a setting; empty if it follows it."""
     benchmark = benchmarks.get(spec.benchmark)
+    if field in ("device", "transport", "launcher", "bind", "environment") and testbeds.outline(spec.testbed).network:
+        return f"a simulated network has no {field}"
     if isinstance(benchmark, ToolBenchmark) and field in ("device", "transport", "hosts"):
         return _of_tool(spec, field)
     if not benchmark.mpi:

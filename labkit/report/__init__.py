@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from labkit import outside
+from labkit import extras, outside
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, ReportError, SpecError
 
@@ -82,7 +82,9 @@ def build(
     DataError
         If a folder is no campaign.
     """
-    from labkit.report import plain, quarto
+    extras.import_notebooks()
+    from labkit.figures.static import browser_identity
+    from labkit.report import plain, quarto, unchanged
     from labkit.report.check import check
     from labkit.report.sources import read
     from labkit.report.stage import TEMPLATES, stage
@@ -103,8 +105,14 @@ def build(
         campaigns = [*unique.values()][::-1]
     required(style, [Path(path).name for path in campaigns], contract, allow)
     for path in map(Path, campaigns):
-        if (path / "campaign.json").is_file() and notebooks is None:
+        if _is_campaign(path) and notebooks is None:
             warnings += _executed(Campaign(path), execute, progress)
+    options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
+    made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
+    folder = (into or Campaign(Path(campaigns[0])).derived) / "report" if made_from else Path()  # a campaign is there
+    if made_from and (known := unchanged.kept(folder, made_from)) is not None:
+        progress("nothing has changed since this report was made")
+        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     if notebooks is not None:
@@ -116,7 +124,21 @@ def build(
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
+    if made_from and (book.drawn or not browser_identity()):  # else the browser may draw the rest the next time
+        unchanged.keep(folder, made_from, stage_warnings)
     return Built(html, pdf, chosen, warnings + stage_warnings + engine_warnings)
+
+
+def _is_campaign(path: Path) -> bool:
+    return (path / "campaign.json").is_file()
+
+
+def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
+    """Return the fingerprint of what the report is made from; empty if a folder is no campaign."""
+    from labkit.report import unchanged
+
+    paths = [Path(path) for path in campaigns]
+    return unchanged.fingerprint(paths, options) if all(map(_is_campaign, paths)) else ""
 
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:

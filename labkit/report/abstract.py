@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 from labkit import stats, studies
 from labkit.errors import LabkitError
@@ -16,9 +16,6 @@ from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
 from labkit.report.variables import plural
 from labkit.units import format_fact, format_share
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FINDINGS = 4  # in the abstract, at most
 _LEAST = 3  # of them, if there are so many topics
@@ -54,7 +51,7 @@ def _paragraph(member: Member, content: Content, several: bool) -> str:
     name = f"**{escape(member.name)}**: " if several else ""
     if not len(member.summary):
         return f"{name}{machine(member)} The campaign holds no samples, so nothing was found."
-    topics = [one for chapter in content.chapters.values() if (one := finding(chapter, member.summary))]
+    topics = [one for chapter in content.chapters.values() if (one := finding(chapter, member))]
     parts = [machine(member), asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
     return name + " ".join(part for part in parts if part)
 
@@ -130,13 +127,18 @@ def _caveats(member: Member) -> str:
     return f"Caveats: {shown}; @sec-caveats has all."
 
 
-def finding(chapter: Chapter, summary: pd.DataFrame) -> Finding | None:
+def finding(chapter: Chapter, member: Member) -> Finding | None:
     """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
     try:
         study = studies.of_notebook(chapter.path.name)
     except LabkitError:
         return None
-    return findings.of_topic(summary, study.benchmarks, study.focus)
+    return _of_topic(member, tuple(study.benchmarks), tuple(study.focus))
+
+
+@lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
+def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]) -> Finding | None:
+    return findings.of_topic(member.summary, benchmarks, focus)
 
 
 def verdicts(content: Content) -> str:
@@ -147,7 +149,7 @@ def verdicts(content: Content) -> str:
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            if len(member.summary) and (one := finding(chapter, member.summary)):
+            if len(member.summary) and (one := finding(chapter, member)):
                 said.append(f"**{escape(member.name)}:** {one.text}" if several else one.text)
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.analysis.contrast import SHIFT, Contrast, End, contrast
 from labkit.columns import METRICS
-from labkit.records import Value, headline_statistic, value_of
+from labkit.records import Value, headline_statistic, narrowed, value_of
 from labkit.records.factors import named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, plural, sized, title
@@ -69,7 +69,7 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     tables = {
         name: summary[summary["benchmark"] == name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks])
     }
-    tables = {name: rows for name, rows in tables.items() if len(rows)}
+    tables = {name: narrowed(rows) for name, rows in tables.items() if len(rows)}
     for name, factor in focus:
         if name in tables and (first := _contrast(tables[name], (factor,))):
             return of_contrast(first)

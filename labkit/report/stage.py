@@ -101,7 +101,7 @@ def stage(
     config = styles.merged(settings, chosen.config)
     folder = _empty((into or Campaign(sources[0].path).derived) / "report")
     front_spec, caption = front.picture(sources)
-    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
+    chapters, (svg, *_), warnings, drawn = _notebooks(sources, [front_spec] if front_spec else [])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
@@ -135,7 +135,7 @@ def stage(
     _dump(folder / book.VARIABLES, _escaped(values))
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
-    return book.load(folder), warnings
+    return replace(book.load(folder), drawn=drawn), warnings
 
 
 def _empty(folder: Path) -> Path:
@@ -201,11 +201,15 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 
 def _notebooks(
     sources: Sequence[Source], more: Sequence[Any]
-) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
-    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str], bool]:
+    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings.
+
+    The last value says whether every figure was drawn.
+    """
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
     svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
+    drawn = all(svgs) and not warnings
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -222,7 +226,8 @@ def _notebooks(
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, [*svgs, None], warnings
+    drawn = drawn and not any(chapter.undrawn for chapter in chapters.values())
+    return chapters, [*svgs, None], warnings, drawn
 
 
 def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:

@@ -67,19 +67,19 @@ class Fact(Generic[T]):
         return isinstance(value, (self.kind, *near.get(self.kind, ()), *self.also))
 
 
-BOTH = (*MEASURED, *BROUGHT)
+EVERY = (*MEASURED, *BROUGHT, "simulated")
 # every point
-ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", BOTH)
-LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", BOTH)
-VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes.", BOTH)
-STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", BOTH)
+ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", EVERY)
+LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", EVERY)
+VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes.", EVERY)
+STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", EVERY)
 TIMING = Fact(
-    "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", BOTH
+    "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", EVERY
 )
-CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", BOTH)
-FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", BOTH)
-BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", BOTH)
-WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", BOTH)
+CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the column of that name.", EVERY)
+FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", EVERY)
+BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", EVERY)
+WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", EVERY)
 NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of the badges and warnings.")
 # what labkit ran
 START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
@@ -144,6 +144,10 @@ PYVERBS_REFUSED_POST_NS = Fact("pyverbs_refused_post_ns", 0, "ns", "Cost of a re
 SERVED = Fact("served", 0, "", "Requests that the server answered.")
 REQUESTS_PER_S = Fact("requests_per_s", 0.0, "1/s", "Requests per second over the whole run.")
 MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
+# simulations
+SIMULATION = Fact[dict[str, Any]](
+    "simulation", {}, "", "Algorithm, wall and processor time of the simulation, s.", ("simulated",)
+)
 # what others printed
 TEST = Fact("test", "", "", "Name of the test that printed it.", BROUGHT)
 FILE = Fact("file", "", "", "File that it was read from.", BROUGHT)

@@ -126,7 +126,11 @@ class Study(studies.Study):
             f"{row['transport']}, {row['ranks']} ranks": row["latency_us_osu_mean"] for _, row in rows.iterrows()
         }
         return figures.measured_and_published(
-            measured, _published(benchmark), title="mean time of an iteration (ms)", factor=1e-3
+            measured,
+            _published(benchmark),
+            title="mean time of an iteration (ms)",
+            factor=1e-3,
+            origin=str(rows["origin"].iloc[0]),
         )
 
     def example(self, benchmark: str) -> list[Samples]:

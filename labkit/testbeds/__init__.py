@@ -21,6 +21,7 @@ from typing import Any, Literal
 from labkit.errors import SpecError, known
 from labkit.host.checks import Check
 from labkit.notes import Note
+from labkit.simulation import Network
 from labkit.spec import Spec
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
 from labkit.tools import Place
@@ -64,6 +65,7 @@ class Testbed:
     links : links whose counters ranks can read: name → table and interface, see `labkit.worker.links`.
     facts : its properties, for the metadata.
     handle : plain values from which ``attach`` makes it again in another process; empty if that is impossible.
+    network : what is simulated in the place of ranks and links; None for a place where something runs.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Testbed:
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
+    network: Network | None = None
 
 
 @cache

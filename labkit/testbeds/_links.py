@@ -11,11 +11,10 @@ from typing import Any, Literal
 from labkit.errors import SpecError
 from labkit.spec import validated
 from labkit.testbeds import _qos
-from labkit.units import parse_duration
+from labkit.units import parse_duration, parse_rate
 
 MOST = 64  # hosts; one switch forwards for all of them on shared cores
 NET, NET6 = "10.77.0", "fd6c:6162:6b69:77:"  # private (RFC 1918, RFC 4193)
-_BIT = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _FRAME = 1514  # B; the link does not shape what fits in the burst, so the burst holds two frames
 _BURST_S = 20e-6
 _QUEUE = 1 << 20  # B at a port; it must hold several packets of 64 KiB, which the kernel passes on
@@ -117,16 +116,11 @@ def bits(text: str) -> float:
     ------
     SpecError
         If the text is no rate.
-
-    Examples
-    --------
-    >>> bits("200mbit")
-    200000000.0
     """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmg]bit)", text.strip().lower())
-    if not match:
-        raise SpecError(f"testbed virtual-cluster: {text!r} is not a rate. Write it like 200mbit.")
-    return float(match[1]) * _BIT[match[2]]
+    try:
+        return parse_rate(text)
+    except SpecError as error:
+        raise SpecError(f"testbed virtual-cluster: {error}") from None
 
 
 def options_of(argument: str, values: Mapping[str, str]) -> Options:

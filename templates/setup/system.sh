@@ -38,6 +38,7 @@ TESTING=(
     "busybox|busybox-static|the guest of soft-roce"
     "cpio|cpio|the guest of soft-roce"
     "modprobe /usr/sbin/modprobe|kmod|the guest of soft-roce"
+    "smpirun|libsimgrid-dev|the testbed simulated"
     "strace|strace|only the test that counts file system calls of a rank"
     "slurmctld /usr/sbin/slurmctld|slurmctld|only the tests that start Slurm on four virtual nodes"
     "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|only the Slurm tests"

@@ -36,6 +36,7 @@ TINY: dict[str, dict[str, Any]] = {
         "providers": "tcp",
         "ladder": "8",
     },
+    "81-loggp": {"sizes": "8,512,4Ki", "collectives": "allreduce", "collective_sizes": "8,4Ki", "transports": "shm"},
     "63-halo-and-fft": {"neighbours": "6,26", "fft_sizes": "64", "ranks": "2", "paper": False, "testbed": "local"},
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
@@ -95,6 +96,33 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
         assert "(" in (x if y.startswith("share of") else y), "no unit"
     assert "range of 2 launches" in study.findings()
     assert study.findings() in shown.texts
+
+
+SIMULATED = {"ranks": "4,16", "cells": 4, "allreduce_sizes": "8", "topologies": "fat-tree", "per_leaf": 4}
+
+
+@pytest.mark.simgrid
+@pytest.mark.parametrize("paper", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_simulated_notebook_says_everywhere_that_nothing_was_measured(paper: bool, tmp_path: Path) -> None:
+    parameters = SIMULATED | {"paper": paper, "launches": 2, "campaign": str(tmp_path / "simulated")}
+    shown = Shown("85-scale-out", parameters)
+    study = studies.of_notebook("85-scale-out")(**parameters)
+    assert {one.origin for one in study.samples} == {"simulated"}
+    assert len(shown.figures) == (4 if paper else 3)
+    for figure in shown.figures:
+        names = [trace["name"] for trace in figure["data"]]
+        assert all("simulated" in name or name.startswith("published") for name in names)
+    findings = study.findings().splitlines()
+    assert all("simulated" in line.lower() for line in findings)
+    assert "Simulated all to all of 4 KiB with 16 ranks takes" in study.findings()
+    assert "as long on fat-tree 3:1 as on fat-tree 1:1" in study.findings()
+    assert sum("half duplex" in line and "not predicted" in line for line in findings) == paper
+    assert "badges, with how many" in study.warnings()
+
+
+def test_without_its_points_the_simulated_notebook_says_so() -> None:
+    shown = Shown("85-scale-out", {"campaign": str(EXAMPLES[0]), "measure": False})
+    assert studies.LEFT_OUT in shown.texts
 
 
 @pytest.mark.parametrize("name", [name for name in TINY if not set(studies.of_notebook(name).benchmarks) <= THERE])

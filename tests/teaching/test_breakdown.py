@@ -26,8 +26,10 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> teaching.Session:
 
 
 def test_own_parts_sum_to_the_whole(session: teaching.Session) -> None:
-    parts, whole = breakdown._parts(session.results), breakdown._whole(session.results)
-    assert sum(float(one.centre) for one in parts.values()) == pytest.approx(float(whole.centre), rel=0.05)
+    own = breakdown._own(session.results)
+    assert len(own.parts) == 4
+    assert own.whole.value == pytest.approx(session.results.median(*breakdown.TCP[:2]) / 2)
+    assert all(part.time.interval[0] <= part.time.value <= part.time.interval[1] for part in own.parts)
 
 
 def test_a_launch_that_two_campaigns_hold_counts_once_and_the_first_wins() -> None:

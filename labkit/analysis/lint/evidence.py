@@ -106,6 +106,10 @@ class Evidence:
         """Yield the row of each point."""
         yield from self._rows
 
+    def random(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the row of each point whose times vary by chance; those of a simulation do not."""
+        return (row for row in self._rows if row["origin"] not in ("simulated", "modelled"))
+
     def breach(self, row: Mapping[str, Any], what: str) -> Breach:
         """Say what is wrong with the point of a row."""
         return Breach(str(row["benchmark"]), self.labels.get(str(row["fingerprint"]), ""), what)

@@ -130,12 +130,12 @@ def mean_of_ratios(evidence: Evidence) -> Iterator[Breach]:
 
 def one_launch(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with one launch."""
-    return (evidence.breach(row, "1 launch") for row in evidence.each() if row["launches"] == 1)
+    return (evidence.breach(row, "1 launch") for row in evidence.random() if row["launches"] == 1)
 
 
 def few_launches(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with too few launches for a confidence interval."""
-    for row in evidence.each():
+    for row in evidence.random():
         if 1 < row["launches"] < stats.LAUNCHES:
             yield evidence.breach(row, f"{row['launches']} launches, which give a range only")
 
@@ -180,7 +180,7 @@ def _together(first: pd.Series, second: pd.Series) -> bool:
 
 def no_tail(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with samples but without a 99th percentile."""
-    for row in evidence.each():
+    for row in evidence.random():
         if row["n"] and row["timing"] == "each" and not any(_values(row, "p99")):
             yield evidence.breach(row, f"no p99: n = {row['n']:,}, launches: {row['launches']}")
 

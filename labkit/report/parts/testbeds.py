@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
+from labkit.simulation.network import NODES
 
 _GB = 1e9
 
@@ -36,12 +38,13 @@ def _ours(member: Member) -> list[list[str]]:
     for testbed in dict.fromkeys(records["testbed"]) if len(records) else ():
         kind = str(testbed).partition(",")[0]
         part = records[records["testbed"] == testbed]
+        simulated = kind.startswith("simulated")  # the machine that ran the simulation is no part of it
         cells = [
             f"{member.name}, {kind}",
             str(max(1, part["host"].nunique() if kind == "local" else _nodes(str(testbed)))),
             _interconnect(kind, member.host),
-            str(member.host.get("cpu_model") or "not recorded"),
-            _memory(member.host),
+            "none" if simulated else str(member.host.get("cpu_model") or "not recorded"),
+            "–" if simulated else _memory(member.host),
             ", ".join(sorted({str(name) for name in part["library"]} - {"", "none", "nan"})) or "none",
         ]
         if not any(row[0] == escape(cells[0]) for row in rows):
@@ -50,7 +53,10 @@ def _ours(member: Member) -> list[list[str]]:
 
 
 def _nodes(testbed: str) -> int:
-    """Return the number of nodes of an emulated testbed: of ``virtual-cluster:4`` 4, of a pair of devices 2."""
+    """Return the number of nodes of an emulated or simulated testbed: of ``virtual-cluster:4`` 4, of two devices 2."""
+    if testbed.startswith("simulated"):
+        chosen = re.search(r",nodes=(\d{1,4})(?:,|$)", testbed)
+        return int(chosen[1]) if chosen else NODES
     number = testbed.partition(",")[0].partition(":")[2]
     return int(number) if number.isdecimal() else 2
 
@@ -60,6 +66,8 @@ def _interconnect(kind: str, host: Mapping[str, Any]) -> str:
         return "soft-RoCE, emulated: shows function, not performance"
     if kind.startswith("virtual-cluster"):
         return "links between namespaces of one host, emulated"
+    if kind.startswith("simulated"):
+        return "simulated by SimGrid: nothing was measured"
     nics = [nic for nic in host.get("nics") or [] if isinstance(nic, Mapping) and nic.get("physical")]
     rdma = [
         str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in host.get("rdma_devices") or []

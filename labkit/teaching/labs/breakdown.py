@@ -7,6 +7,10 @@ from typing import Any
 import pandas as pd
 
 from labkit import figures, reference
+from labkit.analysis import layers
+from labkit.errors import DataError
+from labkit.models import what_if
+from labkit.models.breakdown import Breakdown, of_paper
 from labkit.spec import Effort, Spec, sweep
 from labkit.teaching.definition import Lab
 from labkit.teaching.expected import Expected
@@ -28,7 +32,7 @@ LATENCY, RATE, OVERHEAD = (
 PAPER = "breaking-band-2019"
 SOURCE = "Zambre et al., ICPP 2019"
 BY = "the published numbers"
-MEMORY, KERNEL, IP, ORDER = "through memory", "kernel, copying, waking", "UDP and IP", "TCP on top of it"
+KERNEL = layers.KERNEL
 WIRE, SWITCH, PCIE, IO, PIO = "the wire", "the switch", "PCIe", "I/O: PCIe and memory", "the copy to the adapter (PIO)"
 HLP, LLP, SOFTWARE = "MPI and UCP", "UCT", "all software"
 COMPONENTS = {
@@ -56,29 +60,27 @@ def _specs() -> list[Spec]:
     ]
 
 
-def _parts(results: Results) -> dict[str, Expected]:
-    """One way of 64 B over TCP as differences between neighbouring paths, µs."""
-    return {
-        MEMORY: results.value(*SHM[:2], **SHM[2]),
-        KERNEL: results.combined(lambda unix, shm: unix / 2 - shm, UNIX, SHM),
-        IP: results.combined(lambda udp, unix: (udp - unix) / 2, UDP, UNIX),
-        ORDER: results.combined(lambda tcp, udp: (tcp - udp) / 2, TCP, UDP),
-    }
+def _own(results: Results) -> Breakdown:
+    """One way of 64 B over TCP as differences between neighbouring paths, µs.
 
-
-def _whole(results: Results) -> Expected:
-    return results.combined(lambda trip: trip / 2, TCP)
+    Raises
+    ------
+    DataError
+        If a path was not measured.
+    """
+    own, missing = layers.nested(results.records, "64 B over TCP", layers.sockets(64))
+    if own is None or missing:
+        raise DataError(f"There is no {missing[0]}. Measure, or use the recorded data.")
+    return own
 
 
 def _measured(results: Results) -> Any:
-    kinds = {MEMORY: "library and memory", KERNEL: "kernel", IP: "protocols", ORDER: "protocols"}
-    parts = [
-        figures.Part(text, float(one.centre), kinds[text], one.low, one.high) for text, one in _parts(results).items()
-    ]
-    one = _whole(results)
-    whole = figures.Part("half a round trip", float(one.centre), "the whole", one.low, one.high)
-    note = f"Each part is a difference between two paths, sockperf and mpi.latency; bars: {one.basis}."
-    return figures.stacked([figures.Stack("64 B over TCP", parts, "measured", whole)], "µs", note)
+    own = _own(results)
+    half = own.whole
+    parts = [figures.Part(one.text, one.time.value, one.kind, *one.time.interval) for one in own.parts]
+    whole = figures.Part("half a round trip", half.value, "the whole", *half.interval)
+    note = f"Each part is a difference between two paths, sockperf and mpi.latency; bars: {half.basis}."
+    return figures.stacked([figures.Stack(own.title, parts, "measured", whole)], own.unit, note)
 
 
 def _published(_: Results) -> Any:
@@ -121,7 +123,7 @@ def _claims(_: Results) -> pd.DataFrame:
             "by %": one.cheaper,
             "of": paper[one.total].text,
             "published saving in %": f"{'more than ' if one.least else ''}{one.saved:g}",
-            "computed in %": paper.saved(one.total, one.parts, one.cheaper),
+            "computed in %": what_if.published(paper, one.total, one.parts, one.cheaper),
             "where": one.where,
         }
         for one in paper.claims
@@ -146,14 +148,15 @@ def _table(results: Results) -> pd.DataFrame:
 
 
 def _share(paper: reference.Paper, total: str, component: str) -> float:
-    return paper.saved(total, COMPONENTS[component], 100)
+    return what_if.published(paper, total, COMPONENTS[component], 100)
 
 
 def _curves(_: Results) -> Any:
     paper = reference.load(PAPER)
-    shown = (SOFTWARE, IO, WIRE, PIO, SWITCH)
+    shown = {name: {leaf.name for leaf in paper.leaves(COMPONENTS[name])} for name in (SOFTWARE, IO, WIRE, PIO, SWITCH)}
     panels = {
-        paper[total].text: {name: _share(paper, total, name) for name in shown} for total in ("injection", "latency")
+        paper[total].text: what_if.curves(of_paper(paper, total), shown, (0, 50, 90, 100))
+        for total in ("injection", "latency")
     }
     return figures.saving(
         panels,
@@ -162,21 +165,10 @@ def _curves(_: Results) -> Any:
 
 
 def _try(results: Results) -> WhatIf:
-    paper, parts, whole = reference.load(PAPER), _parts(results), float(_whole(results).centre)
-    wholes = [
-        Whole(
-            paper[total].text,
-            paper.sum(total),
-            paper.unit,
-            {name: _share(paper, total, name) * paper.sum(total) / 100 for name in COMPONENTS},
-            "published parts",
-        )
-        for total in ("injection", "latency")
-    ]
-    tcp = Whole(
-        "64 B over TCP", whole, "µs", {name: float(one.centre) for name, one in parts.items()}, "parts of your run"
-    )
-    return WhatIf([*wholes, tcp])
+    paper, own = reference.load(PAPER), _own(results)
+    groups = {name: {leaf.name for leaf in paper.leaves(parts)} for name, parts in COMPONENTS.items()}
+    wholes = [Whole(of_paper(paper, total), groups, "published parts") for total in ("injection", "latency")]
+    return WhatIf([*wholes, Whole(own, {name: {name} for name in own.names}, "parts of your run")])
 
 
 def _off(paper: reference.Paper, name: str) -> float:
@@ -295,7 +287,7 @@ LAB = Lab(
             name="wire",
             unit="%",
             text="The wire becomes ten times faster. Which part of the latency with MPI is saved?",
-            of=lambda _: _of_paper(reference.load(PAPER).saved("latency", ["wire"], 90)),
+            of=lambda _: _of_paper(what_if.published(reference.load(PAPER), "latency", ["wire"], 90)),
             hints=("Ten times faster is 90 % cheaper.", "90 % of 274.81 ns, as a part of 1387.02 ns."),
         ),
         Question(
@@ -303,7 +295,10 @@ LAB = Lab(
             unit="ns",
             text="The adapter sits on the processor's chip and PCIe costs nothing. What is left of the latency with MPI?",
             of=lambda _: _of_paper(
-                reference.load(PAPER).sum("latency") * (1 - reference.load(PAPER).saved("latency", ["pcie"], 100) / 100)
+                what_if.after(
+                    of_paper(reference.load(PAPER), "latency"),
+                    what_if.Change(text=PCIE, parts=("pcie",), cheaper=100),
+                ).value
             ),
             hints=("How often does a message pass PCIe on its way?", "1387.02 less twice 137.49."),
         ),

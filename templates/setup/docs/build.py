@@ -26,6 +26,7 @@ PARTS = {
         "explorer",
         "import",
         "statistics",
+        "models",
         "gate",
         "reference-data",
         "data-dictionary",

@@ -1,0 +1,134 @@
+"""Count how often the race of `labkit tune` finds the best setting, and what it costs beside measuring them all.
+
+Two parts. Simulated launches give the chance of stopping the best setting, beside the declared one. Then broadcasts on
+the virtual cluster, where algorithms differ by factors: every setting is measured in every round (the exhaustive
+search), and the race runs on these launches, once for each of many random orders of the rounds. The second part is a
+race on stored launches: what it would have seen, not new measurements.
+
+    python bench/tune.py [FOLDER] [--launches N] [--hosts N] [--simulated]
+
+FOLDER keeps the launches, and a second call continues. `--simulated` leaves the second part out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit import measuring, records
+from labkit.campaign import Campaign
+from labkit.markdown import table
+from labkit.samples.facts import FINGERPRINT
+from labkit.spec import Effort, sweep
+from labkit.stats.racing import ERROR, standing
+from labkit.tuning import Plan, settings
+
+RACES, ROUNDS, RELEVANT = 300, 8, 0.02
+SIZES = (8192, 65536)
+
+
+def raced(costs: NDArray[np.float64], looks: int) -> tuple[int, set[int], int]:
+    """Race on a table of launches (rounds, settings): the leader, those stopped, and the launches it took."""
+    table, launches = np.full_like(costs, np.nan), 0
+    racing = list(range(costs.shape[1]))
+    for number, row in enumerate(costs):
+        table[number, racing] = row[racing]
+        launches += len(racing)
+        now = standing(table[: number + 1], looks=looks, relevant=RELEVANT)
+        racing = list(now.racing)
+        if now.settled:
+            break
+    return now.leader, set(now.stopped), launches
+
+
+def simulated() -> None:
+    """Print how often the best of 12 settings stops, for several true differences and kinds of noise."""
+    shapes = {
+        "all others 3 % slower": np.concatenate([[0.0], np.full(11, 0.03)]),
+        "5 % to a factor of 4.5 slower": np.concatenate([[0.0], np.linspace(0.05, 1.5, 11)]),
+    }
+    rows = []
+    for name, gaps in shapes.items():
+        for noise in (
+            "normal",
+            "Student's t, 3 degrees of freedom",
+            "every third setting 4 times as noisy, the best too",
+        ):
+            scale = np.where(np.arange(12) % 3 == 0, 0.2 if "third" in noise else 0.05, 0.05)
+            lost = best = cost = 0
+            for seed in range(RACES):
+                chance = np.random.default_rng(seed)
+                shape = (ROUNDS, 12)
+                values = chance.standard_t(3, shape) if "Student" in noise else chance.normal(size=shape)
+                costs = gaps + chance.normal(scale=0.1, size=(ROUNDS, 1)) + scale * values
+                leader, stopped, launches = raced(costs, ROUNDS - 1)
+                lost, best, cost = lost + (0 in stopped), best + (leader == 0), cost + launches
+            shares = (100 * lost / RACES, 100 * best / RACES, 100 * cost / RACES / costs.size)
+            rows.append([name, noise, *(f"{share:.1f} %" for share in shares)])
+    print(f"\n12 settings, {ROUNDS} rounds, 5 % noise, {RACES} races each, declared chance {100 * ERROR:g} %\n")
+    print(table(["true differences", "noise", "best stopped", "best leads at the end", "launches of all"], rows))
+
+
+def measured(folder: str, launches: int, hosts: int) -> None:
+    """Measure broadcasts on the virtual cluster in all settings, and race on these launches."""
+    bases = sweep(
+        "mpi.bcast", sizes=SIZES, ranks=hosts, transport="tcp", testbed=f"virtual-cluster:{hosts},rate=50mbit"
+    )
+    plan = Plan(
+        bases=tuple(bases),
+        settings=tuple(settings("mpi.bcast", {"algorithm": ["all"], "segment": ["8192"]})),
+        effort=Effort(time_cap=0.3, warmup=1, ci=0.05),
+    )
+    campaign = Campaign(folder)
+    specs = {(n, k): one.of(base) for n, base in enumerate(bases) for k, one in enumerate(plan.settings)}
+    for launch in range(launches):
+        measuring.measure(list(specs.values()), plan.effort, into=campaign, launches=[launch])
+        print(f"launch {launch + 1} of {launches}", flush=True)
+    names = {measuring.expand([spec], plan.effort, [0])[0].fingerprint: pair for pair, spec in specs.items()}
+    costs = np.full((len(bases), launches, len(plan.settings)), math.nan)
+    for one in campaign.samples("mpi.bcast"):
+        n, k = names[str(FINGERPRINT.of(one.meta))]
+        costs[n, one.launch, k] = math.log(np.median(records.values(one, plan.metric)))
+    rows = []
+    for base, values in zip(bases, costs, strict=True):
+        means = np.nanmean(values, axis=0)
+        best = int(np.argmin(means))
+        rest = np.delete(means, best)
+        near = {k for k in range(len(means)) if means[k] - means[best] <= math.log1p(RELEVANT)}
+        outcomes = []
+        for seed in range(100):
+            order = np.random.default_rng(seed).permutation(launches)
+            outcomes.append(raced(values[order], launches - 1))
+        rows.append(
+            [
+                str(base.size),
+                plan.settings[best].name,
+                f"{100 * math.expm1(rest.min() - means[best]):.1f} %",
+                f"{math.exp(rest.max() - means[best]):.1f}",
+                f"{sum(leader == best for leader, *_ in outcomes)} of 100",
+                f"{sum(leader in near for leader, *_ in outcomes)} of 100",
+                f"{100 * np.mean([cost for *_, cost in outcomes]) / values.size:.0f} %",
+            ]
+        )
+    print(
+        f"\nMPI_Bcast, {hosts} virtual hosts at 50 Mbit/s, {len(plan.settings)} settings, {launches} launches of each\n"
+    )
+    head = ["size (B)", "best by all launches", "next slower by", "slowest, times", "race finds it", "or within 2 %"]
+    print(table([*head, "launches of all"], rows))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", help="campaign that keeps the launches (default: a temporary one)")
+    parser.add_argument("--launches", type=int, default=10)
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--simulated", action="store_true")
+    options = parser.parse_args()
+    simulated()
+    if not options.simulated:
+        with tempfile.TemporaryDirectory() as temporary:
+            measured(options.folder or f"{temporary}/campaign", options.launches, options.hosts)

@@ -1,0 +1,30 @@
+"""Times of the single calls of a ping-pong: post the send, poll in vain, the poll that finds, complete the send.
+
+A ping-pong with non-blocking calls and MPI_Test, as mpi.host_overhead, which adds up what this keeps apart. The calls
+are those that Zambre et al. (ICPP 2019) break down: MPI_Isend is their Post, the MPI_Test that finds the message their
+LLP_prog and HLP_rx_prog. Each call has one read of the clock in it, which micro.clock measures. A library that sends
+inside the poll has its transfer there.
+"""
+
+from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_peer
+
+BENCHMARK = KernelBenchmark(
+    title="calls of a message",
+    kernel="call_times",
+    options=Buffers,
+    check=allowed,
+    ranks=(2, 2),
+    requests=lambda spec: 2,
+    metrics={"latency_us": lambda spec: 2},
+    phases={
+        "post_ns": "post_us",
+        "poll_ns": "poll_us",
+        "find_ns": "find_us",
+        "complete_ns": "complete_us",
+        "expect_ns": "expect_us",
+    },
+    active=first_half,
+    expected=from_peer,
+    cadence="streaming",
+)

@@ -1,0 +1,47 @@
+"""Injection overhead: the time from one message to the next in a stream, and its parts for each message.
+
+A window of non-blocking sends, their completion, and one answer of the receiver, as mpi.bandwidth; the times to post
+and to complete the window are kept apart. For each message, the window's time is the injection overhead of Zambre et
+al. (ICPP 2019), equation 2: post, completion, and a rest, which here is the answer, and there the posts that find the
+queue full. Their benchmark leaves the answer out. The receiver's speed limits a stream: where it is slower, posts wait.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Buffers):
+    """Options of mpi.injection.
+
+    Parameters
+    ----------
+    window : messages in flight.
+    """
+
+    window: int = 64
+
+
+def _window(spec: Spec) -> int:
+    return int(spec.option("window"))
+
+
+BENCHMARK = KernelBenchmark(
+    title="injection overhead",
+    kernel="injection",
+    options=Options,
+    check=allowed,
+    ranks=(2, 2),
+    sizes="1:64Ki",
+    window=_window,
+    metrics={"injection_us": _window, "message_rate_per_s": _window},
+    phases={"post_ns": "post_us", "complete_ns": "complete_us"},
+    phase_work={"post_ns": _window, "complete_ns": _window},
+    active=first_half,
+    expected=from_active,
+    cadence="windowed",
+    warmup=(10, 2),
+)

@@ -1,0 +1,73 @@
+"""Algorithms of collectives that SimGrid simulates, by the names of the literature, and the choice among them by size.
+
+SimGrid has the algorithms of Open MPI, MPICH and others as they are in these libraries. Its own selectors are not used:
+they exchange further messages in the first collective of a communicator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from labkit.errors import SpecError
+from labkit.spec import Spec
+from labkit.units import KiB
+
+# collective → algorithm → its name in SimGrid 3.32 (src/smpi/colls)
+ALGORITHMS: Mapping[str, Mapping[str, str]] = {
+    "barrier": {"recursive-doubling": "ompi_recursivedoubling", "dissemination": "ompi_bruck", "tree": "ompi_tree"},
+    "bcast": {"binomial": "binomial_tree", "scatter-allgather": "scatter_LR_allgather", "linear": "flattree"},
+    "reduce": {"binomial": "binomial", "linear": "ompi_basic_linear"},
+    "allreduce": {"recursive-doubling": "rdb", "ring": "lr", "reduce-bcast": "redbcast"},
+    "allgather": {"ring": "ring", "bruck": "bruck"},
+    "alltoall": {"pairwise": "ring", "bruck": "bruck", "linear": "basic_linear"},
+    "gather": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
+    "scatter": {"binomial": "ompi_binomial", "linear": "ompi_basic_linear"},
+}
+_MANY = 12  # ranks, of Open MPI's rule for all to all
+
+
+def algorithm(spec: Spec, wanted: str = "auto") -> str:
+    """Return the name of the algorithm for the collective of a spec.
+
+    Parameters
+    ----------
+    wanted : name of an algorithm; ``auto`` for the choice by size.
+
+    Raises
+    ------
+    SpecError
+        If the collective has no such algorithm.
+    """
+    name = spec.benchmark.partition(".")[2]
+    if wanted == "auto":
+        return _by_size(name, spec.size, spec.ranks)
+    if wanted not in ALGORITHMS[name]:
+        raise SpecError(
+            f"algorithm={wanted!r}, but the simulated {name} has {', '.join(ALGORITHMS[name])}. Set algorithm=auto."
+        )
+    return wanted
+
+
+def setting(spec: Spec, name: str) -> str:
+    """Return SimGrid's setting for an algorithm of the collective of a spec."""
+    collective = spec.benchmark.partition(".")[2]
+    return f"smpi/{collective}:{ALGORITHMS[collective][name]}"
+
+
+def _by_size(name: str, size: int, ranks: int) -> str:
+    """Return the algorithm of a size: the fixed rules of Open MPI 4.0 where SimGrid has their algorithms, else MPICH's.
+
+    allreduce, alltoall: coll_tuned_decision_fixed.c of Open MPI 4.0.4. bcast: the limit for short messages of MPICH
+    (MPIR_CVAR_BCAST_SHORT_MSG_SIZE, 12 KiB). The others have one rule each.
+    """
+    if name == "allreduce":
+        return "recursive-doubling" if size < 10_000 else "ring"
+    if name == "bcast":
+        return "binomial" if size < 12 * KiB or ranks < 8 else "scatter-allgather"
+    if name == "alltoall":
+        if size < 200 and ranks > _MANY:
+            return "bruck"
+        return "linear" if size < 3000 else "pairwise"
+    if name == "allgather":
+        return "bruck" if size * ranks < 50_000 else "ring"
+    return next(iter(ALGORITHMS[name]))

@@ -1,0 +1,185 @@
+"""Which setting of the MPI library is the fastest for each size, how surely, and does the file that says so help?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies, tuning
+from labkit.columns import METRICS
+from labkit.errors import DataError, SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, words
+from labkit.studies._derived import of_samples
+from labkit.tuning import openmpi
+from labkit.tuning.files import point
+from labkit.tuning.plan import noted
+from labkit.units import format_range, format_share
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from labkit.campaign import Campaign
+    from labkit.measuring import Report
+
+OFFERED = ("mpi.allreduce", "mpi.bcast", "mpi.alltoall", "mpi.allgather", "mpi.reduce", "mpi.latency")
+COLUMNS = ["size, ranks", "winner", "default", "with it", "ratio", "interval", "result", "ratio with the file"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on tuning.
+
+    Parameters
+    ----------
+    benchmark : to tune: mpi.allreduce, mpi.bcast, mpi.alltoall, mpi.allgather, mpi.reduce or mpi.latency.
+    sizes : of the messages, MIN:MAX or a list.
+    ranks : numbers of ranks, a list.
+    factor : that is tuned: algorithm, segment or fanout of a collective, env.NAME, bind, or transport.
+    levels : of the factor; all for every algorithm of the library.
+    rounds : of the race, at most.
+    budget : min that measuring may take; 0 for no limit.
+    transport : path of the messages: auto, shm or tcp.
+    testbed : where the ranks run.
+    launches : of each side of a confirmation, at least 4.
+    time_cap : s of timed iterations for a point and launch; a race needs many launches rather than long ones.
+    """
+
+    benchmark: str = "mpi.allreduce"
+    sizes: str = "1Ki,64Ki"
+    ranks: str = "2"
+    factor: str = "algorithm"
+    levels: str = "all"
+    rounds: int = 8
+    budget: float = 10.0
+    transport: str = "auto"
+    testbed: str = "local"
+    launches: int = 8
+    time_cap: float = 0.5
+
+
+class Study(studies.Study):
+    """A race of settings, the confirmation of its winners, and ranks that read the file."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = OFFERED
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every setting at every point; where nothing is measured, those that the campaign remembers."""
+        try:
+            plan = self._plan() if self.values.measure else noted(self.campaign, self.values.benchmark)
+        except DataError:
+            return []
+        return [setting.of(base) for base in plan.bases for setting in plan.settings]
+
+    def _plan(self) -> tuning.Plan:
+        """What the parameters ask for."""
+        v = self.values
+        if v.benchmark not in OFFERED:
+            raise SpecError(f"benchmark={v.benchmark!r}, but it must be one of {', '.join(OFFERED)}. Set one of these.")
+        ranks = words(v.ranks)
+        if not all(word.isdigit() and int(word) for word in ranks):
+            raise SpecError(f"ranks={v.ranks!r}, but it must be whole numbers from 1 on. Set for example ranks='2,4'.")
+        bases = sweep(
+            v.benchmark, sizes=v.sizes, ranks=[int(word) for word in ranks], transport=v.transport, testbed=v.testbed
+        )
+        swept = json.loads(os.environ.get(studies.SETTING, "{}"))
+        plan = tuning.Plan(
+            bases=tuple(studies.settled(base, swept) for base in bases),
+            settings=tuple(tuning.settings(v.benchmark, {v.factor: words(v.levels)})),
+            effort=self.effort,
+            rounds=v.rounds,
+            confirm=max(4, v.launches),
+        )
+        return dataclasses.replace(plan, budget=60 * v.budget) if v.budget else plan
+
+    def run(self, progress: Report | None = None) -> Campaign:
+        """Race, confirm, write and prove."""
+        if self.values.measure:
+            tuning.tune(self._plan(), self.campaign, progress=progress)
+        return self.campaign
+
+    @of_samples
+    def outcome(self) -> tuning.Outcome | str:
+        """What the launches say, or why they say nothing."""
+        try:
+            return tuning.read(self.campaign, self.values.benchmark)
+        except DataError as error:
+            return f"*No tuning: {error}*"
+
+    def figure(self) -> go.Figure | str:
+        """Time of every setting by size, over the launches that each got in the race."""
+        rows, file = self.of(self.values.benchmark), f"env_OMPI_MCA_{openmpi.FILES}"
+        if file in rows:
+            rows = rows[rows[file].isna()].drop(columns=file)
+        names = [name for name in rows if name.startswith("env_") and not name.endswith("dynamic_rules")]
+        several = [name for name in (*names, "bind", "transport", "ranks") if name in rows]
+        series = [name for name in several if rows[name].nunique(dropna=False) > 1]
+        return self.drawn(figures.versus_size, rows, "latency_us", tail=None, series=series)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each size and number of ranks: the winner beside the default, in launches that took turns."""
+        if isinstance(self.outcome, str):
+            return pd.DataFrame(columns=COLUMNS)
+        rows = []
+        for one in self.outcome.points:
+            judged, proved = one.confirmed, one.proved
+            rows.append(
+                (
+                    point(one.base),
+                    self.outcome.plan.settings[one.winner].name,
+                    judged.base if judged else None,
+                    judged.value if judged else None,
+                    judged.ratio if judged else None,
+                    format_range(judged.ratio_low, judged.ratio_high) if judged else "–",
+                    "confirmed" if one.claimed else one.reason,
+                    proved.ratio if proved else None,
+                )
+            )
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+    def race(self) -> pd.DataFrame:
+        """A row for each setting and point: how far behind the leader it was, and when it stopped."""
+        columns = ["size, ranks", "setting", "behind the leader", "rounds", "end"]
+        if isinstance(self.outcome, str):
+            return pd.DataFrame(columns=columns)
+        rows = []
+        for one in self.outcome.points:
+            names = [setting.name for setting in self.outcome.plan.settings]
+            for k in sorted(one.race.behind, key=lambda k, race=one.race: race.behind[k]):  # type: ignore[misc]
+                stopped = one.race.stopped.get(k)
+                end = "stopped" if stopped else "failed" if k in one.race.failed else "raced to the end"
+                behind = format_share(one.race.behind[k], sign=True)
+                rows.append((point(one.base), names[k], behind, stopped or one.race.rounds, end))
+        return pd.DataFrame(rows, columns=columns)
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        outcome = self.outcome
+        if isinstance(outcome, str):
+            return outcome
+        unit = METRICS[outcome.plan.metric].unit
+        sentences = []
+        for one in outcome.points:
+            name, judged = outcome.plan.settings[one.winner].name, one.confirmed
+            if one.claimed and judged is not None:
+                interval = format_range(judged.ratio_low, judged.ratio_high)
+                sentences.append(
+                    f"{point(one.base)}: {name} takes {studies.number(judged.ratio)} times the default's "
+                    f"{studies.number(judged.base)} {unit} (95 % interval {interval}, {outcome.plan.confirm} launches "
+                    "a side in turns)."
+                )
+            else:
+                sentences.append(f"{point(one.base)}: nothing is claimed, because {one.reason}.")
+        share = outcome.starts / outcome.exhaustive if outcome.exhaustive else 0.0
+        sentences.append(
+            f"The races took {outcome.starts} launches, {format_share(share)} of those of all settings in all rounds. "
+            f"The chance that a race stopped the best setting of a point is at most {format_share(outcome.plan.error)}."
+        )
+        return markdown_list([*sentences, *([f"{outcome.ended}."] if outcome.ended else [])])

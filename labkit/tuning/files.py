@@ -1,0 +1,232 @@
+"""The files that libraries read, with the settings that were confirmed to be faster."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit import benchmarks, launch, writing
+from labkit.errors import DataError
+from labkit.spec import Spec
+from labkit.tuning import openmpi
+from labkit.tuning.openmpi import Rule
+from labkit.units import format_share, format_size
+
+if TYPE_CHECKING:
+    from labkit.tuning.plan import Plan
+    from labkit.tuning.tuner import Tuned
+
+RULES, PARAMETERS = "openmpi-tuned.rules", "openmpi-mca-params.conf"
+# beginning of a variable → file of variables that a shell reads
+SHELL = {"MPIR_CVAR_": "mpich.env", "UCX_": "ucx.env", "FI_": "libfabric.env", "I_MPI_": "intelmpi.env"}
+_MCA = "OMPI_MCA_"
+_BINDING = "hwloc_base_binding_policy"  # of Open MPI 4
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Parameters
+    ----------
+    paths : of the files, in the order in which they were written.
+    parameters : Open MPI's file with parameters, which names the rules; None if there is none.
+    digest : of the contents of Open MPI's files; empty if there are none.
+    left_out : settings that are in no file, each with its reason.
+    """
+
+    paths: tuple[Path, ...] = ()
+    parameters: Path | None = None
+    digest: str = ""
+    left_out: tuple[str, ...] = field(default=())
+
+
+def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
+    """Write the files for all claims into a folder, and remove those of an earlier result.
+
+    Nothing outside the folder is touched. A setting that the library cannot make depend on the size is written only if
+    it is the claim of every point.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be written.
+    """
+    rules, variables, left_out = _contents(plan, tuned)
+    texts: dict[str, str] = {}
+    head = _head(tuned)
+    if any(one.algorithm for one in rules):
+        texts[RULES] = openmpi.text(rules, head)
+        variables = {f"{_MCA}{openmpi.DYNAMIC}": "1", f"{_MCA}{openmpi.RULES}": str(_place(folder) / RULES)} | variables
+    mca = {name.removeprefix(_MCA): value for name, value in variables.items() if name.startswith(_MCA)}
+    if mca:
+        texts[PARAMETERS] = _lines(head, [f"{name} = {value}" for name, value in mca.items()])
+    for prefix, name in SHELL.items():
+        if rows := [f"export {k}={shlex.quote(v)}" for k, v in variables.items() if k.startswith(prefix)]:
+            texts[name] = _lines(head, rows)
+    known = (_MCA, *SHELL)
+    if rows := [f"export {k}={shlex.quote(v)}" for k, v in variables.items() if not k.startswith(known)]:
+        texts["other.env"] = _lines(head, rows)
+    return _put(folder, texts, left_out)
+
+
+def _put(folder: Path, texts: dict[str, str], left_out: Sequence[str]) -> Written:
+    """Write the files, the rules before what names them."""
+    stale = [name for name in (RULES, PARAMETERS, *SHELL.values(), "other.env") if name not in texts]
+    try:
+        if texts:
+            folder.mkdir(parents=True, exist_ok=True)
+        for name in stale:
+            (folder / name).unlink(missing_ok=True)
+        for name, text in texts.items():
+            writing.replace(folder / name, text, durable=True)
+    except OSError as error:
+        raise writing.unwritable(folder, error) from error
+    whole = "".join(texts.get(name, "") for name in (RULES, PARAMETERS))
+    return Written(
+        paths=tuple(folder / name for name in texts),
+        parameters=_place(folder) / PARAMETERS if PARAMETERS in texts else None,
+        digest=hashlib.sha256(whole.encode()).hexdigest()[:12] if whole else "",
+        left_out=tuple(left_out),
+    )
+
+
+def check(folder: Path) -> None:
+    """Refuse a folder that cannot hold the files, before the work for them begins.
+
+    Raises
+    ------
+    DataError
+        If something else has its name, or Open MPI could not read its path.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
+    _place(folder)
+
+
+def present(folder: Path, digest: str) -> Written:
+    """Return the files that an earlier call wrote into a folder.
+
+    Parameters
+    ----------
+    digest : of Open MPI's files when ranks last read them; empty if none did.
+    """
+    names = (RULES, PARAMETERS, *SHELL.values(), "other.env")
+    return Written(
+        paths=tuple(folder / name for name in names if (folder / name).is_file()),
+        parameters=folder / PARAMETERS if digest else None,
+        digest=digest,
+    )
+
+
+def reading(written: Written, launcher: str) -> tuple[tuple[str, str], ...]:
+    """Return the variables with which ranks of Open MPI read the written file before those of site and user."""
+    assert written.parameters is not None
+    chosen = launch.get(launcher)
+    before = openmpi.param_files(chosen.of.program if chosen.of else chosen.program)
+    return ((f"{_MCA}{openmpi.FILES}", ",".join(filter(None, [str(written.parameters), before]))),)
+
+
+def _place(folder: Path) -> Path:
+    """Return the absolute path of a folder; Open MPI's lists of files are separated by commas."""
+    place = Path(os.path.realpath(folder))
+    if "," in str(place) or "\n" in str(place):
+        raise DataError(f"{place} has a comma or a line end in its path, which Open MPI cannot read. Set --output.")
+    return place
+
+
+def _head(tuned: Sequence[Tuned]) -> list[str]:
+    """Return the comment at the beginning of a file: for which system, and what was confirmed."""
+    first = tuned[0].base
+    lines = [
+        f"Written by labkit tune {first.benchmark}. Each setting was confirmed to be faster than the default, in",
+        "launches that took turns, on the system where it was measured. Measure again after a change of the system.",
+    ]
+    for one in tuned:
+        if one.claimed and one.confirmed is not None:
+            ratio = one.confirmed
+            low, high = format_share(1 - ratio.ratio_high), format_share(1 - ratio.ratio_low)
+            lines.append(f"{point(one.base)}: time shorter by {low} to {high} (95 %)" if _cost(one.base) else "")
+    return [line for line in lines if line]
+
+
+def _cost(base: Spec) -> bool:
+    """Whether the tuned metric is a time."""
+    return next(iter(benchmarks.get(base.benchmark).metrics)).startswith("latency")
+
+
+def point(base: Spec) -> str:
+    """Return size and ranks of a point in words."""
+    size = f"{format_size(base.size)}, " if benchmarks.get(base.benchmark).sized else ""
+    return f"{size}{base.ranks} rank{'s' if base.ranks > 1 else ''}"
+
+
+def _lines(head: Sequence[str], rows: Sequence[str]) -> str:
+    """Return comment and lines as a text."""
+    return "\n".join([*(f"# {line}" for line in head), *rows]) + "\n"
+
+
+def _contents(plan: Plan, tuned: Sequence[Tuned]) -> tuple[list[Rule], dict[str, str], list[str]]:
+    """Return the rules, the variables that hold at every point, and what is left out with its reason."""
+    rules: list[Rule] = []
+    everywhere: list[dict[str, str]] = []
+    left_out: list[str] = []
+    name = openmpi.collective(tuned[0].base.benchmark)
+    for one in tuned:
+        setting = plan.settings[one.winner if one.claimed else 0]
+        variables = dict(setting.environment)
+        if name and launch.get(one.base.launcher).kind == "openmpi":
+            rule, variables = _rule(name, one.base, variables, setting.name)
+            rules.append(rule)
+        variables |= {f"{field}:": str(value) for field, value in setting.fields}
+        everywhere.append(variables)
+    common = everywhere[0] if everywhere else {}
+    for variables in everywhere:
+        common = dict(common.items() & variables.items())
+    for n, (one, variables) in enumerate(zip(tuned, everywhere, strict=True)):
+        if set(variables) - set(common):
+            left_out.append(
+                f"{plan.settings[one.winner].name} is faster at {point(one.base)}, but not at every point, and the "
+                "library has no rule for all of it by size"
+            )
+            if rules:  # the claim is about the whole setting
+                rules[n] = replace(rules[n], algorithm=0)
+    return rules, _of_library({key: common[key] for key in sorted(common)}, tuned[0].base, left_out), left_out
+
+
+def _of_library(common: dict[str, str], base: Spec, left_out: list[str]) -> dict[str, str]:
+    """Return variables of the library in the place of fields of a spec; what has none is left out."""
+    variables = {}
+    for key, value in common.items():
+        if not key.endswith(":"):
+            variables[key] = value
+        elif (
+            key == "bind:" and launch.get(base.launcher).kind == "openmpi" and launch.get(base.launcher).version < (5,)
+        ):
+            variables[f"{_MCA}{_BINDING}"] = value
+        else:
+            left_out.append(
+                f"{key.removesuffix(':')}={value} is in no file of the library. Set it when you start the ranks"
+            )
+    return variables
+
+
+def _rule(name: str, base: Spec, variables: dict[str, str], label: str) -> tuple[Rule, dict[str, str]]:
+    """Return the rule that a setting's variables of the collective make, and its other variables.
+
+    A segment or a fan-out without an algorithm has no rule: the library's own decision brings its own.
+    """
+    prefix, rest = f"{_MCA}coll_tuned_{name}_algorithm", dict(variables)
+    algorithm = int(rest.get(prefix, "0"))
+    if not algorithm:
+        return Rule(name, base.ranks, base.size, 0), rest
+    rest.pop(f"{_MCA}{openmpi.DYNAMIC}", None)
+    del rest[prefix]
+    segment = int(rest.pop(f"{prefix}_segmentsize", "0"))
+    fanout = int(rest.pop(f"{prefix}_{openmpi.COLLECTIVES[name].fanout}_fanout", str(openmpi.FANOUT)))
+    return Rule(name, base.ranks, base.size, algorithm, fanout, segment, label), rest

@@ -1,0 +1,168 @@
+"""What to tune, and how a campaign remembers it: so that it can be read on a machine that cannot measure it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labkit import benchmarks, ranges
+from labkit.analysis.comparison.judging import RELEVANT
+from labkit.benchmarks import KernelBenchmark
+from labkit.campaign import Campaign
+from labkit.errors import DataError, LabkitError, SpecError
+from labkit.spec import Effort, Spec
+from labkit.stats.racing import ERROR, ROUNDS
+from labkit.tuning.settings import FIELDS, Setting
+
+FACT = "tune"  # key in campaign.json: benchmark → the plan and the confirmations
+LAUNCHES = 8  # a side of a confirmation
+_PLAN, _CONFIRMED = "plan", "confirmed"
+_ODD = re.compile(r"[\x00-\x1f\x7f<>&`]|.{1000}")  # no setting has these, and they could harm a page or a terminal
+_NUMBERS = ("rounds", "error", "relevant", "confirm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to tune, and how surely.
+
+    Parameters
+    ----------
+    bases : the default spec of each point: a size and a number of ranks.
+    settings : the default first, then those that race with it.
+    effort : of a launch; its `launches` plays no part.
+    rounds : most launches of a setting in the race.
+    error : chance that the race of a point stops its best setting.
+    relevant : smallest difference that matters, as a part of the value.
+    confirm : launches a side of a confirmation.
+    budget : s that measuring may take.
+
+    Raises
+    ------
+    SpecError
+        If the benchmark times no iterations of ranks, or a number is out of its range.
+    """
+
+    bases: tuple[Spec, ...]
+    settings: tuple[Setting, ...]
+    effort: Effort
+    rounds: int = ROUNDS
+    error: float = ERROR
+    relevant: float = RELEVANT
+    confirm: int = LAUNCHES
+    budget: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in _NUMBERS:
+            ranges.check(name, getattr(self, name))
+        benchmark = benchmarks.get(self.benchmark)
+        if not isinstance(benchmark, KernelBenchmark):
+            raise SpecError(
+                f"{benchmark.name} times no iterations of MPI ranks, so labkit cannot race its settings. Take one such "
+                "as mpi.allreduce."
+            )
+
+    @property
+    def benchmark(self) -> str:
+        """Name of the benchmark."""
+        return self.bases[0].benchmark
+
+    @property
+    def metric(self) -> str:
+        """The metric that is tuned: the benchmark's first."""
+        return next(iter(benchmarks.get(self.benchmark).metrics))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; without the budget, which belongs to one call."""
+        return {
+            "bases": [one.as_dict() for one in self.bases],
+            "settings": [[one.name, dict(one.fields), dict(one.environment)] for one in self.settings],
+            "effort": self.effort.as_dict(),
+        } | {name: getattr(self, name) for name in _NUMBERS}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Plan:
+        """Make a plan from the result of `as_dict`."""
+        return cls(
+            bases=tuple(Spec.from_dict(one) for one in values["bases"]),
+            settings=tuple(_setting(*one) for one in values["settings"]),
+            effort=Effort(**values["effort"]),
+            **{name: values[name] for name in _NUMBERS},
+        )
+
+
+def _setting(name: str, fields: Mapping[str, str | int], environment: Mapping[str, str]) -> Setting:
+    """Make a setting from plain values that may come from anybody."""
+    texts = [name, *fields, *environment, *map(str, (*fields.values(), *environment.values()))]
+    wrong = [text for text in texts if _ODD.search(text)]
+    if wrong or not set(fields) <= set(FIELDS):
+        raise ValueError(f"{ascii(wrong or sorted(fields))[:80]} cannot be part of a setting")
+    return Setting(name, tuple(fields.items()), tuple(sorted(environment.items())))
+
+
+def note(campaign: Campaign, plan: Plan, bases: tuple[Spec, ...]) -> None:
+    """Write the plan to the campaign, with the specs as they were resolved."""
+    resolved = dataclasses.replace(plan, bases=bases).as_dict()
+    _put(campaign, plan.benchmark, {**_table(campaign, plan.benchmark), _PLAN: resolved})
+
+
+def noted(campaign: Campaign, benchmark: str = "") -> Plan:
+    """Return the last plan of a campaign.
+
+    Raises
+    ------
+    DataError
+        If there is none, or it is damaged.
+    """
+    facts = campaign.facts.get(FACT)
+    name = benchmark or next(iter(facts), "") if isinstance(facts, dict) else ""
+    plan = _table(campaign, name).get(_PLAN)
+    if plan is None:
+        raise DataError(
+            f"{campaign.path} holds no tuning{f' of {benchmark}' if benchmark else ''}. Tune with: labkit tune "
+            f"{benchmark or 'BENCHMARK'} --into {campaign.path}"
+        )
+    try:
+        return Plan.from_dict(plan)
+    except (LabkitError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{campaign.path}/campaign.json: the plan of tuning {name} is damaged: {error}.") from error
+
+
+def number_of(campaign: Campaign, benchmark: str, name: str, *, add: bool = True) -> int:
+    """Return the number of a confirmation by its name; the campaign remembers the order.
+
+    Parameters
+    ----------
+    add : whether to give a new name the next number.
+    """
+    table = _table(campaign, benchmark)
+    names = [str(one) for one in table.get(_CONFIRMED, ())]
+    if name not in names:
+        names.append(name)
+        if add:
+            _put(campaign, benchmark, {**table, _CONFIRMED: names})
+    return names.index(name)
+
+
+def last_of(campaign: Campaign, benchmark: str, beginning: str) -> str:
+    """Return the last name of a confirmation that begins like this; empty if there is none."""
+    names = [str(one) for one in _table(campaign, benchmark).get(_CONFIRMED, ())]
+    return next((one for one in reversed(names) if one.startswith(beginning)), "")
+
+
+def _table(campaign: Campaign, benchmark: str) -> dict[str, Any]:
+    """Return what the campaign remembers about tuning a benchmark."""
+    facts = campaign.facts.get(FACT)
+    table = facts.get(benchmark) if isinstance(facts, dict) else None
+    if table is not None and not (isinstance(table, dict) and isinstance(table.get(_CONFIRMED, []), list)):
+        raise DataError(f"{campaign.path}/campaign.json: the plan of tuning {benchmark} is damaged. Restore the file.")
+    return table or {}
+
+
+def _put(campaign: Campaign, benchmark: str, table: Mapping[str, Any]) -> None:
+    """Write what the campaign remembers about tuning a benchmark."""
+    facts = campaign.facts.get(FACT)
+    campaign.update({FACT: {**(facts if isinstance(facts, dict) else {}), benchmark: dict(table)}})

@@ -1,0 +1,138 @@
+"""The settings that a race compares: the default, and every combination of the levels of some factors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from labkit import launch
+from labkit.errors import SpecError, known
+from labkit.spec import BINDINGS, Spec
+from labkit.tuning import openmpi
+
+DEFAULT = "default"
+FIELDS = ("launcher", "transport", "bind", "ppn", "device")
+SHORT = ("algorithm", "segment", "fanout")  # of a collective, whatever its library calls them
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A way to do the same work.
+
+    Parameters
+    ----------
+    name : the levels in words, such as ``algorithm=ring``; `DEFAULT` for none.
+    fields : of a spec that it sets, as pairs.
+    environment : variables that it sets, as pairs.
+    """
+
+    name: str
+    fields: tuple[tuple[str, str | int], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+    def of(self, base: Spec) -> Spec:
+        """Return the spec of the same work in this setting."""
+        variables = {**dict(base.environment), **dict(self.environment)}
+        fields: dict[str, object] = dict(self.fields)
+        return base.replace(**fields, environment=variables)
+
+
+def settings(benchmark: str, factors: Mapping[str, Sequence[str | int]], launcher: str = "auto") -> list[Setting]:
+    """Return the default and every combination of the levels of factors.
+
+    Parameters
+    ----------
+    factors : name → levels: a field of `FIELDS`, ``env.NAME``, or for a collective ``algorithm`` (names, numbers or
+        ``all``), ``segment`` (B) and ``fanout``.
+    launcher : what starts the ranks; its library decides what ``algorithm`` means.
+
+    Raises
+    ------
+    SpecError
+        If a factor is none, a level is wrong, or there are more than `MOST` combinations.
+    """
+    if not factors:
+        raise SpecError("There is no factor to tune. Add one, such as --factor algorithm=all.")
+    axes = [_axis(benchmark, name, [str(level) for level in levels], launcher) for name, levels in factors.items()]
+    count = 1
+    for axis in axes:
+        count *= len(axis)
+    if count > MOST:
+        raise SpecError(f"The factors have {count} combinations, but a race takes at most {MOST}. Leave levels out.")
+    combined = [_combined(levels) for levels in itertools.product(*axes)]
+    return [Setting(DEFAULT), *(one for one in dict.fromkeys(combined) if one.fields or one.environment)]
+
+
+def _combined(levels: Sequence[Setting]) -> Setting:
+    """Return several settings as one."""
+    variables = {name: value for one in levels for name, value in one.environment}
+    if any(openmpi.VARIABLE.fullmatch(name) for name in variables):  # Open MPI ignores the others without it
+        variables = {f"OMPI_MCA_{openmpi.DYNAMIC}": "1"} | variables
+    fields = tuple(pair for one in levels for pair in one.fields)
+    return Setting(", ".join(one.name for one in levels), fields, tuple(sorted(variables.items())))
+
+
+def _axis(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> list[Setting]:
+    """Return a setting for each level of a factor."""
+    if not levels:
+        raise SpecError(f"--factor {name} has no levels. Write it like --factor {name}=A,B.")
+    if name.startswith("env."):
+        variable = name.removeprefix("env.")
+        if not variable.isidentifier():
+            raise SpecError(f"--factor {name}: {variable!r} is not the name of a variable. Write it like env.UCX_TLS.")
+        return [Setting(f"{variable}={level}", environment=((variable, level),)) for level in levels]
+    if name in FIELDS:
+        return [Setting(f"{name}={level}", fields=((name, _field(name, level)),)) for level in levels]
+    if name in SHORT:
+        return _of_collective(benchmark, name, levels, launcher)
+    if name.startswith(("OMPI_MCA_", "MPIR_CVAR_", "UCX_", "FI_", "I_MPI_")):
+        raise SpecError(f"--factor {name} is a variable. Write it like --factor env.{name}={','.join(levels)}.")
+    try:
+        raise known("factor", name, [*SHORT, *FIELDS, "env.NAME"])
+    except SpecError as error:
+        raise SpecError(f"{error} A setting must not change the work, so options of the benchmark are none.") from None
+
+
+def _field(name: str, level: str) -> str | int:
+    """Return the value of a field of a spec."""
+    if name == "bind" and level not in BINDINGS:
+        raise known("bind", level, BINDINGS)
+    if name == "ppn":
+        if not level.isdigit():
+            raise SpecError(f"--factor ppn={level}, but it must be a whole number. Set for example ppn=1,2.")
+        return int(level)
+    return level
+
+
+def _of_collective(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> list[Setting]:
+    """Return the settings of a collective's algorithm, its segment or its fan-out, in the words of its library."""
+    chosen = launch.get(launcher)
+    what = openmpi.collective(benchmark)
+    if chosen.kind == "openmpi" and what:
+        return _of_openmpi(what, name, levels, chosen.of.program if chosen.of else chosen.program)
+    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi.") and levels != ["all"]:
+        variable = f"MPIR_CVAR_{benchmark.removeprefix('mpi.').upper()}_INTRA_ALGORITHM"
+        return [Setting(f"algorithm={level}", environment=((variable, level),)) for level in levels]
+    if chosen.kind == "mpich" and name == "algorithm":
+        raise SpecError("algorithm=all works with Open MPI only. Write MPICH's names; its program mpivars lists them.")
+    raise SpecError(
+        f"--factor {name}, but labkit knows none of {benchmark} in {chosen.library}. Name the library's variable: "
+        "--factor env.NAME=A,B."
+    )
+
+
+def _of_openmpi(what: str, name: str, levels: Sequence[str], program: str) -> list[Setting]:
+    """Return the settings of one of Open MPI's tuned collectives."""
+    prefix = f"OMPI_MCA_coll_tuned_{what}_algorithm"
+    if name == "algorithm":
+        names = openmpi.algorithms(program, what)
+        words = {number: word for word, number in names.items()}
+        numbers = list(words) if list(levels) == ["all"] else [openmpi.numbered(one, names, what) for one in levels]
+        return [Setting(f"algorithm={words[one]}", environment=((prefix, str(one)),)) for one in numbers]
+    wrong = [level for level in levels if not level.isdigit()]
+    if wrong:
+        raise SpecError(f"--factor {name}={wrong[0]}, but it must be a whole number. Set for example {name}=0,8192.")
+    suffix = "segmentsize" if name == "segment" else f"{openmpi.COLLECTIVES[what].fanout}_fanout"
+    return [Setting(f"{name}={level}", environment=((f"{prefix}_{suffix}", level),)) for level in levels]

@@ -1,0 +1,438 @@
+"""The tuner: race settings by fresh starts, confirm each winner against the default, prove the files that are written.
+
+Everything measured is a point of a campaign, so an interrupted tune resumes, and the same campaign always gives the
+same race. The launches have numbers: those of the race count from 0. Each winner is confirmed in launches of its own
+(`CONFIRM` and up), in which it and the default take turns. So a claim never rests on the launches that chose the
+winner, which would favour it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit import benchmarks, measuring, records
+from labkit.analysis.comparison.judging import FASTER, Judgement, Launches, Pair, judge
+from labkit.campaign import Campaign
+from labkit.columns import METRICS
+from labkit.errors import DataError, KernelError, LaunchError
+from labkit.measuring import Point, Report
+from labkit.samples.facts import FINGERPRINT, START
+from labkit.spec import Spec
+from labkit.stats.racing import Standing, standing
+from labkit.tuning import files, openmpi
+from labkit.tuning.plan import Plan, last_of, note, noted, number_of
+from labkit.tuning.settings import Setting
+
+CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
+FILE = "file"  # begins the name of a confirmation of written files
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What is known about one point.
+
+    Parameters
+    ----------
+    base : its default spec, resolved.
+    race : how its race stands; settings by their index in the plan.
+    winner : index of the setting that won the race; 0 for the default.
+    confirmed : the winner against the default in interleaved fresh launches; None if the default won, or if the budget
+        ended before.
+    reason : why nothing is claimed; empty for a claim.
+    proved : ranks that read the written files against ranks that do not; None if nothing was written or measured.
+    """
+
+    base: Spec
+    race: Standing
+    winner: int
+    confirmed: Judgement | None = None
+    reason: str = ""
+    proved: Judgement | None = None
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether ranks that read the files were measured, and are not faster."""
+        return self.proved is not None and self.proved.verdict != FASTER
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the winner is confirmed to be faster than the default."""
+        return self.confirmed is not None and self.confirmed.verdict == FASTER
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of tuning.
+
+    Parameters
+    ----------
+    plan : what was asked for.
+    points : one for each base of the plan.
+    written : files, and what could not be written with its reason.
+    ended : why measuring ended early; empty if it did not.
+    starts, exhaustive : launches of a setting at a point that the race took, and that all settings would take in all
+        rounds.
+    """
+
+    plan: Plan
+    points: tuple[Tuned, ...]
+    written: files.Written = field(default_factory=files.Written)
+    ended: str = ""
+    starts: int = 0
+    exhaustive: int = 0
+
+
+def tune(
+    plan: Plan,
+    into: Campaign,
+    *,
+    output: Path | None = None,
+    proof: bool = True,
+    progress: Report | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
+    """Race, confirm, write and prove.
+
+    Parameters
+    ----------
+    into : campaign; points that it has are not measured again.
+    output : folder for the files that the library reads (default: ``tune`` in the campaign).
+    proof : whether to measure plain ranks with and without the files.
+    say : gets a sentence after each round.
+    clock : s.
+
+    Raises
+    ------
+    SpecError
+        If a spec is impossible; nothing was started.
+    DataError
+        If the files cannot be written.
+    LaunchError, KernelError
+        If the default cannot be measured.
+    """
+    folder = output or into.path / "tune"
+    files.check(folder)
+    with into.lease():
+        return _Tuner(plan, into, progress, say, clock).run(folder, proof)
+
+
+def read(campaign: Campaign, benchmark: str = "") -> Outcome:
+    """Return what a campaign's launches say about its last tuning, wherever it was measured; measure nothing.
+
+    Parameters
+    ----------
+    benchmark : that was tuned (default: the first of the campaign).
+
+    Raises
+    ------
+    DataError
+        If the campaign holds no tuning, or not even its first round.
+    """
+    return _Reader(noted(campaign, benchmark), campaign, None, lambda text: None, lambda: 0.0).read()
+
+
+@dataclass
+class _Tuner:
+    """The state of one call of `tune`."""
+
+    plan: Plan
+    campaign: Campaign
+    progress: Report | None
+    say: Callable[[str], None]
+    clock: Callable[[], float]
+    ended: str = ""
+    points: dict[tuple[int, int], Point] = field(default_factory=dict)  # (base, setting) → launch 0
+    values: dict[tuple[int, int, int], float] = field(default_factory=dict)  # (base, setting, launch) → median
+    starts: dict[tuple[int, int, int], str] = field(default_factory=dict)  # the same → ISO 8601
+
+    def run(self, output: Path, proof: bool) -> Outcome:
+        """Do all of it."""
+        self.begun, self.spent = self.clock(), 0
+        self._name()
+        return self._decided(output, proof)
+
+    def _decided(self, output: Path, proof: bool) -> Outcome:
+        """Race, confirm, write and prove."""
+        standings = self._race()
+        tuned = [
+            Tuned(self.points[n, 0].spec, one, one.leader, reason="" if one.leader else "the default is the fastest")
+            for n, one in enumerate(standings)
+        ]
+        tuned = self._confirmed(tuned)
+        written = self._written(output, tuned)
+        if proof and written.parameters:
+            tuned = self._proved(tuned, written)
+        ran = sum(one in self.values for one in self._raced(standings))
+        every = len(self.plan.bases) * len(self.plan.settings) * self.plan.rounds
+        return Outcome(self.plan, tuple(tuned), written, self.ended, ran, every)
+
+    def _name(self) -> None:
+        """Resolve and name the specs of all settings; a setting that cannot be is an error before anything starts."""
+        for n, base in enumerate(self.plan.bases):
+            for k, setting in enumerate(self.plan.settings):
+                self._add(n, k, setting.of(base))
+        note(self.campaign, self.plan, tuple(self.points[n, 0].spec for n in self._bases()))
+
+    def _add(self, n: int, k: int, spec: Spec) -> None:
+        """Add the spec of a setting at a point, resolved and named."""
+        self.points[n, k] = measuring.expand([spec], self.plan.effort, [0])[0]
+
+    def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
+        """Write the files for what is claimed."""
+        return files.write(output, self.plan, tuned)
+
+    def _raced(self, standings: Sequence[Standing]) -> Iterator[tuple[int, int, int]]:
+        """Yield every launch that a race counted."""
+        for n, one in enumerate(standings):
+            for k in range(len(self.plan.settings)):
+                last = one.stopped.get(k, one.failed.get(k, one.rounds))
+                yield from ((n, k, launch) for launch in range(last))
+
+    # ---- the race ------------------------------------------------------------------------------------------------
+
+    def _race(self) -> list[Standing]:
+        """Race until each point is settled, the rounds are over, or the rest of the budget is for confirming."""
+        standings: list[Standing] = []
+        for launch in range(self.plan.rounds):
+            racing = self._alive(standings)
+            if not racing:
+                break
+            count = sum(map(len, racing.values()))
+            if launch > 1 and not self._affords(count + self._reserve(standings)):
+                self.ended = f"the budget ended the race after {launch} rounds"
+                break
+            self._measure([(n, k) for n, ones in racing.items() for k in ones], launch)
+            if not self._whole(racing, launch):
+                break
+            standings = [self._stands(n, min(launch + 1, self._rounds(n, standings, racing))) for n in self._bases()]
+            self.say(f"round {launch + 1}: {self._news(standings)}")
+        return standings
+
+    def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:
+        """Return whether the launches of a round are all there, those that failed excepted."""
+        return True
+
+    def _bases(self) -> range:
+        return range(len(self.plan.bases))
+
+    def _alive(self, standings: Sequence[Standing]) -> dict[int, tuple[int, ...]]:
+        """Return the settings to measure in the next round, by base."""
+        if not standings:
+            return {n: tuple(range(len(self.plan.settings))) for n in self._bases()}
+        return {n: one.racing for n, one in enumerate(standings) if not one.settled}
+
+    def _rounds(self, n: int, standings: Sequence[Standing], racing: dict[int, tuple[int, ...]]) -> int:
+        """Return how many rounds count for a base: no more once its race is settled."""
+        return self.plan.rounds if n in racing else standings[n].rounds
+
+    def _stands(self, n: int, rounds: int) -> Standing:
+        """Return how the race of a base stands."""
+        table = np.array([[self._cost((n, k, r)) for k in range(len(self.plan.settings))] for r in range(rounds)])
+        if np.isnan(table).all(axis=1).any():
+            raise LaunchError(f"No setting of {benchmarks.label(self.plan.bases[n])} could be measured. See the log.")
+        return standing(
+            _masked(table, self.plan), looks=self.plan.rounds - 1, error=self.plan.error, relevant=self.plan.relevant
+        )
+
+    def _cost(self, key: tuple[int, int, int]) -> float:
+        """Return the logarithm of a launch's median, lower is better; NaN where there is none."""
+        value = self.values.get(key, math.nan)
+        if not value > 0:
+            return math.nan
+        return math.log(value) if METRICS[self.plan.metric].better == "lower" else -math.log(value)
+
+    def _news(self, standings: Sequence[Standing]) -> str:
+        """Return how many settings still race, by base."""
+        total = len(self.plan.settings)
+        parts = [
+            f"{benchmarks.label(base)}: {'settled' if one.settled else f'{len(one.racing)} of {total} settings race'}, "
+            f"{self.plan.settings[one.leader].name} leads"
+            for base, one in zip(self.plan.bases, standings, strict=True)
+        ]
+        return "; ".join(parts)
+
+    # ---- the budget ----------------------------------------------------------------------------------------------
+
+    def _affords(self, count: int) -> bool:
+        """Return whether the budget is enough for so many more launches of a point, at the rate so far."""
+        elapsed = self.clock() - self.begun
+        each = elapsed / self.spent if self.spent else 0.0
+        return elapsed + count * each <= self.plan.budget
+
+    def _reserve(self, standings: Sequence[Standing]) -> int:
+        """Return how many launches of a point confirming would take."""
+        return 2 * self.plan.confirm * sum(one.leader != 0 for one in standings)
+
+    # ---- measuring -----------------------------------------------------------------------------------------------
+
+    def _measure(self, pairs: Sequence[tuple[int, int]], launch: int) -> None:
+        """Measure one launch of some settings at some points, and read the medians. What fails has no value."""
+        specs = [self.points[pair].spec for pair in pairs]
+        missing = {(p.spec.benchmark, p.fingerprint, launch) for p in (self.points[pair] for pair in pairs)}
+        self.spent += len(missing - self.campaign.done(specs[0].benchmark))
+        try:
+            measuring.measure(specs, self.plan.effort, into=self.campaign, progress=self.progress, launches=[launch])
+        except (LaunchError, KernelError) as error:
+            if not error.failures:
+                raise
+            self._read(pairs, launch)
+            if any((n, 0, launch) not in self.values for n, k in pairs if k == 0):
+                raise
+            self.say(f"{len(error.failures)} launches failed: {error.failures[0].error.brief}")
+            return
+        self._read(pairs, launch)
+
+    def _read(self, pairs: Sequence[tuple[int, int]], launch: int) -> None:
+        """Read the medians of a launch."""
+        keys: dict[str, list[tuple[int, int]]] = {}
+        for pair in pairs:
+            keys.setdefault(self.points[pair].fingerprint, []).append(pair)
+        wanted = {(fingerprint, launch) for fingerprint in keys}
+        for one in self.campaign.samples(self.plan.benchmark, wanted):
+            value = float(np.median(records.values(one, self.plan.metric)))
+            for n, k in keys[str(FINGERPRINT.of(one.meta))]:
+                self.values[n, k, launch], self.starts[n, k, launch] = value, str(START.of(one.meta))
+
+    # ---- confirming and proving ----------------------------------------------------------------------------------
+
+    def _confirmed(self, tuned: Sequence[Tuned]) -> list[Tuned]:
+        """Measure each winner and the default in turns, and judge."""
+        sides = {n: one.winner for n, one in enumerate(tuned) if one.winner}
+        judged = self._against_default(sides, {k: self.plan.settings[k].name for k in set(sides.values())})
+        return [self._with(one, judged.get(n)) if one.winner else one for n, one in enumerate(tuned)]
+
+    def _with(self, one: Tuned, judgement: Judgement | None) -> Tuned:
+        """Return a point with its confirmation, and why nothing is claimed if that is so."""
+        if judgement is None:
+            return replace(one, reason="the budget ended before the winner was confirmed")
+        if judgement.verdict == FASTER:
+            return replace(one, confirmed=judgement, reason="")
+        return replace(one, confirmed=judgement, reason=judgement.reason or f"the winner is {judgement.verdict}")
+
+    def _proved(self, tuned: Sequence[Tuned], written: files.Written) -> list[Tuned]:
+        """Measure ranks that read the written file and ranks that do not, in turns, at the points with a claim."""
+        launcher = self.points[0, 0].spec.launcher
+        setting = Setting(f"{FILE}:{written.digest}", environment=self._reading(written, launcher))
+        k = len(self.plan.settings)
+        claims = [n for n, one in enumerate(tuned) if one.claimed]
+        for n in claims:
+            self._add(n, k, setting.of(self.plan.bases[n]))
+        judged = self._against_default(dict.fromkeys(claims, k), {k: setting.name})
+        return [replace(one, proved=judged.get(n)) for n, one in enumerate(tuned)]
+
+    def _reading(self, written: files.Written, launcher: str) -> tuple[tuple[str, str], ...]:
+        """Return the variables with which ranks read the written files."""
+        return files.reading(written, launcher)
+
+    def _against_default(self, sides: dict[int, int], names: dict[int, str]) -> dict[int, Judgement]:
+        """Measure settings and the default in interleaved fresh launches, and judge them together.
+
+        Parameters
+        ----------
+        sides : base → setting.
+        names : setting → name under which its launches are numbered.
+        """
+        first = {k: self._first(name) for k, name in sorted(names.items())}
+        for number in range(self.plan.confirm):
+            for k in first:
+                bases = [n for n, side in sides.items() if side == k]
+                if not self._affords(2 * len(bases)):
+                    self.ended = self.ended or "the budget ended while winners were confirmed"
+                    break
+                self._measure([pair for n in bases for pair in ((n, 0), (n, k))], first[k] + number)
+        pairs = {n: (self._side(n, 0, first[k]), self._side(n, k, first[k])) for n, k in sides.items()}
+        enough = {n: sides for n, sides in pairs.items() if min(len(one.values) for one in sides) > 1}
+        if not enough:
+            return {}
+        judged = judge([Pair(*both, self.plan.metric) for both in enough.values()], relevant=self.plan.relevant)
+        return dict(zip(enough, judged, strict=True))
+
+    def _side(self, n: int, k: int, first: int) -> Launches:
+        """Return the launches of one side of a confirmation."""
+        keys = [(n, k, first + number) for number in range(self.plan.confirm)]
+        keys = [key for key in keys if key in self.values]
+        return Launches([self.values[key] for key in keys], [self.starts[key] for key in keys])
+
+    def _first(self, name: str) -> int:
+        """Return the first launch number of a winner's confirmation; the campaign remembers it."""
+        return CONFIRM * (1 + number_of(self.campaign, self.plan.benchmark, name))
+
+
+class _Reader(_Tuner):
+    """The same decisions from the launches of a campaign alone."""
+
+    def read(self) -> Outcome:
+        """Read all launches, and decide."""
+        keys = {}
+        for n, base in enumerate(self.plan.bases):
+            for k, setting in enumerate(self.plan.settings):
+                self.points[n, k] = Point(setting.of(base), 0, "", "")
+                keys[_key(self.points[n, k].spec)] = n, k
+        for one in self.campaign.samples(self.plan.benchmark):
+            pair = keys.get(_key(one.spec)) or self._of_file(one.spec)
+            if pair is not None:
+                key = (*pair, one.launch)
+                self.values[key] = float(np.median(records.values(one, self.plan.metric)))
+                self.starts[key] = str(START.of(one.meta))
+        if not all(any((n, k, 0) in self.values for k in range(len(self.plan.settings))) for n in self._bases()):
+            raise DataError(f"{self.campaign.path} has no whole round of tuning {self.plan.benchmark}. Tune again.")
+        self.begun, self.spent = 0.0, 0
+        return self._decided(self.campaign.path / "tune", proof=True)
+
+    def _of_file(self, spec: Spec) -> tuple[int, int] | None:
+        """Return the place of ranks that read written files; None for another spec."""
+        variables = dict(spec.environment)
+        if variables.pop(f"OMPI_MCA_{openmpi.FILES}", None) is None:
+            return None
+        plain = _key(spec.replace(environment=variables))
+        same = [n for n, base in enumerate(self.plan.bases) if _key(base) == plain]
+        return (same[0], len(self.plan.settings)) if same else None
+
+    def _add(self, n: int, k: int, spec: Spec) -> None:
+        """Add a spec without a fingerprint: that of the machine that measured is not known here."""
+        self.points[n, k] = Point(spec, 0, "", "")
+
+    def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
+        """Return the files that were written when it was measured, as far as they are still there."""
+        name = last_of(self.campaign, self.plan.benchmark, f"{FILE}:")
+        return files.present(output, name.removeprefix(f"{FILE}:"))
+
+    def _reading(self, written: files.Written, launcher: str) -> tuple[tuple[str, str], ...]:
+        """Nothing reads them now."""
+        return ()
+
+    def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:
+        """Return whether a round was measured to its end: whatever came later proves it."""
+        there = [(n, k, launch) in self.values for n, ones in racing.items() for k in ones]
+        return all(there) or (any(there) and any(later > launch for _, _, later in self.values))
+
+    def _measure(self, pairs: Sequence[tuple[int, int]], launch: int) -> None:
+        """Measure nothing."""
+
+    def _first(self, name: str) -> int:
+        """Return the first launch number of a confirmation, without one for those that never began."""
+        return CONFIRM * (1 + number_of(self.campaign, self.plan.benchmark, name, add=False))
+
+
+def _key(spec: Spec) -> tuple[object, ...]:
+    """What tells the points and settings of one tuning apart on every machine."""
+    launcher = spec.launcher.partition("@")[0]
+    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.environment, launcher)
+
+
+def _masked(table: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
+    """Return the race's values without those that a longer race of the same campaign left behind."""
+    masked = table.copy()
+    for rounds in range(1, len(table)):
+        racing = standing(masked[:rounds], looks=plan.rounds - 1, error=plan.error, relevant=plan.relevant).racing
+        out = [k for k in range(table.shape[1]) if k not in racing]
+        masked[rounds:, out] = np.nan
+    return masked

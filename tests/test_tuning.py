@@ -1,0 +1,439 @@
+"""Tuning: settings, the race over a campaign, confirmations, and the files that libraries read."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from labkit import launch, measuring
+from labkit.analysis.comparison.judging import Launches, Pair, judge
+from labkit.campaign import Campaign
+from labkit.cli import main
+from labkit.errors import DataError, Failed, LabkitError, LaunchError, SpecError
+from labkit.show import tuned as shown
+from labkit.spec import Effort, Spec, sweep
+from labkit.stats.racing import standing
+from labkit.studies.tune import Study
+from labkit.tuning import Outcome, Plan, Setting, files, openmpi, read, settings, tune, tuner
+from labkit.tuning.openmpi import Rule
+from tests import made
+
+# as Open MPI 4.1.4 prints it (ompi_info --param coll tuned --level 9 --parsable)
+PRINTED = """\
+mca:coll:tuned:param:coll_tuned_allreduce_algorithm:enumerator:value:0:ignore
+mca:coll:tuned:param:coll_tuned_allreduce_algorithm:enumerator:value:1:basic_linear
+mca:coll:tuned:param:coll_tuned_allreduce_algorithm:enumerator:value:3:recursive_doubling
+mca:coll:tuned:param:coll_tuned_allreduce_algorithm:enumerator:value:4:ring
+mca:coll:tuned:param:coll_tuned_bcast_algorithm:enumerator:value:1:basic_linear
+"""
+FORCED = "OMPI_MCA_coll_tuned_allreduce_algorithm"
+SIZES = (1024, 65536)
+
+
+@pytest.fixture
+def openmpi_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Open MPI whose programs need not exist, and which knows three algorithms of allreduce."""
+    mpirun = launch.Launcher("openmpi", "/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), launch._files.file("openmpi"))
+    monkeypatch.setattr(launch, "get", lambda name: mpirun)
+    monkeypatch.setattr(openmpi, "algorithms", lambda program, name: openmpi.listed(PRINTED, name))
+    monkeypatch.setattr(openmpi, "param_files", lambda program: "/etc/openmpi/openmpi-mca-params.conf")
+
+
+# ---- Open MPI's rules ------------------------------------------------------------------------------------------------
+
+points = st.lists(
+    st.tuples(
+        st.sampled_from(sorted(openmpi.COLLECTIVES)), st.integers(2, 64), st.integers(1, 2**22), st.integers(0, 9)
+    ),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda one: one[:3],
+)
+
+
+@given(points)
+def test_rules_file_says_what_was_tuned(tuned: list[tuple[str, int, int, int]]) -> None:
+    """Open MPI's reading of the file gives each measured point its rule, and other numbers of ranks the default."""
+    rules = [Rule(name, ranks, size, algorithm, 4, 8 * algorithm) for name, ranks, size, algorithm in tuned]
+    content = openmpi.text(rules, ["a comment 7"])
+    for one in rules:
+        expected = (one.algorithm, one.fanout, one.segment) if one.algorithm else (0, 0, 0)
+        assert openmpi.chosen(content, one.collective, one.ranks, one.size) == expected
+        counts = {other.ranks for other in rules if other.collective == one.collective}
+        for ranks in {one.ranks - 1, one.ranks + 1} - counts:
+            assert openmpi.chosen(content, one.collective, ranks, one.size) == (0, 0, 0)
+
+
+def test_rule_reaches_half_to_double_of_its_size() -> None:
+    """Sizes far from those that were tuned stay with the library."""
+    content = openmpi.text([Rule("allreduce", 4, 1024, 3), Rule("allreduce", 4, 4096, 4)])
+    taken = {size: openmpi.chosen(content, "allreduce", 4, size)[0] for size in (511, 512, 2047, 2049, 8191, 8192)}
+    assert taken == {511: 0, 512: 3, 2047: 3, 2049: 4, 8191: 4, 8192: 0}
+
+
+def test_rules_count_all_messages_where_open_mpi_does() -> None:
+    """The size of an allgather in the file is that of all ranks together (coll_tuned_decision_dynamic.c)."""
+    lines = openmpi.text([Rule("allgather", 4, 1024, 2)]).splitlines()
+    assert any(line.startswith("2048 2 4 0") for line in lines)  # half of 4 × 1 KiB
+
+
+@pytest.mark.parametrize("content", ["", "1", "1 2 1 0 1 0 0 0", "x", "1 2 1 0 1 0 0 0 0 9"])
+def test_wrong_rules_file_is_an_error(content: str) -> None:
+    """A file that ends early, holds words or goes on is refused."""
+    with pytest.raises(DataError, match="layout"):
+        openmpi.chosen(content, "allreduce", 2, 8)
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("openmpi_only")
+def test_settings_are_the_default_and_all_combinations() -> None:
+    """An algorithm is forced by Open MPI's variables, with the one that makes it heed them."""
+    every = settings("mpi.allreduce", {"algorithm": ["all"], "segment": ["0", "8192"]})
+    assert [one.name for one in every[:3]] == [
+        "default",
+        "algorithm=basic_linear, segment=0",
+        "algorithm=basic_linear, segment=8192",
+    ]
+    assert len(every) == 1 + 3 * 2
+    assert dict(every[2].environment) == {
+        FORCED: "1",
+        f"{FORCED}_segmentsize": "8192",
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    }
+    spec = every[2].of(Spec(benchmark="mpi.allreduce", environment=(("A", "1"),)))
+    assert dict(spec.environment)["A"] == "1"
+    assert spec.work == Spec(benchmark="mpi.allreduce")
+
+
+@pytest.mark.usefixtures("openmpi_only")
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ({}, "no factor"),
+        ({"algorithm": ["rong"]}, "Did you mean ring"),
+        ({"algorithm": ["2"]}, "3 recursive_doubling"),
+        ({"segment": ["8K"]}, "whole number"),
+        ({"UCX_TLS": ["sm"]}, "env.UCX_TLS=sm"),
+        ({"env.A B": ["1"]}, "not the name of a variable"),
+        ({"window": ["1", "2"]}, "must not change the work"),
+        ({"bind": ["cores"]}, "Did you mean core"),
+        ({"env.A": [str(n) for n in range(201)]}, "at most 200"),
+    ],
+)
+def test_wrong_factor_is_an_error(factors: dict[str, list[str]], words: str) -> None:
+    """The message says what is right."""
+    with pytest.raises(SpecError, match=words):
+        settings("mpi.allreduce", factors)
+
+
+# ---- the tuner -------------------------------------------------------------------------------------------------------
+
+Cluster = Callable[..., list[tuple[str, int]]]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch, openmpi_only: None) -> Callable[[dict[str, float]], list[tuple[str, int]]]:
+    """A cluster in the place of ranks: algorithms with given times (µs), 1 % noise; returns the list of its launches."""
+    seconds = [0.0]
+
+    def point(spec: Spec, number: int) -> measuring.Point:
+        return measuring.Point(spec, number, spec.fingerprint({}), "Open MPI 4.1.4")
+
+    def begin(times: dict[str, float]) -> list[tuple[str, int]]:
+        ran: list[tuple[str, int]] = []
+
+        def measure(
+            specs: Sequence[Spec], effort: Effort, *, into: Campaign, progress: object, launches: list[int]
+        ) -> None:
+            done, failed = into.done(), []
+            for spec in specs:
+                one = point(spec, launches[0])
+                variables = dict(spec.environment)
+                name = variables.get(FORCED, "read" if "OMPI_MCA_mca_base_param_files" in variables else "default")
+                if (spec.benchmark, one.fingerprint, one.launch) in done:
+                    continue
+                ran.append((f"{name}@{spec.size}", one.launch))
+                seconds[0] += 1
+                if math.isnan(times[name]):
+                    failed.append(one)
+                    continue
+                chance = np.random.default_rng([spec.size, one.launch, sum(map(ord, name))])
+                time_ns = times[name] * 1e3 * (1 + spec.size / 1e6) * math.exp(chance.normal(scale=0.01))
+                meta = {"fingerprint": one.fingerprint, "start": f"2026-11-22T{len(ran):08d}"}
+                into.save(made.samples(spec, [[time_ns] * 3] * 2, launch=one.launch, meta=meta), one.fingerprint)
+            if failed:
+                error = LaunchError(f"{len(failed)} points failed")
+                error.failures = tuple(Failed("point", 0, LaunchError("it broke")) for _ in failed)
+                raise error
+
+        monkeypatch.setattr(measuring, "measure", measure)
+        return ran
+
+    monkeypatch.setattr(
+        measuring, "expand", lambda specs, effort, numbers: [point(s, n) for s in specs for n in numbers]
+    )
+    return begin
+
+
+def plan(**changes: object) -> Plan:
+    """Three algorithms of allreduce at two sizes."""
+    values: dict[str, object] = {
+        "bases": tuple(sweep("mpi.allreduce", sizes=SIZES)),
+        "settings": tuple(settings("mpi.allreduce", {"algorithm": ["all"]})),
+        "effort": Effort(),
+    }
+    return Plan(**values | changes)  # type: ignore[arg-type]
+
+
+TIMES = {"default": 10.0, "1": 30.0, "3": 8.0, "4": 8.25, "read": 8.05}
+
+
+def by_name(outcome: Outcome) -> list[str]:
+    """The winner at each point."""
+    return [outcome.plan.settings[one.winner].name for one in outcome.points]
+
+
+def test_tune_finds_confirms_writes_and_proves(cluster: Cluster, tmp_path: Path) -> None:
+    """The fastest algorithm wins at both sizes, in fresh launches too, and the file chooses it."""
+    ran = cluster(TIMES)
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert by_name(outcome) == ["algorithm=recursive_doubling"] * 2
+    for one in outcome.points:
+        assert one.claimed
+        assert one.confirmed is not None
+        assert one.confirmed.ratio_low < 0.8 < one.confirmed.ratio_high
+        assert one.confirmed.design == "interleaved"
+        assert one.proved is not None
+        assert one.proved.verdict == "faster"
+    rules, parameters = outcome.written.paths
+    assert {openmpi.chosen(rules.read_text(), "allreduce", 2, size)[0] for size in SIZES} == {3}
+    assert f"coll_tuned_dynamic_rules_filename = {rules}" in parameters.read_text()
+    assert {path.parent for path in outcome.written.paths} == {tmp_path / "c" / "tune"}
+    race = [one for one, launch_number in ran if launch_number < tuner.CONFIRM]
+    assert race.count("1@1024") < race.count("3@1024")  # a bad setting stops early
+    assert outcome.starts == len(race) < outcome.exhaustive
+    assert all(number >= tuner.CONFIRM for one, number in ran if one.startswith("read"))
+
+
+def test_tune_resumes_without_measuring_again(cluster: Cluster, tmp_path: Path) -> None:
+    """The same command again measures nothing and says the same; a campaign that was cut off is completed."""
+    ran = cluster(TIMES)
+    first = tune(plan(), Campaign(tmp_path / "c"))
+    whole = list(ran)
+    ran.clear()
+    assert shown.text(tune(plan(), Campaign(tmp_path / "c")), "table") == shown.text(first, "table")
+    assert not ran
+    assert shown.text(read(Campaign(tmp_path / "c")), "table") == shown.text(first, "table")
+    for path in sorted((tmp_path / "c" / "samples" / "mpi.allreduce").glob("*-1.parquet")):
+        path.unlink()
+    assert by_name(tune(plan(), Campaign(tmp_path / "c"))) == by_name(first)
+    assert sorted(ran) == sorted(one for one in whole if one[1] == 1)
+
+
+def test_read_refuses_what_holds_no_tuning(cluster: Cluster, tmp_path: Path) -> None:
+    """A campaign without a plan, without launches, or with a damaged plan is one error."""
+    with pytest.raises(DataError, match="holds no tuning"):
+        read(Campaign(tmp_path / "a"))
+    cluster(TIMES)
+    tune(plan(), Campaign(tmp_path / "c"))
+    for path in (tmp_path / "c" / "samples" / "mpi.allreduce").iterdir():
+        path.unlink()
+    with pytest.raises(DataError, match="no whole round"):
+        read(Campaign(tmp_path / "c"))
+    whole = plan().as_dict()
+    for wrong in (
+        {"mpi.allreduce": {"plan": {"bases": 7}}},
+        {"mpi.allreduce": 3},
+        {"mpi.allreduce": {"plan": {**whole, "confirm": 10**9}}},
+        {"mpi.allreduce": {"plan": {**whole, "settings": [["<script>", {}, {}]]}}},
+        {"mpi.allreduce": {"plan": {**whole, "settings": [["x", {"hosts": "h"}, {}]]}}},
+    ):
+        Campaign(tmp_path / "c").update({"tune": wrong})
+        with pytest.raises(DataError, match="damaged"):
+            read(Campaign(tmp_path / "c"))
+
+
+def test_tune_claims_nothing_where_the_default_is_the_fastest(cluster: Cluster, tmp_path: Path) -> None:
+    """Nothing is confirmed or written, and a file of an earlier result goes away."""
+    ran = cluster(TIMES | {"default": 5.0})
+    stale = tmp_path / "c" / "tune" / files.RULES
+    stale.parent.mkdir(parents=True)
+    stale.write_text("old")
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert [one.reason for one in outcome.points] == ["the default is the fastest"] * 2
+    assert outcome.written.paths == ()
+    assert not stale.exists()
+    assert max(number for _, number in ran) < tuner.CONFIRM
+
+
+def test_tune_claims_nothing_that_fresh_launches_do_not_confirm(cluster: Cluster, tmp_path: Path) -> None:
+    """A winner that is faster by less than matters is not written."""
+    cluster({"default": 10.0, "1": 30.0, "3": 9.95, "4": 20.0, "read": 9.95})
+    outcome = tune(plan(rounds=3), Campaign(tmp_path / "c"))
+    assert not any(one.claimed for one in outcome.points)
+    assert all(one.reason for one in outcome.points)
+    assert outcome.written.paths == ()
+
+
+def test_setting_that_fails_leaves_the_race(cluster: Cluster, tmp_path: Path) -> None:
+    """A setting that the library cannot run fails; the others go on. Without the default there is nothing to compare."""
+    cluster(TIMES | {"4": math.nan})
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert by_name(outcome) == ["algorithm=recursive_doubling"] * 2
+    assert all(dict(one.race.failed) == {3: 0} for one in outcome.points)
+    assert "algorithm=ring: failed in round 1" in shown.text(outcome, "table")
+    cluster(TIMES | {"default": math.nan})
+    with pytest.raises(LaunchError, match="failed"):
+        tune(plan(), Campaign(tmp_path / "d"))
+
+
+def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None:
+    """The race ends early enough; a budget that is too small even for that confirms nothing, and says so."""
+    ran = cluster(TIMES | {"1": 8.4, "4": 8.2})
+    clock = lambda: float(len(ran))  # noqa: E731  (a launch takes a second)
+    outcome = tune(plan(budget=50.0), Campaign(tmp_path / "c"), proof=False, clock=clock)
+    assert "race after" in outcome.ended
+    assert len(ran) <= 50
+    assert all(one.confirmed for one in outcome.points)
+    ran.clear()
+    outcome = tune(plan(budget=5.0), Campaign(tmp_path / "d"), clock=clock)
+    assert [one.reason for one in outcome.points] == ["the budget ended before the winner was confirmed"] * 2
+    assert "continues" in shown.text(outcome, "table")
+
+
+@pytest.mark.parametrize("name", ["file", "a,b"])
+def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, tmp_path: Path, name: str) -> None:
+    """A file of that name, or a comma, which separates Open MPI's lists, is an error before anything is measured."""
+    (tmp_path / "file").write_text("")
+    ran = cluster(TIMES)
+    with pytest.raises(DataError, match="--output"):
+        tune(plan(), Campaign(tmp_path / "c"), output=tmp_path / name)
+    assert not ran
+
+
+def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cluster: Cluster, tmp_path: Path) -> None:
+    """Eager limits hold for all sizes: with different winners they are named as not written."""
+    every = (Setting("default"), Setting("limit", environment=(("OMPI_MCA_btl_eager", "1"), ("UCX_TLS", "sm"))))
+    cluster(TIMES)
+    asked = plan(settings=every)
+    race = standing([[1.0, 0.5]] * 3)
+    win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
+    both = [tuner.Tuned(base, race, 1, win) for base in asked.bases]
+    written = files.write(tmp_path / "both", asked, both)
+    assert [path.name for path in written.paths] == [files.PARAMETERS, "ucx.env"]
+    assert "btl_eager = 1" in written.paths[0].read_text()
+    assert "export UCX_TLS=sm" in written.paths[1].read_text()
+    written = files.write(tmp_path / "one", asked, [both[0], tuner.Tuned(asked.bases[1], race, 0)])
+    assert written.paths == ()
+    assert not (tmp_path / "one").exists()
+    assert "not at every point" in written.left_out[0]
+
+
+def test_rule_is_not_written_without_the_rest_of_its_setting(cluster: Cluster, tmp_path: Path) -> None:
+    """A claim about an algorithm together with an eager limit says nothing about the algorithm alone."""
+    variables = (("OMPI_MCA_btl_eager", "1"), (FORCED, "3"), ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"))
+    cluster(TIMES)
+    asked = plan(settings=(Setting("default"), Setting("both", environment=variables)))
+    race = standing([[1.0, 0.5]] * 3)
+    win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
+    claims = [tuner.Tuned(base, race, 1, win) for base in asked.bases]
+    rules, parameters = files.write(tmp_path / "all", asked, claims).paths
+    assert openmpi.chosen(rules.read_text(), "allreduce", 2, 1024)[0] == 3
+    assert "btl_eager = 1" in parameters.read_text()
+    written = files.write(tmp_path / "one", asked, [claims[0], tuner.Tuned(asked.bases[1], race, 0)])
+    assert written.paths == ()
+    assert "both is faster at 1 KiB" in written.left_out[0]
+
+
+def test_file_that_does_not_help_is_a_warning(cluster: Cluster, tmp_path: Path) -> None:
+    """Ranks with the file that are no faster contradict the claim: it is said, and the exit code is not 0."""
+    cluster(TIMES | {"read": 10.0})
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert all(one.claimed and one.contradicted for one in outcome.points)
+    assert "do not rely on it" in shown.text(outcome, "table")
+
+
+def test_result_is_json(cluster: Cluster, tmp_path: Path) -> None:
+    """The JSON document has no text to be parsed: ratio, interval and race are values."""
+    cluster(TIMES)
+    document = json.loads(shown.text(tune(plan(), Campaign(tmp_path / "c")), "json"))
+    first = document["records"][0]
+    assert first["winner"] == "algorithm=recursive_doubling"
+    assert first["confirmed"]["ratio_high"] < 1
+    assert {row["setting"] for row in first["race"]} >= {"default", "algorithm=ring"}
+
+
+# ---- the notebook's study --------------------------------------------------------------------------------------------
+
+
+def test_study_reads_what_another_machine_measured(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Findings, tables and figure come from the launches alone, without an MPI library; an empty campaign says why."""
+    cluster(TIMES)
+    tune(plan(), Campaign(tmp_path / "c"))
+    monkeypatch.setattr(launch, "get", lambda name: pytest.fail("a launcher was looked for"))
+    study = Study(campaign=str(tmp_path / "c"), measure=False)
+    assert "algorithm=recursive_doubling takes 0.8" in study.findings()
+    assert list(study.table()["result"]) == ["confirmed"] * 2
+    assert "stopped" in set(study.race()["end"])
+    assert len(study.figure().data) >= 4  # type: ignore[union-attr]
+    empty = Study(campaign=str(tmp_path / "e"), measure=False)
+    assert "holds no tuning" in empty.findings()
+    assert empty.table().empty
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--sizes", "8"], "no factor"),
+        (["--factor", "bind=core"], "needs sizes"),
+        (["--sizes", "8", "--factor", "bind=core", "--budget", "0"], "--budget"),
+        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks x"),
+        (["--sizes", "8", "--factor", "ranks=2,4"], "cannot be a factor"),
+        (["--sizes", "8", "--factor", "bind=core", "--rounds", "1"], "--rounds"),
+    ],
+)
+def test_wrong_command_is_one_error(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the flag, and nothing starts."""
+    assert main(["tune", "mpi.allreduce", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.mpi
+def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
+    """An algorithm that does not exist fails at the sizes of its rule, and nowhere else: ranks do read the file."""
+    start = launch.get("auto")
+    if start.kind != "openmpi":
+        pytest.skip("needs Open MPI")
+    parameters = tmp_path / files.PARAMETERS
+    (tmp_path / files.RULES).write_text(openmpi.text([Rule("allreduce", 2, 1024, 99)]))
+    parameters.write_text(f"{openmpi.DYNAMIC} = 1\n{openmpi.RULES} = {tmp_path / files.RULES}\n")
+    variables = files.reading(files.Written(parameters=parameters), "auto")
+    specs = [Spec(benchmark="mpi.allreduce", size=size, environment=variables) for size in (256, 2048, 1024)]
+    campaign, effort = Campaign(tmp_path / "c"), Effort(iterations=3, warmup=0)
+    measuring.measure(specs[:2], effort, into=campaign, launches=[0])
+    assert len(campaign.done()) == 2
+    with pytest.raises(LabkitError, match="1 of 1 points failed"):
+        measuring.measure(specs[2], effort, into=campaign, launches=[0])
+
+
+@pytest.mark.mpi
+def test_dry_run_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints every setting with its variables, and the most time."""
+    words = ["--sizes", "1Ki,64Ki", "--factor", "env.UCX_TLS=tcp;sm,self", "--into", str(tmp_path / "c"), "--dry-run"]
+    assert main(["tune", "mpi.allreduce", *words]) == 0
+    out = capsys.readouterr().out
+    assert "UCX_TLS=sm,self" in out
+    assert "2 points" in out
+    assert not (tmp_path / "c").exists()
