@@ -90,6 +90,9 @@ METRICS = {
         Metric("complete_us", "cost", 1e6, "µs", "complete the send", "Time inside the call that completes a message that was posted: MPI_Wait or MPI_Waitall."),
         Metric("expect_us", "cost", 1e6, "µs", "post the receive", "Time inside the call that posts a receive: MPI_Irecv."),
         Metric("overhead_us", "cost", 1e6, "µs", "host overhead", "Processor time of a message: time inside the calls that post and complete it."),
+        Metric("send_overhead_us", "cost", 1e6, "µs", "sender's overhead", "Time inside the call that sends a message: o_s of the LogP models."),
+        Metric("receive_overhead_us", "cost", 1e6, "µs", "receiver's overhead", "Time inside the call that receives a message that has arrived: o_r of the LogP models."),
+        Metric("delay_us", "cost", 1e6, "µs", "delay", "Wait between sending a message and receiving its answer, so that both arrive meanwhile."),
         Metric("available_percent", "share", 1.0, "%", "CPU availability", "Share of the running time spent on computation while messages moved."),
         Metric("helped_us", "cost", 1e6, "µs", "latency with the target in MPI", "Latency of a one-sided call while the target waits inside MPI."),
         Metric("exchange_us", "cost", 1e6, "µs", "exchange", "Time of the messages of an iteration, without the sleep before them."),
@@ -102,6 +105,12 @@ METRICS = {
         Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two consecutive clock reads."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest nonzero difference between two clock reads."),
+        Metric("line_transfer_ns", "cost", 1e9, "ns", "cache line between cores", "Time for a line of cache to go from one core to another: half a turn of a ping-pong on one shared word."),
+        Metric("system_call_ns", "cost", 1e9, "ns", "system call", "Time of a system call that does next to nothing (getppid)."),
+        Metric("wake_up_us", "cost", 1e6, "µs", "wake-up", "Time to wake a thread that sleeps in read: half the round of a byte through two pipes."),
+        Metric("quantum_us", "cost", 1e6, "µs", "work quantum", "Time of a fixed amount of arithmetic; what disturbs it makes it longer."),
+        Metric("gap_us", "cost", 1e6, "µs", "gap between quanta", "Time from the end of one work quantum to the start of the next."),
+        Metric("noise_percent", "loss", 1.0, "%", "noise", "Share of the time of all work quanta beyond that of the fastest one."),
     )
 }  # fmt: skip
 

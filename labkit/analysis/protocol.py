@@ -42,12 +42,14 @@ class Line:
     first, last : sizes at its ends that lie on it, B.
     alpha : at size 0, in the unit of the times.
     beta : for each B.
+    left_out : a noisy size between them that the line leaves out, B; None if it goes through all.
     """
 
     first: int
     last: int
     alpha: float
     beta: float
+    left_out: int | None = None
 
     def at(self, size: float) -> float:
         """Time the line gives for a size."""
@@ -130,7 +132,8 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
     for first, end in _cut(m, t, scatter):
         alpha, beta, _, noisy = _fit(m[first:end], t[first:end], scatter)
         fitted = np.delete(m[first:end], [] if noisy is None else noisy)
-        lines.append(Line(int(fitted[0]), int(fitted[-1]), alpha, beta))
+        left_out = None if noisy is None else int(m[first + noisy])
+        lines.append(Line(int(fitted[0]), int(fitted[-1]), alpha, beta, left_out))
     changes = tuple(_between(one, other) for one, other in pairwise(lines))
     return Protocol(tuple(lines), changes, scatter, _sentence(changes, scatter, len(m)))
 

@@ -106,3 +106,40 @@ KERNEL(all_pairs)
     *next = (from + args->iterations) % n;
     return 0;
 }
+
+/* Overhead at both ends: a send, a delay in which message and answer arrive, then the receive. The delay is twice the
+ * median of a few untimed round trips. Phase 0 is both calls, 1 the send, 2 the receive, 3 the delay. */
+enum { TRIPS = 9 };
+
+KERNEL(delayed_overhead)
+{
+    int64_t trips[TRIPS] = {0}, sending = 0, waiting = 0, receiving = 0;
+    if (args->peer < 0) return 0;
+    for (int k = 0; k < TRIPS; k++) {
+        const int64_t begin = now_ns();
+        if (args->active) SEND(args->send, 1)
+        RECV(args->recv, 1)
+        if (!args->active) SEND(args->send, 1)
+        const int64_t trip = now_ns() - begin;
+        int place = k; /* sorted as they come */
+        for (; place > 0 && trips[place - 1] > trip; place--) trips[place] = trips[place - 1];
+        trips[place] = trip;
+    }
+    const int64_t delay = 2 * trips[TRIPS / 2];
+    if (args->active)
+        TIMED_RECORD(
+            const int64_t begin = now_ns();
+            SEND(args->send, 1)
+            const int64_t sent = now_ns();
+            int64_t waited = sent;
+            while (waited - sent < delay) waited = now_ns();
+            RECV(args->recv, 1)
+            receiving = now_ns() - waited;
+            sending = sent - begin;
+            waiting = waited - sent;,
+            PHASE(0) = sending + receiving;
+            PHASE(1) = sending; PHASE(2) = receiving; PHASE(3) = waiting;, );
+    else
+        UNTIMED(RECV(args->recv, 1) SEND(args->send, 1));
+    return 0;
+}

@@ -46,6 +46,8 @@ class Parameters(studies.Parameters):
     budget : min that measuring may take; 0 for no limit.
     transport : path of the messages: auto, shm or tcp.
     testbed : where the ranks run.
+    launches : of each side of a confirmation, at least 4.
+    time_cap : s of timed iterations for a point and launch; a race needs many launches rather than long ones.
     """
 
     benchmark: str = "mpi.allreduce"
@@ -57,6 +59,8 @@ class Parameters(studies.Parameters):
     budget: float = 10.0
     transport: str = "auto"
     testbed: str = "local"
+    launches: int = 8
+    time_cap: float = 0.5
 
 
 class Study(studies.Study):

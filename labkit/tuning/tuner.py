@@ -57,6 +57,11 @@ class Tuned:
     proved: Judgement | None = None
 
     @property
+    def contradicted(self) -> bool:
+        """Whether ranks that read the files were measured, and are not faster."""
+        return self.proved is not None and self.proved.verdict != FASTER
+
+    @property
     def claimed(self) -> bool:
         """Whether the winner is confirmed to be faster than the default."""
         return self.confirmed is not None and self.confirmed.verdict == FASTER
@@ -108,11 +113,15 @@ def tune(
     ------
     SpecError
         If a spec is impossible; nothing was started.
+    DataError
+        If the files cannot be written.
     LaunchError, KernelError
         If the default cannot be measured.
     """
+    folder = output or into.path / "tune"
+    files.check(folder)
     with into.lease():
-        return _Tuner(plan, into, progress, say, clock).run(output or into.path / "tune", proof)
+        return _Tuner(plan, into, progress, say, clock).run(folder, proof)
 
 
 def read(campaign: Campaign, benchmark: str = "") -> Outcome:

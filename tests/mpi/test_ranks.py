@@ -39,7 +39,7 @@ PAIRED = [name for name in MOVING if name.startswith(("mpi.latency", "mpi.bandwi
 PAIRED += ["mpi.pingping", "mpi.queue_depth", "mpi.buffer_reuse", "mpi.sendrecv", "mpi.sendrecv_replace"]
 PAIRED += ["mpi.exchange", "mpi.stencil", "mpi.random_pairs", "mpi.hotspot_send", "mpi.hotspot_receive"]
 PAIRED += ["mpi.host_overhead", "mpi.availability", "apps.halo3d26", "congestion.gpcnet_isolated", "mpi.all_pairs"]
-PAIRED += ["mpi.call_times", "mpi.injection"]
+PAIRED += ["mpi.call_times", "mpi.injection", "mpi.delayed_overhead"]
 FILES = [name for name in MOVING if "file" in name]
 SIZES = (0, 4, 12, 4096, 100_000, 1_048_576)
 

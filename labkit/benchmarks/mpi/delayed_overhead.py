@@ -1,0 +1,29 @@
+"""Overheads of sender and receiver, o_s and o_r: MPI_Send, and MPI_Recv of a message that has arrived already.
+
+Rank 0 sends, waits until message and answer have arrived, and receives the answer; the peer answers at once with a
+message of the same size. The delay is twice the median of nine untimed round trips before each chunk. The time of the
+send is o_s, that of the receive o_r of the parameterized LogP model (Kielmann, Bal, Verstoep, Fast Measurement of LogP
+Parameters for Message Passing Platforms, IPDPS 2000 workshops, LNCS 1800); Netgauge's pattern loggp delays its receive
+in the same way. Each has one read of the clock in it. A library that moves large messages only inside its calls has
+their transfer in both: see docs/statistics.md.
+"""
+
+from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_peer
+
+BENCHMARK = KernelBenchmark(
+    title="overhead of sender and receiver",
+    kernel="delayed_overhead",
+    options=Buffers,
+    check=allowed,
+    ranks=(2, 2),
+    metrics={"overhead_us": lambda spec: 1},
+    phases={
+        "send_ns": "send_overhead_us",
+        "receive_ns": "receive_overhead_us",
+        "delay_ns": "delay_us",
+    },
+    active=first_half,
+    expected=from_peer,
+    cadence="streaming",
+)

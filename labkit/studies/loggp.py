@@ -1,0 +1,335 @@
+"""What do messages cost by the LogGP model, and does it predict collectives?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from labkit import benchmarks, figures, stats, studies
+from labkit.analysis import loggp
+from labkit.analysis.loggp import Path
+from labkit.errors import SpecError
+from labkit.figures.fits import Fit, fits
+from labkit.models import schedules
+from labkit.models.loggp import PARAMETERS, Estimate, Range
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies._derived import of_samples
+from labkit.units import format_number, format_range, format_share, parse_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+SCALE = {"L": 1e6, "o_s": 1e6, "o_r": 1e6, "g": 1e6, "alpha": 1e6, "G": 1e9, "O_s": 1e9, "O_r": 1e9, "beta": 1e9}
+NAMES = {"alpha": "α", "beta": "β"}
+QUANTITIES = {
+    "time": "message (T)",
+    "gap": "gap in a window",
+    "send": "sender's overhead",
+    "receive": "receiver's overhead",
+    "both": "both overheads",
+}
+LATENCY = "latency_us"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the LogGP notebook.
+
+    Parameters
+    ----------
+    sizes : of the messages, MIN:MAX or a list, above 0; 8 or more, so that protocol changes are found.
+    window : messages in flight for the gap.
+    collectives : that are measured and predicted; empty leaves them out.
+    collective_sizes : of their messages.
+    ranks : that take part, a list. More ranks than cores share them, and the records say so.
+    predicted_ranks : numbers of ranks that are predicted without measuring them.
+    reduce_local : measure what combining two vectors costs, for the collectives that reduce.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    sizes: str = "1:1Mi"
+    window: int = 64
+    collectives: str = "bcast,allreduce,allgather,alltoall"
+    collective_sizes: str = "8:512Ki:*16"
+    ranks: str = "2"
+    predicted_ranks: str = "2:1024"
+    reduce_local: bool = True
+    transports: str = "shm,tcp"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Parameters of LogGP and Hockney per path and range of sizes; collectives predicted and measured."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (*loggp.SOURCES, loggp.REDUCTION, *schedules.ALGORITHMS)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Ping-pong, windows and overheads over all sizes; collectives; reducing in memory."""
+        v = self.values
+        common: dict[str, Any] = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        sizes = [size for size in parse_sizes(v.sizes) if size]
+        specs = sweep("mpi.latency", sizes=sizes, **common)
+        specs += sweep("mpi.bandwidth", sizes=sizes, window=v.window, **common)
+        specs += sweep("mpi.delayed_overhead", sizes=sizes, **common)
+        ranks = counts(v.ranks, "ranks")
+        for name in words(v.collectives):
+            if f"mpi.{name}" not in schedules.ALGORITHMS:
+                have = ", ".join(one.removeprefix("mpi.") for one in schedules.ALGORITHMS)
+                raise SpecError(f"collectives={name!r} has no known algorithms. There are: {have}.")
+            sized = benchmarks.get(f"mpi.{name}").sized
+            specs += sweep(f"mpi.{name}", sizes=v.collective_sizes if sized else 0, ranks=ranks, **common)
+        if v.reduce_local and any(f"mpi.{name}" in loggp.COMBINING for name in words(v.collectives)):
+            largest = max(parse_sizes(v.collective_sizes))
+            specs += sweep(loggp.REDUCTION, sizes=largest, launcher=v.launcher, testbed=v.testbed)
+        return specs
+
+    @of_samples
+    def paths(self) -> list[Path]:
+        """Parameters of each path."""
+        return loggp.paths(self.samples)
+
+    def path(self, transport: str) -> Path | None:
+        """Parameters of one path; None if it has no ping-pong."""
+        return next((one for one in self.paths if one.transport == transport), None)
+
+    # ---- parameters --------------------------------------------------------------------------------------------------
+
+    def table(self, *names: str) -> pd.DataFrame:
+        """Parameters of each path and range with their interval, and how well the worst of their lines fits.
+
+        Ranges in which nothing was measured for any of these parameters are left out.
+        """
+        import pandas as pd
+
+        rows = []
+        for path in self.paths:
+            for one in path.model.ranges:
+                if not any(loggp.LINES[name][0] in one.lines for name in names):
+                    continue
+                cells = {_head(name): _cell(one.parameters[name]) for name in names}
+                fit = {"deviation": _deviation(one, names)}
+                rows.append({"transport": path.transport, "sizes": _sizes(one)} | cells | fit)
+        return pd.DataFrame(rows)
+
+    def quality(self) -> pd.DataFrame:
+        """How well each line fits: sizes, deviation and the size that lies off farthest."""
+        import pandas as pd
+
+        rows = [
+            {
+                "transport": path.transport,
+                "sizes": _sizes(one),
+                "line": QUANTITIES[name],
+                "points": len(line.sizes),
+                "deviation": format_share(line.deviation),
+                "farthest off": f"{format_share(line.farthest, sign=True)} at {size_words(line.worst)}",
+            }
+            for path in self.paths
+            for one in path.model.ranges
+            for name, line in one.lines.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def fit_figure(self, transport: str) -> go.Figure | str:
+        """Times of one path with the fitted lines of each range."""
+        path = self.path(transport)
+        if path is None:
+            return LEFT_OUT
+        drawn = {}
+        for name, times in path.times.items():
+            lines = [one.lines[name] for one in path.model.ranges if name in one.lines]
+            ends = [
+                tuple((float(size), float(np.median(line.at(size)))) for size in (line.sizes[0], line.sizes[-1]))
+                for line in lines
+            ]
+            drawn[QUANTITIES[name]] = Fit(times.sizes, times.seconds, ends)  # type: ignore[arg-type]
+        return fits(drawn)
+
+    def unresolved(self) -> str:
+        """Parameters that are not resolved, with the reason, as a Markdown list."""
+        reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
+        for path in self.paths:
+            for one in path.model.ranges:
+                for name, estimate in one.parameters.items():
+                    if not estimate.resolved:
+                        names = reasons.setdefault((path.transport, estimate.why), {})
+                        names.setdefault(_sizes(one), []).append(NAMES.get(name, name))
+        sentences = []
+        for (transport, why), where in reasons.items():
+            which = "; ".join(f"{', '.join(names)} of {sizes}" for sizes, names in where.items())
+            sentences.append(f"Over {transport}, {which}: {why}.")
+        return markdown_list(sentences) or "*All parameters are resolved.*"
+
+    # ---- predictions -------------------------------------------------------------------------------------------------
+
+    def measured(self) -> pd.DataFrame:
+        """Rows of the plain collectives, with the name of the collective."""
+        rows = self.summary[self.summary["benchmark"].isin(list(schedules.ALGORITHMS))]
+        for option in ("in_place", "rotate"):
+            if f"option_{option}" in rows:
+                rows = rows[~rows[f"option_{option}"].fillna(False).astype(bool)]
+        if "option_cadence" in rows:
+            rows = rows[rows["option_cadence"].fillna("isolated") == "isolated"]
+        return rows.assign(collective=rows["benchmark"].str.removeprefix("mpi."), algorithm="measured")
+
+    @of_samples
+    def predicted(self) -> pd.DataFrame:
+        """Predictions of the measured collectives by every algorithm, on the path of each."""
+        import pandas as pd
+
+        tables = [
+            loggp.predicted(path, _points(rows))
+            for path in self.paths
+            if len(rows := self._on(self.measured(), path.transport))
+        ]
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+
+    @staticmethod
+    def _on(rows: pd.DataFrame, transport: str) -> pd.DataFrame:
+        """Rows over one path."""
+        return rows[rows["transport"] == transport]
+
+    def collective_figure(self, name: str, transport: str) -> go.Figure | str:
+        """Measured times of a collective and what each algorithm would take, with the most ranks, against size."""
+        rows = self._on(self.measured(), transport)
+        rows = rows[(rows["collective"] == name) & (rows["message_size_B"] > 0)]
+        if rows.empty or self.predicted.empty:
+            return LEFT_OUT
+        rows = rows[rows["ranks"] == rows["ranks"].max()]
+        guess = self.predicted
+        guess = guess[(guess["collective"] == name) & (guess["transport"] == transport)]
+        guess = guess[(guess["ranks"] == rows["ranks"].iloc[0]) & (guess["message_size_B"] > 0)]
+        return figures.versus_size(_together(rows, guess), LATENCY, series=["algorithm"], tail=None)
+
+    def ranks_figure(self, name: str, transport: str) -> go.Figure | str:
+        """What each algorithm would take on more ranks at the largest size, beside the measured times."""
+        path, rows = self.path(transport), self._on(self.measured(), transport)
+        rows = rows[rows["collective"] == name]
+        if path is None or rows.empty:
+            return LEFT_OUT
+        size = int(rows["message_size_B"].max())
+        points = [(f"mpi.{name}", ranks, size) for ranks in counts(self.values.predicted_ranks, "predicted_ranks")]
+        rows = rows[rows["message_size_B"] == size]
+        both = _together(rows, loggp.predicted(path, points))
+        return figures.versus(both, "ranks", shown=LATENCY, series=["algorithm"])
+
+    def comparison(self) -> pd.DataFrame:
+        """Each measured collective with the algorithm that comes nearest over its sizes, and how far it is off."""
+        import pandas as pd
+
+        rows = []
+        for (transport, name, ranks), group in self._off().groupby(["transport", "collective", "ranks"], sort=False):
+            best = min((one for _, one in group.groupby("algorithm")), key=lambda one: one["off"].abs().median())
+            worst = best.loc[best["off"].abs().idxmax()]
+            rows.append(
+                {
+                    "transport": transport,
+                    "collective": name,
+                    "ranks": ranks,
+                    "nearest": best["algorithm"].iloc[0],
+                    "sizes": len(best),
+                    "predicted / measured": format_number(float(np.exp(best["off"].median())), digits=3),
+                    "farthest": f"{format_number(float(np.exp(worst['off'])), digits=3)} at "
+                    f"{size_words(worst['message_size_B'])}",
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def _off(self) -> pd.DataFrame:
+        """Predictions with `off`, the logarithm of predicted over measured."""
+        if self.predicted.empty:
+            return self.predicted.reindex(columns=["transport", "collective", "ranks", "algorithm", "off"])
+        keys = ["transport", "collective", "ranks", "message_size_B"]
+        measured = self.measured()[[*keys, f"{LATENCY}_p50"]].rename(columns={f"{LATENCY}_p50": "measured"})
+        both = self.predicted.merge(measured, on=keys)
+        return both.assign(off=np.log(both[f"{LATENCY}_p50"] / both["measured"]))
+
+    # ---- sentences ---------------------------------------------------------------------------------------------------
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        return markdown_list([*self._parameters(), *self._predictions()]) or LEFT_OUT
+
+    def _parameters(self) -> Iterator[str]:
+        """The resolved parameters of the first range of each path."""
+        for path in self.paths:
+            first = path.model.ranges[0]
+            words_of = [
+                f"{NAMES.get(name, name)} = {_cell(first.parameters[name])} {_unit(name)}"
+                for name in ("L", "o_s", "o_r", "g", "G", "alpha", "beta")
+                if first.parameters[name].resolved
+            ]
+            lacking = len(PARAMETERS) - sum(one.resolved for one in first.parameters.values())
+            changes = len(path.model.ranges) - 1
+            ranges = f", with {changes} protocol change{'s' if changes > 1 else ''}" if changes else ""
+            label, off = stats.launches_label(len(path.launches)), format_share(first.lines["time"].deviation)
+            yield (
+                f"Over {path.transport}{ranges}, messages of {_sizes(first)} have "
+                f"{', '.join(words_of) or 'no parameter'} (in brackets: {label}); {lacking} of {len(PARAMETERS)} "
+                f"parameters are not resolved. Their time lies {off} off its line."
+            )
+
+    def _predictions(self) -> Iterator[str]:
+        """Which algorithm comes nearest to each collective."""
+        for row in self.comparison().to_dict("records"):
+            yield (
+                f"{row['collective']} on {row['ranks']} ranks over {row['transport']}: {row['nearest']} comes nearest, "
+                f"predicted over measured is {row['predicted / measured']} (median over {row['sizes']} sizes), at "
+                f"worst {row['farthest']}."
+            )
+
+
+def _points(rows: pd.DataFrame) -> list[tuple[str, int, int]]:
+    """Collective, ranks and size of each row."""
+    return [(row["benchmark"], int(row["ranks"]), int(row["message_size_B"])) for row in rows.to_dict("records")]
+
+
+def _together(measured: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Rows for one figure: what was measured first, and columns that both have."""
+    import pandas as pd
+
+    columns = [name for name in predicted if name in measured]
+    return pd.concat([measured[columns], predicted[columns]], ignore_index=True)
+
+
+def _unit(name: str) -> str:
+    """Unit in which a parameter is shown."""
+    return "µs" if SCALE[name] == 1e6 else "ns/B"
+
+
+def _head(name: str) -> str:
+    """Head of a parameter's column."""
+    return f"{NAMES.get(name, name)} ({_unit(name)})"
+
+
+def _cell(one: Estimate) -> str:
+    """Value with its interval; why there is none is said elsewhere."""
+    scale = SCALE[one.name]
+    if not one.resolved:
+        bound = f", at most {number(one.high * scale)}" if one.high == one.high else ""
+        return f"not resolved{bound}"
+    value = format_number(one.value * scale, width=(one.high - one.low) * scale, digits=3)
+    interval = f" ({format_range(one.low * scale, one.high * scale)})" if one.low == one.low else ""
+    return value + interval
+
+
+def _deviation(one: Range, names: tuple[str, ...]) -> str:
+    """Deviation of the worst of the lines that parameters come from."""
+    used = {line for name in names for line in loggp.LINES[name] if line in one.lines}
+    deviations = [one.lines[line].deviation for line in used]
+    return format_share(max((value for value in deviations if value == value), default=float("nan")))
+
+
+def _sizes(one: Range) -> str:
+    """Sizes of a range in words."""
+    return f"{size_words(one.first)} to {size_words(one.last)}"
