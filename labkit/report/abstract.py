@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from labkit import stats, studies
 from labkit.errors import LabkitError
-from labkit.report import findings, markdown
+from labkit.models.verdict import Judged
+from labkit.report import bounded, findings, markdown
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
@@ -52,8 +53,16 @@ def _paragraph(member: Member, content: Content, several: bool) -> str:
     if not len(member.summary):
         return f"{name}{machine(member)} The campaign holds no samples, so nothing was found."
     topics = [one for chapter in content.chapters.values() if (one := finding(chapter, member))]
-    parts = [machine(member), asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
+    near = bounded.overall(_judged(content, member))
+    parts = [machine(member), asked(member), *(one.text for one in chosen(topics)), near, _sure(member)]
+    parts.append(_caveats(member))
     return name + " ".join(part for part in parts if part)
+
+
+def _judged(content: Content, member: Member) -> list[Judged]:
+    """Verdicts on a campaign of the report."""
+    source = next((one for one in content.sources if member in members(one)), None)
+    return bounded.judged(content, source, member) if source else []
 
 
 def machine(member: Member) -> str:
@@ -136,6 +145,14 @@ def finding(chapter: Chapter, member: Member) -> Finding | None:
     return _of_topic(member, tuple(study.benchmarks), tuple(study.focus))
 
 
+def _topic(chapter: Chapter) -> tuple[str, ...]:
+    """Benchmarks of a chapter's study; none where its notebook has no study."""
+    try:
+        return tuple(studies.of_notebook(chapter.path.name).benchmarks)
+    except LabkitError:
+        return ()
+
+
 @lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
 def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]) -> Finding | None:
     return findings.of_topic(member.summary, benchmarks, focus)
@@ -149,8 +166,12 @@ def verdicts(content: Content) -> str:
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            if len(member.summary) and (one := finding(chapter, member)):
-                said.append(f"**{escape(member.name)}:** {one.text}" if several else one.text)
+            texts = [one.text] if len(member.summary) and (one := finding(chapter, member)) else []
+            texts += (
+                [text] if (text := bounded.of_topic(bounded.judged(content, source, member), _topic(chapter))) else []
+            )
+            if texts:
+                said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
     if not rows:
