@@ -401,6 +401,7 @@ def test_study_reads_what_another_machine_measured(
         (["--sizes", "8", "--factor", "bind=core", "--budget", "0"], "--budget"),
         (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks x"),
         (["--sizes", "8", "--factor", "ranks=2,4"], "cannot be a factor"),
+        (["--sizes", "8", "--factor", "bind=core", "-o", "cadence=isolated,streaming"], "Give one value"),
         (["--sizes", "8", "--factor", "bind=core", "--rounds", "1"], "--rounds"),
     ],
 )
@@ -437,3 +438,20 @@ def test_dry_run_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "UCX_TLS=sm,self" in out
     assert "2 points" in out
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_command_tunes_real_ranks_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Race and confirmation of real launches; the same command again starts nothing and prints the same."""
+    words = ["tune", "mpi.allreduce", "--sizes", "8,64Ki", "--factor", "env.LABKIT_TEST_OF_TUNING=1,2", "-i", "10"]
+    words += ["-x", "0", "--rounds", "2", "--confirm", "4", "--into", str(tmp_path / "c"), "--format", "json"]
+    status = main(words)
+    assert status in (0, 3)  # variables that nobody reads differ by chance only
+    first = json.loads(capsys.readouterr().out)
+    assert [one["message_size_B"] for one in first["records"]] == [8, 65536]
+    assert all(len(one["race"]) == 3 and one["rounds"] == 2 for one in first["records"])
+    samples = sorted((tmp_path / "c" / "samples" / "mpi.allreduce").iterdir())
+    assert main(words) == status
+    assert json.loads(capsys.readouterr().out) == first
+    assert sorted((tmp_path / "c" / "samples" / "mpi.allreduce").iterdir()) == samples

@@ -24,7 +24,10 @@ def plan(plan: Plan) -> str:
     """Return the settings and the points, and the most launches."""
     points, race = len(plan.bases), len(plan.settings) * plan.rounds
     rows = [
-        (one.name, ", ".join(f"{name}={value}" for name, value in (*one.environment, *one.fields)) or "-")
+        (
+            one.name,
+            ", ".join(f"{k}={v}" for k, v in (*one.environment, *one.fields) if not k.endswith(openmpi.DYNAMIC)) or "-",
+        )
         for one in plan.settings
     ]
     each = plan.effort.time_cap + 0.1
@@ -35,7 +38,7 @@ def plan(plan: Plan) -> str:
         [
             text_table(("setting", "sets"), rows),
             "",
-            f"{points} points: {'; '.join(point(one) for one in plan.bases)}.",
+            f"{points} point{'s' if points > 1 else ''}: {'; '.join(point(one) for one in plan.bases)}.",
             f"Race: at most {plan.rounds} rounds of {len(plan.settings)} settings, about {format_duration(longest)} if "
             f"none stops early; the chance that it stops the best setting of a point is at most "
             f"{format_share(plan.error)}.",
