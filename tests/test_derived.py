@@ -62,7 +62,9 @@ def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytes
     assert folder(places[0], root).parent == root / "cache" / "labkit" / "derived"
 
 
-@pytest.mark.parametrize("name", ["log.txt", "events.jsonl", "notebooks", "report", "records", "gpcnet"])
+@pytest.mark.parametrize(
+    "name", ["log.txt", "events.jsonl", "notebooks", "report", "report-survey", "records", "gpcnet"]
+)
 def test_nothing_is_written_through_a_link(name: str, root: Path) -> None:
     campaign = Campaign(root.parent / "foreign")
     (root.parent / "elsewhere").mkdir()

@@ -18,12 +18,12 @@ from typing import Any
 import pypandoc
 
 from labkit import outside, project, states, writing
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, derived
 from labkit.figures import static
 from labkit.report import styles
 
 FILE = ".labkit-made.json"  # in the folder of the report
-_MADE = ("report", "records", "exports", "lease.json")  # in a campaign, but no input of its report
+_MADE = ("records", "exports", "lease.json")  # in a campaign, but no input of its report
 _FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
 _Choice = Callable[[Path], bool]
 
@@ -76,7 +76,12 @@ def _sources() -> Iterable[Path]:
 
 def _is_input(campaign: Path) -> _Choice:
     """Return whether a path below a campaign is something that its report is made from."""
-    return lambda path: not (path.parent == campaign and (path.name in _MADE or path.name.startswith(".")))
+
+    def is_input(path: Path) -> bool:
+        made = path.name in _MADE or path.name.startswith(".") or derived.is_report(path.name)
+        return not (path.parent == campaign and made)
+
+    return is_input
 
 
 def _folders(top: Path) -> Iterator[Path]:
