@@ -19,7 +19,7 @@ from labkit.report import filling, literature, parts, styles
 from labkit.report.stage import BLOCKS
 from labkit.teaching import definition, handout
 from labkit.teaching.attempts import Attempts
-from tests.test_report import make_campaign, pages
+from tests.test_report import make_campaign, pages, point
 
 
 @pytest.fixture
@@ -227,8 +227,14 @@ bound = 0.001
 def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Path) -> None:
     contract = tmp_path / "c.toml"
     contract.write_text(CONTRACT)
-    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="acceptance", contract=contract)
+    campaign = make_campaign(tmp_path / "c")
+    other = point("mpi.bcast", 8, "shm", 0)
+    samples.save(other, campaign / "samples" / "mpi.bcast" / f"{other.meta['fingerprint']}-0.parquet")
+    built = report.build([campaign], engine="plain", style="acceptance", contract=contract)
+    assert built.html.parent.parent == campaign / "report-acceptance"
     made = pages(built)
+    assert "(mpi.latency)." in made["methods.html"].text
+    assert "mpi.bcast" not in made["methods.html"].text, "no clause judges it"
     first = made["index.html"].text
     assert (
         "Our contract: campaign synthetic is not accepted. 1 of 2 clauses are fulfilled; not fulfilled: tight" in first

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import folders, project, report, samples
+from labkit import folders, project, report, samples, states
 from labkit.figures import static
 from labkit.report import painting, styles, unchanged
 from tests.test_report import SVG, make_campaign, pages
@@ -193,8 +193,9 @@ def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: 
         read = {Path(name) for name in opened}
     finally:
         opened = None
-    covered = {Path(state[0]) for folder in unchanged._sources() for state in unchanged._states(folder, lambda _: True)}
-    covered |= {Path(state[0]) for state in unchanged._states(campaign, unchanged._is_input(campaign))}
+    sources = [Path(labkit.__file__).parent, *unchanged._sources()]
+    covered = {Path(state[0]) for folder in sources for state in states.of(folder)}
+    covered |= {Path(state[0]) for state in states.of(campaign, unchanged._is_input(campaign))}
     assert one_sample(campaign) in read & covered
     system = (*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, "/usr", "/etc", "/proc", "/sys", "/dev")
     known = [folders.cache(), campaign / "report", *map(Path, system)]

@@ -1,7 +1,8 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
-`build` stages copies in ``<campaign>/report/`` and renders them with Quarto, where that is installed, else with
-pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook may hold.
+`build` stages copies in ``<campaign>/report/`` (``report-STYLE/`` for other styles) and renders them with Quarto, where
+that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook
+may hold.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from labkit import extras, outside
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, derived
 from labkit.errors import LaunchError, ReportError, SpecError
 
 Engine = Literal["auto", "quarto", "plain"]
@@ -53,7 +54,9 @@ def build(
     title: str = "",
     progress: Callable[[str], None] = _silent,
 ) -> Built:
-    """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
+    """Make the report of one or more campaigns in the first one's `Campaign.derived`.
+
+    The style ``report`` has the folder ``report/``, every other style ``report-STYLE/``, so none overwrites another.
 
     What a campaign holds is data: its executed notebooks are read, and never run. labkit's own notebooks of the same
     names are executed on its samples where no executed copy is there; they measure nothing.
@@ -67,7 +70,7 @@ def build(
     contract : file of the acceptance contract that the style shows the verdicts on.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
-    into : folder that gets ``report/`` in the place of that of the first campaign.
+    into : folder that gets that of the report in the place of the first campaign.
     title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
 
@@ -109,7 +112,8 @@ def build(
             warnings += _executed(Campaign(path), execute, progress)
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
-    folder = (into or Campaign(Path(campaigns[0])).derived) / "report" if made_from else Path()  # a campaign is there
+    home = into or Campaign(Path(campaigns[0])).derived if made_from else Path()  # a campaign is there
+    folder = home / derived.report(style)
     if made_from and (known := unchanged.kept(folder, made_from)) is not None:
         progress("nothing has changed since this report was made")
         return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)

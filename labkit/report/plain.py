@@ -59,8 +59,8 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[
     meta = [f"--metadata={key}:{value}" for key, values in listed.items() for value in values]
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
-    safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
-    filters = (safe, widths, number, "--citeproc", form)
+    safe, widths, ties = (f"--lua-filter={templates / 'filters' / n}.lua" for n in ("safe", "widths", "ties"))
+    filters = (safe, widths, number, ties, "--citeproc", form)
     command = [pypandoc.get_pandoc_path(), *LIMITS, f"--from={READER}", *meta, *filters, *extra]
     try:
         done = subprocess.run(

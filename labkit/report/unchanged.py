@@ -8,10 +8,8 @@ deleted, as may the whole folder: then labkit makes the report anew.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,14 +17,13 @@ from typing import Any
 
 import pypandoc
 
-import labkit
-from labkit import outside, project, writing
-from labkit.campaign import Campaign
+from labkit import outside, project, states, writing
+from labkit.campaign import Campaign, derived
 from labkit.figures import static
 from labkit.report import styles
 
 FILE = ".labkit-made.json"  # in the folder of the report
-_MADE = ("report", "records", "exports", "lease.json")  # in a campaign, but no input of its report
+_MADE = ("records", "exports", "lease.json")  # in a campaign, but no input of its report
 _FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
 _Choice = Callable[[Path], bool]
 
@@ -34,28 +31,22 @@ _Choice = Callable[[Path], bool]
 def fingerprint(campaigns: Sequence[Path], chosen: Mapping[str, Any]) -> str:
     """Return a hash of everything that a report is made from.
 
-    Files count by name, size and the times of their last change of content and status, of which no program can set the
-    latter.
-
     Parameters
     ----------
     campaigns : their folders, in the order of the chapters.
     chosen : the options of `labkit.report.build`, as text.
     """
-    parts: list[Any] = [sys.version, sys.path, sorted(chosen.items())]
+    parts: list[Any] = [*states.installed(), sorted(chosen.items())]
     for path in campaigns:
         for folder in dict.fromkeys((outside.resolved(path), outside.resolved(Campaign(path).derived))):
-            parts += [str(folder), *_states(folder, _is_input(folder))]
+            parts += [str(folder), *states.of(folder, _is_input(folder))]
     parts += [str(project.current()), str(project.home())]
     for folder in _sources():
-        parts += [str(folder), *_states(folder, _is_source)]
-    for folder in sorted({Path(entry) for entry in sys.path if entry}):
-        with suppress(OSError):
-            parts += sorted(one.name for one in folder.iterdir() if one.suffix in (".dist-info", ".egg-info", ".pth"))
-    parts += [static.browser_identity(), *_states(Path(pypandoc.get_pandoc_path()), _is_source)]
+        parts += [str(folder), *states.of(folder)]
+    parts += [static.browser_identity(), *states.of(Path(pypandoc.get_pandoc_path()))]
     for name in _FONTS:
         parts += [(str(path), path.stat().st_mtime_ns) for path in _folders(Path(name).expanduser())]
-    return hashlib.sha256(repr(parts).encode(errors="surrogateescape")).hexdigest()
+    return states.digest(parts)
 
 
 def kept(folder: Path, wanted: str) -> list[str] | None:
@@ -76,43 +67,21 @@ def keep(folder: Path, made_from: str, warnings: Sequence[str]) -> None:
 
 
 def _sources() -> Iterable[Path]:
-    """Return what labkit and the user's project bring to a report."""
+    """Return what labkit, beside its sources, and the user's project bring to a report."""
     shipped = [project.SHIPPED / name for name in ("notebooks", "templates", "data/reference", "suites")]
     current = project.current()
     own = [current / name for name in ("notebooks", "suites", styles.MINE)] if current else []
-    return [Path(labkit.__file__).parent, *shipped, *own, project.config()]
-
-
-def _is_source(path: Path) -> bool:
-    return path.name != "__pycache__" and not path.name.startswith((".", "run-"))
+    return [*shipped, *own, project.config()]
 
 
 def _is_input(campaign: Path) -> _Choice:
     """Return whether a path below a campaign is something that its report is made from."""
-    return lambda path: not (path.parent == campaign and (path.name in _MADE or path.name.startswith(".")))
 
+    def is_input(path: Path) -> bool:
+        made = path.name in _MADE or path.name.startswith(".") or derived.is_report(path.name)
+        return not (path.parent == campaign and made)
 
-def _states(top: Path, wanted: _Choice) -> Iterator[tuple[str, str, int, int, int]]:
-    """Yield the files below a folder, or a file itself, with what changes when they change.
-
-    A link to a folder is never the same twice: what is behind it is not looked at.
-    """
-    try:
-        top = outside.resolved(top)
-        entries = sorted(top.iterdir()) if top.is_dir() else [top]
-    except OSError:
-        entries = []
-    for path in filter(wanted, entries):
-        if path.is_dir() and not path.is_symlink():
-            yield from _states(path, wanted)
-            continue
-        try:
-            state = path.stat()
-        except OSError as error:
-            yield str(path), str(error.errno), 0, 0, 0
-        else:
-            link = os.urandom(8).hex() if path.is_dir() else ""
-            yield str(path), link, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return is_input
 
 
 def _folders(top: Path) -> Iterator[Path]:
@@ -124,5 +93,4 @@ def _folders(top: Path) -> Iterator[Path]:
 
 def _outputs(folder: Path) -> str:
     """Return a hash of the files of a report by name, size and time."""
-    files = [*_states(folder, lambda path: path.name != FILE)]
-    return hashlib.sha256(repr(files).encode(errors="surrogateescape")).hexdigest()
+    return states.digest(states.of(folder, lambda path: path.name != FILE))
