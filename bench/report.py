@@ -2,7 +2,8 @@
 
     python bench/report.py [CAMPAIGN] [--times 1,2]
 
-Cold: nothing is executed or drawn yet. Again: nothing has changed. With ``--times 2`` the report is of two copies of
+Cold: nothing is executed or drawn yet. Again: nothing has changed. Changed: the facts of the campaign have changed, so
+the report is made anew from executed notebooks and drawn figures. With ``--times 2`` the report is of two copies of
 the campaign, which has twice the figures. Memory is the sum over all processes, with pages that several share counted
 once; speeds depend on the machine, so compare processor time and ratios.
 """
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("campaign", nargs="?", type=Path, default=EXAMPLE)
     parser.add_argument("--times", default="1,2", help="numbers of copies, separated by commas")
     options = parser.parse_args()
-    print("copies figures run   wall_s processor_s peak_MB html_MB")
+    print("copies figures run     wall_s processor_s peak_MB html_MB")
     for copies in map(int, options.times.split(",")):
         with tempfile.TemporaryDirectory(prefix="labkit-bench-report-") as folder:
             environment = os.environ | {"XDG_CACHE_HOME": f"{folder}/cache"}
@@ -74,13 +75,16 @@ def main() -> None:
                 )
                 facts = json.loads((path / "campaign.json").read_text())
                 (path / "campaign.json").write_text(json.dumps(facts | {"name": path.name}))
-            for run in ("cold", "again"):
+            for run in ("cold", "again", "changed"):
+                if run == "changed":
+                    with (campaigns[0] / "campaign.json").open("a") as file:
+                        file.write("\n")
                 took = _measured(campaigns, environment)
                 site = campaigns[0] / "report" / "html"
-                size = sum(file.stat().st_size for file in site.glob("**/*") if file.is_file()) / 1e6
+                size = sum(path.stat().st_size for path in site.glob("**/*") if path.is_file()) / 1e6
                 figures = sum(page.read_text().count('class="plot"') for page in site.glob("*.html"))
                 print(
-                    f"{copies:6} {figures:7} {run:5} {took['wall_s']:6.1f} {took['processor_s']:11.1f} "
+                    f"{copies:6} {figures:7} {run:7} {took['wall_s']:6.1f} {took['processor_s']:11.1f} "
                     f"{took['peak_MB']:7.0f} {size:7.1f}",
                     flush=True,
                 )

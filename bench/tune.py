@@ -80,7 +80,7 @@ def measured(folder: str, launches: int, hosts: int) -> None:
     )
     plan = Plan(
         bases=tuple(bases),
-        settings=tuple(settings("mpi.bcast", {"algorithm": ["all"], "segment": ["0", "8192"]})),
+        settings=tuple(settings("mpi.bcast", {"algorithm": ["all"], "segment": ["8192"]})),
         effort=Effort(time_cap=0.3, warmup=1, ci=0.05),
     )
     campaign = Campaign(folder)

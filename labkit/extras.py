@@ -7,6 +7,7 @@ JupyterLab and the Explorer ``labkit[lab]``.
 from __future__ import annotations
 
 import importlib
+import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -64,6 +65,21 @@ def remedy(name: str) -> str:
 
 def _sentence(name: str) -> str:
     return f"The Python package {name} is not installed. Install it: {remedy(name)}"
+
+
+def import_notebooks() -> None:
+    """Import nbformat, if it is there, in a tenth of the time.
+
+    nbformat needs jsonschema, which takes the formats of international addresses from rfc3987_syntax. That compiles 38
+    grammars on import, which takes 2 s. No notebook has such addresses, and jsonschema works without the package.
+    """
+    if "jsonschema" in sys.modules or "rfc3987_syntax" in sys.modules or absent("nbformat"):
+        return
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    try:
+        importlib.import_module("nbformat")
+    finally:
+        del sys.modules["rfc3987_syntax"]
 
 
 class Later:

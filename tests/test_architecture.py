@@ -144,3 +144,10 @@ def test_notebooks_from_before_still_find_the_module_of_notebooks() -> None:
     from labkit import lab, notebook
 
     assert lab is notebook
+
+
+def test_the_plain_engine_stays_small() -> None:
+    modules = [ROOT / "labkit/report/plain.py", ROOT / "labkit/report/flatten.py"]
+    files = [*modules, *(ROOT / "templates/report/plain").iterdir()]
+    lines = {file.name: len(file.read_text().splitlines()) for file in files}
+    assert sum(lines.values()) < 600, f"Drop a feature, or let pandoc or typst do it: {lines}"

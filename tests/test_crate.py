@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,20 @@ def test_people_and_licences_are_checked() -> None:
     assert crate.licence("https://example.org/terms") == "https://example.org/terms"
     with pytest.raises(SpecError, match="ORCID"):
         crate.person("Ada, 12")
+
+
+def test_a_crate_has_the_reports_of_all_styles(tmp_path: Path) -> None:
+    campaign = tmp_path / "c"
+    shutil.copytree(EXAMPLE, campaign)
+    for folder in ("report", "report-survey"):
+        (campaign / folder / "html").mkdir(parents=True)
+        (campaign / folder / "html" / "index.html").write_text("page")
+    command = ["export", str(campaign), "--ro-crate", "--license", "CC-BY-4.0", "--author", "A B", "--output"]
+    assert cli.main([*command, str(tmp_path / "c.zip")]) == 0
+    with zipfile.ZipFile(tmp_path / "c.zip") as packed:
+        entities = {one["@id"]: one for one in json.loads(packed.read(crate.FILE))["@graph"]}
+    assert references(entities["#reporting"]["result"]) == ["report-survey/", "report/"]
+    assert {"report/html/index.html", "report-survey/html/index.html"} <= set(entities)
 
 
 def test_of_a_report_only_what_readers_open_is_packed(tmp_path: Path) -> None:

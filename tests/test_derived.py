@@ -8,15 +8,20 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+import labkit
 from labkit.campaign import HOME, Campaign
 from labkit.campaign.derived import EXAMPLES, folder
 from labkit.errors import DataError, SpecError
 from labkit.records import cached
-from labkit.suites import rereading
+from labkit.suites import kernels, rereading
+from labkit.suites.definition import Entry
+from labkit.suites.notebooks import Executed
 
 
 @pytest.fixture
@@ -57,7 +62,9 @@ def test_what_cannot_be_written_to_stays_as_it_is(root: Path, monkeypatch: pytes
     assert folder(places[0], root).parent == root / "cache" / "labkit" / "derived"
 
 
-@pytest.mark.parametrize("name", ["log.txt", "events.jsonl", "notebooks", "report", "records", "gpcnet"])
+@pytest.mark.parametrize(
+    "name", ["log.txt", "events.jsonl", "notebooks", "report", "report-survey", "records", "gpcnet"]
+)
 def test_nothing_is_written_through_a_link(name: str, root: Path) -> None:
     campaign = Campaign(root.parent / "foreign")
     (root.parent / "elsewhere").mkdir()
@@ -157,3 +164,81 @@ def test_a_report_of_a_read_only_campaign_goes_elsewhere(root: Path, tmp_path: P
     assert "labkit does not change the campaign; derived files go to" in done.stderr
     assert len(list((root / "derived").glob("c-*/report/html/index.html"))) == 1
     assert not (folder / "report").exists()
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks are executed without a kernel: each leaves a file."""
+
+    class Kernel:
+        def clear(self) -> bool:
+            return True
+
+    def execute(entry: Entry, campaign: Campaign, into: Path, kernel: object = None) -> Executed:
+        into.mkdir(parents=True, exist_ok=True)
+        path = into / f"{entry.name}.ipynb"
+        path.write_text("made")
+        return Executed(entry.name, path, 0.0)
+
+    monkeypatch.setattr(rereading, "execute", execute)
+    monkeypatch.setattr(kernels, "kept", lambda: nullcontext(Kernel()))
+
+
+def waiting(campaign: Campaign) -> list[str]:
+    return [entry.name for entry in rereading.missing(campaign)]
+
+
+@pytest.mark.usefixtures("executed")
+def test_copies_that_labkit_made_follow_what_they_are_made_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.test_report import point
+
+    (tmp_path / "labkit").mkdir()
+    monkeypatch.setattr(labkit, "__file__", str(tmp_path / "labkit" / "__init__.py"))
+    campaign = Campaign(tmp_path / "c", {"parameters": {"10-latency": {}, "20-bandwidth": {}}})
+    campaign.save(point("mpi.latency", 8, "shm", 0), f"{1:016x}")
+    (campaign.path / "notebooks").mkdir()
+    (campaign.path / "notebooks" / "20-bandwidth.ipynb").write_text("of the campaign")
+    facts = campaign.path / "campaign.json"
+
+    def another_sample() -> None:
+        campaign.save(point("mpi.latency", 8, "shm", 1), f"{1:016x}")
+
+    def another_parameter() -> None:
+        facts.write_text(facts.read_text().replace('"10-latency": {}', '"10-latency": {"seed": 7}'))
+
+    def another_labkit() -> None:
+        (tmp_path / "labkit" / "__init__.py").write_text("__version__ = '2'")
+
+    changes: list[Callable[[], None]] = [lambda: None, another_sample, another_parameter, another_labkit]
+    for change in changes:
+        change()
+        campaign = Campaign(campaign.path)
+        assert waiting(campaign) == ["10-latency"], change
+        rereading.reread(campaign, lambda text: None)
+        assert waiting(campaign) == []
+    assert (campaign.path / "notebooks" / "20-bandwidth.ipynb").read_text() == "of the campaign"
+
+
+@pytest.mark.usefixtures("executed")
+def test_a_copy_that_somebody_changed_is_of_the_campaign(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "c", {"parameters": {"10-latency": {}}})
+    rereading.reread(campaign, lambda text: None)
+    copy, notes = campaign.path / "notebooks" / "10-latency.ipynb", campaign.path / "records" / "notebooks.json"
+    text = notes.read_text()
+    for content in ("[1", "[1]", '{"10-latency": 3}', text.replace('"inputs": "', '"inputs": "0')):
+        notes.write_text(content)
+        assert waiting(campaign) == (["10-latency"] if "inputs" in content else [])
+    copy.write_text("by hand")
+    assert waiting(campaign) == []
+
+
+@pytest.mark.usefixtures("executed")
+def test_what_lies_among_derived_files_elsewhere_is_made_by_labkit(root: Path) -> None:
+    campaign = Campaign(EXAMPLES / "two-cores")
+    names = waiting(campaign)
+    rereading.reread(campaign, lambda text: None)
+    assert waiting(campaign) == []
+    (root / "derived" / "two-cores" / "records" / "notebooks.json").unlink()
+    assert waiting(campaign) == names

@@ -21,6 +21,7 @@ from labkit.report.content import Content
 from labkit.samples import Samples
 from labkit.samples.facts import noted
 from labkit.show import linted
+from labkit.show.odd import hint
 from labkit.spec import Spec
 from labkit.stats.modes import Modes, two_modes
 from tests import made
@@ -67,6 +68,17 @@ def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int],
     table = records.table(every)
     evidence = Evidence("c", every, table, records.summary(table), (), modes or {})
     return [one for one in evidence.odd if not rule or one.rule == rule]
+
+
+def test_results_mention_the_surest_odd_one_and_the_command_that_shows_all() -> None:
+    table = records.table([*point(21.0), *point(20.0, size=64), *point(3.0, size=4096)])
+    lines = hint(table, "my campaign").splitlines()
+    assert lines == [
+        "odd: 1 result contradicts what must be expected, mpi.latency: the latency falls although messages are larger",
+        "all odd results with values and possible reasons: labkit lint 'my campaign'",
+    ]
+    assert hint(records.table([*point(1.0), *point(1.2, size=64)]), "c") == ""
+    assert hint(records.table([]), "c") == ""
 
 
 def test_a_plausible_campaign_has_no_odd_result() -> None:

@@ -538,13 +538,19 @@ def test_order_of_the_suite_and_errors_that_no_cell_tells(tmp_path: Path) -> Non
     assert any("10-latency.ipynb failed: DeadKernelError" in text for text in made.warnings)
 
 
-def test_letter_style_changes_the_paper(campaign: Path, tmp_path: Path) -> None:
+def test_letter_style_changes_the_paper_and_has_its_own_folder(
+    built: report.Built, campaign: Path, tmp_path: Path
+) -> None:
     import pypdf
 
     folder = tmp_path / "synthetic"
     shutil.copytree(campaign, folder)
+    before = {path: path.stat().st_mtime_ns for path in (folder / "report").rglob("*")}
     made = report.build([folder], engine="plain", style="letter")
     assert made.pdf is not None
+    assert made.html.is_relative_to(folder / "report-letter")
+    assert before, "the report in the first style is not there"
+    assert before == {path: path.stat().st_mtime_ns for path in (folder / "report").rglob("*")}
     assert round(float(pypdf.PdfReader(made.pdf).pages[0].mediabox.height)) == 792
     assert "with the plain engine in the style letter" in pages(made)["artifact.html"].text
 

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import records
 from labkit.analysis.contrast import contrast
 from labkit.notes import Note, badge
-from labkit.report import abstract, caveats, findings, front, notebook, omitting
+from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.samples import Samples
@@ -105,11 +105,25 @@ def test_the_focus_of_a_topic_comes_first() -> None:
 
 def test_the_abstract_takes_the_first_topic_and_the_certain_ones() -> None:
     def finding(text: str, weight: float) -> findings.Finding:
-        return findings.Finding(text, weight, weight > 0, 3)
+        return findings.Finding(text, weight, weight > 0, 3, 100, text)
 
     topics = [finding("first", 0.0), *(finding(f"t{n}", n) for n in range(6)), finding("t5", 5)]
     assert [one.text for one in abstract.chosen(topics)] == ["first", "t3", "t4", "t5"]
     assert [one.text for one in abstract.chosen(topics[:2])] == ["first", "t0"]
+    assert [one.text for one in abstract.chosen(topics, 2, 2)] == ["first", "t5"]
+
+
+def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once(tmp_path: Path) -> None:
+    points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)]
+    two = [source(points, tmp_path / name) for name in ("a", "b")]
+    for one, name in zip(two, ("first", "second"), strict=True):
+        one.facts["name"] = name
+    text = abstract.abstract(Content(two, {}))
+    assert "\n\n" not in text
+    for words in ("labkit measured", "(made up, 2 processors)", "The question was", "Brackets are", "Caveats:"):
+        assert text.count(words) == 1, words
+    for words in ("**first** (1 point in 3 launches)", "**second** (1 point in 3 launches)", "**second:**"):
+        assert words in text
 
 
 def source(points: list[Samples], folder: Path) -> Source:
@@ -130,6 +144,23 @@ def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Pat
         "a busy machine (75 % of launches)",
     ):
         assert words in text
+
+
+def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> None:
+    points = [point(size, "tcp", n, 4000 + size) for size in (8, 65536) for n in range(3)]
+    made_of = beside.drawn([source(points, tmp_path)])
+    assert [one.paper for one in made_of] == ["kenny2020", "zambre2019"]
+    first = made_of[0]
+    names = [str(trace["name"]) for trace in first.spec["data"]]
+    assert any("published" in name and "Kenny" in name for name in names)
+    assert any("published" not in name for name in names)
+    assert "3 launches, and the values that the paper states [@kenny2020]" in first.caption
+    content = Content([source(points, tmp_path)], {})
+    content.add(made_of, ["<svg/>", None])
+    assert content.beside == [first], "one could not be drawn"
+    assert content.pictures == {"paper-kenny2020-1.svg": "<svg/>"}
+    one_size = [point(8, "tcp", n, 4000) for n in range(3)]
+    assert not beside.drawn([source(one_size, tmp_path)]), "no figure has a single size"
 
 
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:

@@ -1,71 +1,56 @@
-"""Pages of the reports of the two example campaigns: how many, how full, tables that are whole, and legible notes."""
+"""Layout of the reports of the two example campaigns: pages, tables and floats that are whole, legible print."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
-from typing import Any
 
+import pypandoc
+import pypdf
 import pytest
+import typst
 
 from labkit import project, report
+from labkit.report.stage import TEMPLATES
+from tests.layout import Layout, layout
 
-FULL = 0.5  # of a page, at least; the last page may be emptier
 POINTS = 8.0  # of a note, at least
-MOST = {"two-cores": 60, "virtual-cluster": 40}  # pages
+MOST = {"two-cores": 60, "virtual-cluster": 40, "survey": 120}  # pages
 FIGURE = 17.0 / 2.54 * 72 / 720  # pt a pixel of a figure takes: 720 px on the width of the text
-
-
-class Page:
-    """Text of a page with its places.
-
-    Parameters
-    ----------
-    lines : height above the foot of the page in pt → text, from the top.
-    height : of the page, pt.
-    """
-
-    def __init__(self, page: Any) -> None:
-        self.height = float(page.mediabox.height)
-        self.lines: dict[int, str] = {}
-
-        def see(text: str, matrix: list[float], place: list[float], *_: Any) -> None:
-            if text.strip():
-                up = round(matrix[1] * place[4] + matrix[3] * place[5] + matrix[5])
-                self.lines[up] = self.lines.get(up, "") + text
-
-        page.extract_text(visitor_text=see)
-
-    @property
-    def filled(self) -> float:
-        """Share of the height of the text between the first line and the last."""
-        top, foot = self.height - 2.0 / 2.54 * 72, 1.7 / 2.54 * 72
-        body = [up for up in self.lines if foot <= up <= top]
-        return (top - min(body)) / (top - foot) if body else 0.0
+LOOK = "_extensions/report/typst-template.typ"
+CELLS = "| a | word word word word word word word word word word word word word |\n"
 
 
 @pytest.fixture(scope="module", params=list(MOST))
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, report.Built]:
-    name = str(request.param)
-    folder = tmp_path_factory.mktemp("campaigns") / name
-    shutil.copytree(project.CAMPAIGNS / "examples" / name, folder)
-    return name, report.build([folder], engine="plain")
+    name, folders = str(request.param), []
+    for campaign in ("two-cores", "virtual-cluster") if name == "survey" else (name,):
+        folders.append(tmp_path_factory.mktemp("campaigns") / campaign)
+        shutil.copytree(project.CAMPAIGNS / "examples" / campaign, folders[-1])
+    return name, report.build(folders, style="survey" if name == "survey" else "report", engine="plain")
 
 
 @pytest.fixture(scope="module")
-def pages(built: tuple[str, report.Built]) -> list[Page]:
-    import pypdf
-
-    return [Page(page) for page in pypdf.PdfReader(str(built[1].pdf)).pages]
+def read(built: tuple[str, report.Built]) -> Layout:
+    assert built[1].pdf is not None
+    return layout(built[1].pdf)
 
 
 @pytest.mark.slow
 @pytest.mark.browser
-def test_a_report_has_few_pages_and_full_ones(built: tuple[str, report.Built], pages: list[Page]) -> None:
-    assert len(pages) <= MOST[built[0]]
-    empty = {number: round(page.filled, 2) for number, page in enumerate(pages[:-1], 1) if page.filled < FULL}
-    assert not empty
+def test_a_report_has_few_pages_and_they_are_well_filled(built: tuple[str, report.Built], read: Layout) -> None:
+    assert read.pages <= MOST[built[0]]
+    assert not any(read.faults.values()), read.faults
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_first_page_has_the_abstract_and_the_headline_figures(built: tuple[str, report.Built]) -> None:
+    first = pypdf.PdfReader(str(built[1].pdf)).pages[0].extract_text()
+    assert "Caveats:" in first
+    assert "Figure 1:" in first
 
 
 @pytest.mark.slow
@@ -83,12 +68,42 @@ def test_notes_of_figures_are_legible(built: tuple[str, report.Built]) -> None:
 @pytest.mark.slow
 @pytest.mark.browser
 def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
-    built: tuple[str, report.Built], pages: list[Page]
+    built: tuple[str, report.Built],
 ) -> None:
     source = (Path(str(built[1].pdf)).parent / "report.typ").read_text()
     shown = re.findall(r'image\("figures/[^"]*"(.*)', source)
     assert shown
     assert all(re.match(r', alt: "[^"]{10,}', after) for after in shown)
-    text = "\n".join(line for page in pages for line in page.lines.values())
+    text = "\n".join(page.extract_text() for page in pypdf.PdfReader(str(built[1].pdf)).pages)
     assert "labkit run" in text
     assert not re.search(r"labkit \w+ [^\n]*\s–[a-z]", text)  # two dashes stay two
+
+
+def made(folder: Path, *filters: str) -> Layout:
+    """The layout of tables at many places of a page, with Lua filters."""
+    table = f"| a | b |\n|---|---|\n{CELLS * 6}\n: caption\n"
+    text = "\n\n".join(f"# {lines} {{.unnumbered}}\n\n" + "x\\\n" * lines + f"x\n\n{table}" for lines in range(31, 45))
+    names = [f"--lua-filter={TEMPLATES / 'filters' / name}" for name in filters]
+    command = [pypandoc.get_pandoc_path(), "--from=markdown", "--to=typst-citations", *names]
+    body = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    body = re.sub(r"^= ", "#pagebreak()\n= ", body, flags=re.M)
+    (folder / "a.typ").write_text(f"{(TEMPLATES / LOOK).read_text()}\n#let horizontalrule = []\n#show: report\n{body}")
+    typst.compile(str(folder / "a.typ"), output=str(folder / "a.pdf"), root=str(folder))
+    return layout(folder / "a.pdf")
+
+
+def test_a_page_break_leaves_no_row_of_a_table_alone(tmp_path: Path) -> None:
+    assert any("single row" in place for place in made(tmp_path).split), "the tables test nothing"
+    assert not made(tmp_path, "ties.lua").split
+
+
+def test_columns_that_touch_and_small_captions_are_found(tmp_path: Path) -> None:
+    text = """
+#figure(table(columns: (1.1cm, 2cm), inset: 0pt, align: left, table.header([overlong], [head]), [a], [b]), caption: text(5pt)[small])
+"""
+    (tmp_path / "a.typ").write_text(f"{(TEMPLATES / LOOK).read_text()}\n#show: report\n{text}")
+    typst.compile(str(tmp_path / "a.typ"), output=str(tmp_path / "a.pdf"), root=str(tmp_path))
+    found = layout(tmp_path / "a.pdf")
+    assert len(found.touching) == 1
+    assert len(found.small) == 1
+    assert not found.empty, "the last page ends a chapter"

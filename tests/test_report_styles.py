@@ -19,7 +19,7 @@ from labkit.report import filling, literature, parts, styles
 from labkit.report.stage import BLOCKS
 from labkit.teaching import definition, handout
 from labkit.teaching.attempts import Attempts
-from tests.test_report import make_campaign, pages
+from tests.test_report import make_campaign, pages, point
 
 
 @pytest.fixture
@@ -227,8 +227,14 @@ bound = 0.001
 def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Path) -> None:
     contract = tmp_path / "c.toml"
     contract.write_text(CONTRACT)
-    built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="acceptance", contract=contract)
+    campaign = make_campaign(tmp_path / "c")
+    other = point("mpi.bcast", 8, "shm", 0)
+    samples.save(other, campaign / "samples" / "mpi.bcast" / f"{other.meta['fingerprint']}-0.parquet")
+    built = report.build([campaign], engine="plain", style="acceptance", contract=contract)
+    assert built.html.parent.parent == campaign / "report-acceptance"
     made = pages(built)
+    assert "(mpi.latency)." in made["methods.html"].text
+    assert "mpi.bcast" not in made["methods.html"].text, "no clause judges it"
     first = made["index.html"].text
     assert (
         "Our contract: campaign synthetic is not accepted. 1 of 2 clauses are fulfilled; not fulfilled: tight" in first
@@ -293,6 +299,7 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
     (own / "figures" / "logo.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="red"/></svg>'
     )
+    (own / "figures" / "rack.png").write_bytes(b"a picture that chapters name")
     style = own / "styles" / "house.yml"
     style.write_text(
         'labkit: {about: ours, like: report, logo: figures/logo.svg, colour: "#7a1f1f"}\nlang: de\n'
@@ -303,6 +310,7 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
     assert '<html lang="de">' in page
     assert 'src="figures/logo.svg"' in page
     assert (built.html.parent / "figures" / "logo.svg").is_file()
+    assert (built.html.parent / "figures" / "rack.png").is_file()
     assert "#7a1f1f" in (built.html.parent / "assets" / "style.css").read_text()
     text = pages(built)["10-latency.html"].text
     assert "Abbildung" in text

@@ -247,7 +247,14 @@ def test_read_refuses_what_holds_no_tuning(cluster: Cluster, tmp_path: Path) -> 
         path.unlink()
     with pytest.raises(DataError, match="no whole round"):
         read(Campaign(tmp_path / "c"))
-    for wrong in ({"mpi.allreduce": {"plan": {"bases": 7}}}, {"mpi.allreduce": 3}):
+    whole = plan().as_dict()
+    for wrong in (
+        {"mpi.allreduce": {"plan": {"bases": 7}}},
+        {"mpi.allreduce": 3},
+        {"mpi.allreduce": {"plan": {**whole, "confirm": 10**9}}},
+        {"mpi.allreduce": {"plan": {**whole, "settings": [["<script>", {}, {}]]}}},
+        {"mpi.allreduce": {"plan": {**whole, "settings": [["x", {"hosts": "h"}, {}]]}}},
+    ):
         Campaign(tmp_path / "c").update({"tune": wrong})
         with pytest.raises(DataError, match="damaged"):
             read(Campaign(tmp_path / "c"))
@@ -326,7 +333,31 @@ def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cl
     written = files.write(tmp_path / "one", asked, [both[0], tuner.Tuned(asked.bases[1], race, 0)])
     assert written.paths == ()
     assert not (tmp_path / "one").exists()
-    assert "only" in written.left_out[0]
+    assert "not at every point" in written.left_out[0]
+
+
+def test_rule_is_not_written_without_the_rest_of_its_setting(cluster: Cluster, tmp_path: Path) -> None:
+    """A claim about an algorithm together with an eager limit says nothing about the algorithm alone."""
+    variables = (("OMPI_MCA_btl_eager", "1"), (FORCED, "3"), ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"))
+    cluster(TIMES)
+    asked = plan(settings=(Setting("default"), Setting("both", environment=variables)))
+    race = standing([[1.0, 0.5]] * 3)
+    win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
+    claims = [tuner.Tuned(base, race, 1, win) for base in asked.bases]
+    rules, parameters = files.write(tmp_path / "all", asked, claims).paths
+    assert openmpi.chosen(rules.read_text(), "allreduce", 2, 1024)[0] == 3
+    assert "btl_eager = 1" in parameters.read_text()
+    written = files.write(tmp_path / "one", asked, [claims[0], tuner.Tuned(asked.bases[1], race, 0)])
+    assert written.paths == ()
+    assert "both is faster at 1 KiB" in written.left_out[0]
+
+
+def test_file_that_does_not_help_is_a_warning(cluster: Cluster, tmp_path: Path) -> None:
+    """Ranks with the file that are no faster contradict the claim: it is said, and the exit code is not 0."""
+    cluster(TIMES | {"read": 10.0})
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert all(one.claimed and one.contradicted for one in outcome.points)
+    assert "do not rely on it" in shown.text(outcome, "table")
 
 
 def test_result_is_json(cluster: Cluster, tmp_path: Path) -> None:
@@ -370,6 +401,7 @@ def test_study_reads_what_another_machine_measured(
         (["--sizes", "8", "--factor", "bind=core", "--budget", "0"], "--budget"),
         (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks x"),
         (["--sizes", "8", "--factor", "ranks=2,4"], "cannot be a factor"),
+        (["--sizes", "8", "--factor", "bind=core", "-o", "cadence=isolated,streaming"], "Give one value"),
         (["--sizes", "8", "--factor", "bind=core", "--rounds", "1"], "--rounds"),
     ],
 )
@@ -406,3 +438,20 @@ def test_dry_run_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "UCX_TLS=sm,self" in out
     assert "2 points" in out
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_command_tunes_real_ranks_and_resumes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Race and confirmation of real launches; the same command again starts nothing and prints the same."""
+    words = ["tune", "mpi.allreduce", "--sizes", "8,64Ki", "--factor", "env.LABKIT_TEST_OF_TUNING=1,2", "-i", "10"]
+    words += ["-x", "0", "--rounds", "2", "--confirm", "4", "--into", str(tmp_path / "c"), "--format", "json"]
+    status = main(words)
+    assert status in (0, 3)  # variables that nobody reads differ by chance only
+    first = json.loads(capsys.readouterr().out)
+    assert [one["message_size_B"] for one in first["records"]] == [8, 65536]
+    assert all(len(one["race"]) == 3 and one["rounds"] == 2 for one in first["records"])
+    samples = sorted((tmp_path / "c" / "samples" / "mpi.allreduce").iterdir())
+    assert main(words) == status
+    assert json.loads(capsys.readouterr().out) == first
+    assert sorted((tmp_path / "c" / "samples" / "mpi.allreduce").iterdir()) == samples

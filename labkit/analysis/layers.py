@@ -124,3 +124,80 @@ def sockets(size: int) -> list[Path]:
         trip(IP, "protocols", "over UDP", "sockets.udp_rr", option_tool="sockperf"),
         trip(ORDER, "protocols", "over TCP", "sockets.tcp_rr", option_tool="sockperf"),
     ]
+
+
+BINDINGS = {"c": "MPI, C kernel", "buffers": "mpi4py, buffers", "pickle": "mpi4py, pickle"}
+
+
+def bindings(size: int, transport: str, testbed: str = "local") -> list[Path]:
+    """Paths of one way of a message of MPI: from C, from Python with buffers, from Python with pickled objects.
+
+    Parameters
+    ----------
+    size : of the message, B.
+    transport : path of the bytes.
+    """
+    where = {"message_size_B": size, "transport": transport, "testbed": testbed}
+    return [
+        Path(
+            name=binding,
+            text=text,
+            kind="MPI" if binding == "c" else "Python",
+            path=text,
+            benchmark="mpi.latency",
+            metric="latency_us",
+            where={**where, "option_binding": binding},
+        )
+        for binding, text in BINDINGS.items()
+    ]
+
+
+def ladder(size: int, transport: str, *, ucx: str, testbed: str = "local") -> list[Path]:
+    """Paths of one way of a message between one pair: verbs, UCX, MPI, Python with buffers and with pickled objects.
+
+    Parameters
+    ----------
+    size : of the message, B.
+    transport : path of MPI's bytes.
+    ucx : path of the bytes of UCX by itself.
+    testbed : where both ends run.
+    """
+    where = {"message_size_B": size, "testbed": testbed}
+    verbs = Path(
+        name="verbs",
+        text="verbs (perftest)",
+        kind="verbs",
+        path="verbs (perftest)",
+        benchmark="verbs.send_latency",
+        metric="latency_us",
+        where={**where, "option_tool": "perftest", "option_completion": "poll"},
+    )
+    alone = Path(
+        name="ucx",
+        text="UCX (tag)",
+        kind="UCX",
+        path="UCX (ucx_perftest)",
+        benchmark="verbs.ucx_latency",
+        metric="latency_us",
+        where={**where, "transport": ucx, "option_operation": "tag"},
+    )
+    return [verbs, alone, *bindings(size, transport, testbed)]
+
+
+def tcp(size: int, testbed: str = "local") -> Path:
+    """One way of a message over a blocking TCP socket.
+
+    Parameters
+    ----------
+    size : of the message, B.
+    """
+    return Path(
+        name="tcp",
+        text="TCP socket, blocking",
+        kind="sockets",
+        path="half a round trip of a blocking TCP socket",
+        benchmark="sockets.tcp_rr",
+        metric="round_trip_us",
+        where={"message_size_B": size, "testbed": testbed, "option_tool": "sockperf"},
+        factor=0.5,
+    )

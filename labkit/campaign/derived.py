@@ -16,6 +16,7 @@ from labkit import folders, outside, project
 
 EXAMPLES = project.CAMPAIGNS / "examples"
 HOME = "derived"
+REPORT = "report"  # folder of the report in the style of this name; other styles have a folder each
 WRITTEN = (
     "log.txt",
     "events.jsonl",
@@ -24,7 +25,7 @@ WRITTEN = (
     "notebooks-again",
     "records",
     "records.parquet",
-    "report",
+    REPORT,
     "exports",
     "gpcnet",
 )
@@ -43,13 +44,37 @@ def folder(path: Path, root: Path) -> Path:
     path : the campaign.
     root : folder of all campaigns.
     """
-    if not bundled(path) and os.access(path, os.W_OK) and not any((path / name).is_symlink() for name in WRITTEN):
-        return path
+    if not bundled(path) and os.access(path, os.W_OK):
+        written = [*(path / name for name in WRITTEN), *path.glob(f"{REPORT}-*")]
+        if not any(one.is_symlink() for one in written):
+            return path
     resolved = outside.resolved(path)
     name = re.sub(r"[^\w.-]+", "_", resolved.name, flags=re.ASCII) or "campaign"
     if not bundled(path):  # campaigns of other users may share a name
         name += f"-{hashlib.sha256(os.fsencode(resolved)).hexdigest()[:8]}"
     return _home(root) / name
+
+
+def report(style: str) -> str:
+    """Return the name of the folder for the report in a style.
+
+    Examples
+    --------
+    >>> report("report"), report("survey")
+    ('report', 'report-survey')
+    """
+    return REPORT if style == REPORT else f"{REPORT}-{style}"
+
+
+def is_report(name: str) -> bool:
+    """Return whether a name is that of the folder of a report.
+
+    Examples
+    --------
+    >>> is_report("report-survey"), is_report("reports")
+    (True, False)
+    """
+    return name == REPORT or name.startswith(f"{REPORT}-")
 
 
 def _home(root: Path) -> Path:

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from labkit import samples
-from labkit.campaign import Campaign, archive, identity, names
+from labkit.campaign import Campaign, archive, derived, identity, names
 from labkit.campaign.packing import Limits
 from labkit.samples import Samples, start
 from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
 
 MARKS = (CAMPAIGN.name, CAMPAIGN_ID.name, FIRST_LAUNCH.name)
 ORIGINS = "origins"
-_NOT_COPIED = ("samples", start.FOLDER, "report", "records.parquet", "campaign.json", ORIGINS)  # to origins/<name>/
+_NOT_COPIED = ("samples", start.FOLDER, "records.parquet", "campaign.json", ORIGINS)  # to origins/<name>/
 
 
 @dataclass
@@ -161,7 +161,7 @@ class _Merger:
             parts = path.relative_to(source.path).parts
             name, inner = (parts[1], parts[2:]) if parts[0] == ORIGINS and len(parts) > 2 else ("", parts)
             campaign_id = ids.get(name, self._id)
-            if campaign_id == self._id or inner[0] in _NOT_COPIED:
+            if campaign_id == self._id or inner[0] in _NOT_COPIED or derived.is_report(inner[0]):
                 continue
             target = names.inside(self._campaign.path, "/".join((ORIGINS, self._names[campaign_id], *inner)))
             # of two states of a file, as of a log, the longer one is kept: so the order of merges does not matter

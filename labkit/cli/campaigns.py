@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import ranges, show, writing
+from labkit import extras, ranges, show, writing
 from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 from labkit.errors import SpecError
 
@@ -94,7 +94,7 @@ def export_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--ro-crate",
         action="store_true",
-        help="describe the archive as an RO-Crate, with the report if there is one; needs --license and --author",
+        help="describe the archive as an RO-Crate, with the reports that were made; needs --license and --author",
     )
     verb.add_argument("--license", metavar="ID", default="", help="licence of the data, such as CC-BY-4.0")
     verb.add_argument(
@@ -118,7 +118,7 @@ def export(options: argparse.Namespace) -> int:
 
 def _crate(place: Path, options: argparse.Namespace) -> Path:
     """Write a campaign with its report as an RO-Crate."""
-    from labkit.campaign import Campaign, archive
+    from labkit.campaign import Campaign, archive, derived
     from labkit.report import crate, sources
 
     if not (options.license and options.author):
@@ -129,8 +129,9 @@ def _crate(place: Path, options: argparse.Namespace) -> Path:
         )
     authors, license = [crate.person(text) for text in options.author], crate.licence(options.license)
     source = sources.read(place)
-    report = Campaign(place).derived / "report"
-    added = {f"report/{path.relative_to(report).as_posix()}": path for path in crate.rendered(report)}
+    home = Campaign(place).derived
+    reports = [folder for folder in sorted(home.glob(f"{derived.REPORT}*")) if derived.is_report(folder.name)]
+    added = {path.relative_to(home).as_posix(): path for folder in reports for path in crate.rendered(folder)}
 
     def describe(packed: Sequence[archive.Packed]) -> dict[str, str]:
         whole = [*packed, archive.Packed(archive.MANIFEST, 0, "")]
@@ -237,7 +238,7 @@ def report_options(verb: argparse.ArgumentParser) -> None:
         "--style",
         default="report",
         help="what the report holds and how it looks: report, letter, survey, acceptance, comparison, lab, slides, or "
-        "a style of your project (default: %(default)s)",
+        "a style of your project (default: %(default)s, in report/; others in report-STYLE/)",
     )
     verb.add_argument(
         "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"
@@ -261,6 +262,7 @@ def report_options(verb: argparse.ArgumentParser) -> None:
 
 def _lab_report(options: argparse.Namespace) -> Built:
     """Make the report of a learner's lab."""
+    extras.import_notebooks()
     from labkit.teaching import handout
 
     if len(options.campaign) != 1:

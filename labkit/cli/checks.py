@@ -52,10 +52,11 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Compare bandwidths and latencies with what their paths allow. A bad one is no error."""
+    """Compare bandwidths and latencies with what their paths allow; say what else they show. A bad one is no error."""
     from labkit import records
+    from labkit.analysis import inspector
     from labkit.campaign import Campaign, find
-    from labkit.models import bounds, verdict
+    from labkit.models import bounds, costs, verdict
     from labkit.records import cached
     from labkit.show import explained
 
@@ -65,13 +66,15 @@ def explain(options: argparse.Namespace) -> int:
     table = cached.of(campaign, options.benchmark)
     known = {*bounds.BANDWIDTH, *bounds.LATENCY}
     points = (one for name in campaign.benchmarks(options.benchmark) if name in known for one in campaign.samples(name))
-    judged = verdict.judge(points, records.summary(table), stated) if len(table) else []
-    if not judged:
+    summary = records.summary(table) if len(table) else table
+    judged = verdict.judge(points, summary, stated, costs.read(campaign)) if len(table) else []
+    observed = inspector.inspect(campaign.samples(options.benchmark), summary) if len(table) else []
+    if not judged and not observed:
         raise DataError(
             f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "
             f"{', '.join(sorted(known))}."
         )
-    print(explained.FORMATS[options.format](judged))
+    print(explained.FORMATS[options.format](judged, observed))
     return OK
 
 

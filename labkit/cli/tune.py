@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from labkit import ranges
 from labkit.cli import fields, measure
 from labkit.cli.console import INTERVAL, OK, Bar, formats
+from labkit.cli.fields import Flag
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import ERROR, ROUNDS
@@ -18,8 +19,9 @@ from labkit.stats.racing import ERROR, ROUNDS
 if TYPE_CHECKING:
     from labkit.tuning import Outcome, Plan
 
-PLACE = {name: flag for name, flag in measure.PLACE.items() if name != "ranks"}
-EFFORT = {name: flag for name, flag in measure.EFFORT.items() if name not in ("launches", "keep", "time_cap")}
+_LISTS = {"transport": Flag(), "launcher": Flag()}  # one of each here; --factor races several
+PLACE = {name: flag for name, flag in measure.PLACE.items() if name != "ranks"} | _LISTS
+EFFORT = {name: measure.EFFORT[name] for name in ("iterations", "warmup", "time_limit", "seed")} | {"ci": Flag()}
 _CAP = 0.5  # s of timed iterations in a launch; a race needs many launches rather than long ones
 _NUMBERS = ("rounds", "error", "confirm", "relevant", "budget")
 
@@ -114,11 +116,12 @@ def run(options: argparse.Namespace) -> int:
 
 def _tune(options: argparse.Namespace) -> int:
     """Race, confirm, write, and print."""
-    from labkit import tuning
+    from labkit import measuring, tuning
     from labkit.campaign import Campaign, fresh
     from labkit.show import tuned
 
     plan = _plan(options)
+    measuring.expand([one.of(base) for base in plan.bases for one in plan.settings], plan.effort, [0])  # refuse early
     if options.dry_run:
         print(tuned.plan(plan))
         return OK
@@ -159,6 +162,8 @@ def _plan(options: argparse.Namespace) -> Plan:
     if options.sizes and not benchmark.sized:
         raise SpecError(f"-m {options.sizes}, but {benchmark.name} sends no messages. Leave -m out.")
     values = measure.given_options(options.option, benchmark)
+    if several := [name for name, value in values.items() if isinstance(value, list)]:
+        raise SpecError(f"-o {several[0]} has several values, but a setting must not change the work. Give one value.")
     place = fields.given(options, PLACE)
     hosts = launch.listed(place.pop("hosts", ""))
     sizes = options.sizes or 0

@@ -4,6 +4,7 @@ Every figure says in its axis titles what is drawn, in which unit, and what its 
 badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
+from labkit.figures.bounded import bounded
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
 from labkit.figures.iterations import distribution, over_iterations
@@ -22,6 +23,7 @@ from labkit.figures.repeated_pairs import repeated_pairs
 from labkit.figures.savings import saving
 from labkit.figures.several_metrics import several_metrics
 from labkit.figures.shifts import shifts
+from labkit.figures.spectrum import spectrum
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
@@ -34,6 +36,7 @@ __all__ = [
     "Part",
     "Stack",
     "bars",
+    "bounded",
     "bundle",
     "distribution",
     "factors",
@@ -55,6 +58,7 @@ __all__ = [
     "scatter",
     "several_metrics",
     "shifts",
+    "spectrum",
     "stacked",
     "subject",
     "svgs",

@@ -40,7 +40,7 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. Either comes
     with a `LabkitWarning`. Same spec, same text; ids differ between figures, so that one page can hold several.
     """
-    browser = _browser_identity()
+    browser = browser_identity()
     files = [_kept(spec, browser) for spec in specs]
     known = [_read(file) for file in files]
     missing = [number for number, svg in enumerate(known) if svg is None]
@@ -61,7 +61,7 @@ def _browser_path() -> str:
     return str(path)
 
 
-def _browser_identity() -> str:
+def browser_identity() -> str:
     """Return what identifies the browser that draws; empty where there is none, and then nothing is kept."""
     from choreographer.errors import ChromeNotFoundError
 

@@ -84,6 +84,7 @@ _AXIS = {
     "automargin": True,
     "exponentformat": "none",
     "separatethousands": True,
+    "tickformat": ",.6~r",  # else plotly writes 2 and 5 of a logarithmic axis alone, and smaller
 }
 TEMPLATE: Mapping[str, Any] = {
     "layout": {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -264,8 +265,8 @@ class Native:
         return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
-        """MPI's text for an error code."""
-        return self._mpi.Get_error_string(code) if self._mpi is not None else f"error {code}"
+        """MPI's text for an error code; without MPI it is an errno."""
+        return self._mpi.Get_error_string(code) if self._mpi is not None else os.strerror(code)
 
 
 def python_loops(mpi: Any | None) -> Any:

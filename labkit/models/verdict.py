@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labkit.columns import METRICS, statistic_column
 from labkit.host.checks import of_machine
 from labkit.models import bounds
+from labkit.models import costs as measured_costs
 from labkit.models.bounds import Bound, Stated
+from labkit.models.costs import Costs
 from labkit.models.links import ethernet, pcie_generation
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level, named
@@ -21,13 +23,17 @@ from labkit.units import format_number, format_share, format_size
 if TYPE_CHECKING:
     import pandas as pd
 
-Verdict = Literal["good", "doubtful", "bad", "above its bound", "no bound", "above its floor", "below its floor"]
+Verdict = Literal[
+    "good", "doubtful", "bad", "within its bound", "above its bound", "no bound", "above its floor", "below its floor"
+]
 GOOD, BAD = 0.9, 0.7  # part of the bound
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
 RULE = (
     f"good: the interval lies at {format_share(GOOD)} of the bound or above; bad: it lies below {format_share(BAD)}; "
     "doubtful: neither. Of a single launch, the value decides. "
-    f"A value more than {format_share(TOLERANCE)} above its bound is a defect of one of the two"
+    "Over shared memory half of these limits count: libraries usually copy twice, which reaches half the copy rate of "
+    "a core. Over loopback, the copy rate is too far off to judge by. A value more than "
+    f"{format_share(TOLERANCE)} above its bound (of a measured bound: its interval) is a defect of one of the two"
 )
 _DOUBTS = {  # code of a badge → what to do
     "functional": "measure with an adapter: soft-RoCE in an emulated guest shows function, not performance",
@@ -35,6 +41,10 @@ _DOUBTS = {  # code of a badge → what to do
     "oversubscription": "measure with at most one rank for each core",
     "path-mismatch": "labkit doctor   # the bytes did not take the path that was asked for: see the interface counters",
 }
+_MEASURE = (
+    "measure micro.memory_copy, micro.core_to_core, micro.system_call and micro.wake_up into the same campaign, which "
+    "bound it"
+)
 _LARGE = 1 << 20  # B: below, the cost of a message still counts
 _FAST = 10e9  # bit/s from which an MTU of 1500 costs noticeably
 
@@ -91,7 +101,12 @@ class Judged:
     steps: tuple[Step, ...]
 
 
-def judge(samples: Iterable[Samples], summary: pd.DataFrame, stated: Stated | None = None) -> list[Judged]:
+def judge(
+    samples: Iterable[Samples],
+    summary: pd.DataFrame,
+    stated: Stated | None = None,
+    costs: Mapping[str, Costs] | None = None,
+) -> list[Judged]:
     """Judge every setting of the benchmarks of `bounds.BANDWIDTH` and `bounds.LATENCY`.
 
     Parameters
@@ -99,6 +114,7 @@ def judge(samples: Iterable[Samples], summary: pd.DataFrame, stated: Stated | No
     samples : of the campaign; one of each point is enough.
     summary : of the same campaign, from `labkit.records.summary`.
     stated : what a user says of the path.
+    costs : what the hosts cost without a network; of the same summary if left out.
 
     Returns
     -------
@@ -115,7 +131,9 @@ def judge(samples: Iterable[Samples], summary: pd.DataFrame, stated: Stated | No
     for one in samples:
         if (fingerprint := FINGERPRINT.of(one.meta)) in needed:
             points.setdefault(fingerprint, one)
-    return [_judged(one, points[one.fingerprint], stated or Stated()) for one in chosen if one.fingerprint in points]
+    costs = measured_costs.of(summary) if costs is None else costs
+    stated = stated or Stated()
+    return [_judged(one, points[one.fingerprint], stated, costs) for one in chosen if one.fingerprint in points]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,17 +179,17 @@ def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[_Chosen]:
         yield _Chosen(row=row, metric=metric, statistic=statistic, setting=setting, largest=largest)
 
 
-def _judged(chosen: _Chosen, samples: Samples, stated: Stated) -> Judged:
+def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[str, Costs]) -> Judged:
     """Judge one point."""
     row, metric = chosen.row, chosen.metric
     highest = metric == "bandwidth_MBps"
-    known = (bounds.of_bandwidth if highest else bounds.of_latency)(samples, stated)
+    known = (bounds.of_bandwidth if highest else bounds.of_latency)(samples, stated, costs)
     bound = known[0] if known else None
     limit = bound.value * METRICS[metric].factor if bound else math.nan
     value = float(row[statistic_column(metric, chosen.statistic)])
     low, high = float(row[f"{metric}_low"]), float(row[f"{metric}_high"])
     ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
-    verdict, reason = _verdict(samples, *ends, limit, highest=highest)
+    verdict, reason = _verdict(samples, *ends, bound, METRICS[metric].factor, highest=highest)
     return Judged(
         benchmark=samples.spec.benchmark,
         setting=chosen.setting,
@@ -192,16 +210,24 @@ def _judged(chosen: _Chosen, samples: Samples, stated: Stated) -> Judged:
     )
 
 
-def _verdict(samples: Samples, low: float, high: float, limit: float, *, highest: bool) -> tuple[Verdict, str]:
+def _verdict(
+    samples: Samples, low: float, high: float, bound: Bound | None, factor: float, *, highest: bool
+) -> tuple[Verdict, str]:
     """The verdict, and why there is none or why it is a defect."""
-    if limit != limit:
+    if bound is None:
         return "no bound", _unbounded(samples)
+    said = f"the {'rate' if highest else 'delay'} that the path is said to have"
+    wrong = "the measured bound" if bound.measured else said
+    least, most = (end * factor for end in bound.ends)
     if not highest:
-        if high < limit * (1 - TOLERANCE):
-            return "below its floor", "the delay that the path is said to have, or the measurement, is wrong"
+        if high < least * (1 - TOLERANCE):
+            return "below its floor", f"{wrong}, or the measurement, is wrong"
         return "above its floor", ""
-    if low > limit * (1 + TOLERANCE):
-        return "above its bound", "the rate that the path is said to have, or the measurement, is wrong"
+    if low > most * (1 + TOLERANCE):
+        return "above its bound", f"{wrong}, or the measurement, is wrong"
+    if not bound.close:
+        return "within its bound", ""
+    limit = bound.value * factor / bound.copies
     return ("good" if low >= GOOD * limit else "bad" if high < BAD * limit else "doubtful"), ""
 
 
@@ -209,9 +235,9 @@ def _unbounded(samples: Samples) -> str:
     """Why nothing bounds the path of a point."""
     codes = {one.code for one in badges(samples.meta)}
     if "shared-memory" in codes:
-        return "shared memory: the processor copies, no link bounds it"
+        return f"shared memory: the processor copies, no link bounds it; {_MEASURE}"
     if "loopback" in codes:
-        return "loopback interface: the processor copies, no link bounds it"
+        return f"loopback interface: the processor copies, no link bounds it; {_MEASURE}"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
     return "the samples do not say which link carried the bytes, or its rate: state --link and --mtu"
@@ -228,7 +254,13 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
     for badge in badges(samples.meta):
         if badge.code in _DOUBTS:
             yield Step(what=badge.text, why="badge of the point", command=_DOUBTS[badge.code])
-    if bound is not None and largest < _LARGE:
+    if bound is not None and bound.measured and bounds.inside(samples) == "shared-memory":
+        yield Step(
+            what="two copies",
+            why="a library that cannot read the memory of another process (CMA, XPMEM, KNEM) copies each byte twice",
+            command="cat /proc/sys/kernel/yama/ptrace_scope   # 1 or more forbids CMA",
+        )
+    if bound is not None and not bound.measured and largest < _LARGE:
         yield Step(
             what="messages are too small",
             why=f"the largest size is {format_size(largest)}",
@@ -293,7 +325,8 @@ def sentence(one: Judged) -> str:
         return f"{value}. No bound: {one.reason}."
     if one.verdict in ("above its floor", "below its floor"):
         floor = f"the floor of the {one.bound.name} ({format_number(one.limit)} {unit})"
-        return f"{value}, {format_number(1 / one.share)} times {floor}."
+        below = f": {one.verdict}: {one.reason}" if one.reason else ""
+        return f"{value}, {format_number(1 / one.share)} times {floor}{below}."
     defect = f": {one.reason}" if one.reason else ""
     limit = f"what the {one.bound.name} allows ({format_number(one.limit)} {unit})"
     return f"{value} is {format_share(one.share)} of {limit}: {one.verdict}{defect}."

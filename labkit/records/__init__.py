@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, notes, stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
-from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, order, statistic_of, summary
+from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, narrowed, order, statistic_of, summary
 from labkit.records.value import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples, facts
 from labkit.samples.facts import (
@@ -44,6 +44,7 @@ __all__ = [
     "KEY",
     "Value",
     "headline_statistic",
+    "narrowed",
     "order",
     "reported",
     "seconds",

@@ -11,7 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import notes, stats
-from labkit.columns import COLUMNS, ENDS, METRICS, SHOWN, STATISTICS, SUMMARY, end_column, split, statistic_column
+from labkit.columns import (
+    COLUMNS,
+    ENDS,
+    METRICS,
+    SHOWN,
+    STATISTICS,
+    SUMMARY,
+    end_column,
+    split,
+    split_end,
+    statistic_column,
+)
 from labkit.notes import Note, note
 
 HEADLINES = ("p50", "mean", "value", "osu_mean", "max")  # the statistic that stands for a metric, best first
@@ -30,6 +41,21 @@ def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
     given = sorted((n for n in seen if n.startswith(GIVEN)), key=lambda name: (name.startswith(GIVEN[1]), name))
     return [*COLUMNS, *(name for name in numbers if name in seen), *given]
+
+
+def narrowed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows without the columns of metrics, options and variables that none of them has; most are of others.
+
+    Columns of a metric stay together: if any statistic of it is there, all are.
+    """
+    filled = {str(name) for name, some in zip(rows, rows.notna().to_numpy().any(axis=0), strict=True) if some}
+    metrics = {parts[0] for name in filled if (parts := split_end(name) or split(name))}
+
+    def stays(name: str) -> bool:
+        parts = split_end(name) or split(name)
+        return parts[0] in metrics if parts else name in filled or not name.startswith(GIVEN)
+
+    return rows.loc[:, [stays(str(name)) for name in rows]]
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:

@@ -1,7 +1,8 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
-`build` stages copies in ``<campaign>/report/`` and renders them with Quarto, where that is installed, else with
-pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook may hold.
+`build` stages copies in ``<campaign>/report/`` (``report-STYLE/`` for other styles) and renders them with Quarto, where
+that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook
+may hold.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from labkit import outside
-from labkit.campaign import Campaign
+from labkit import extras, outside
+from labkit.campaign import Campaign, derived
 from labkit.errors import LaunchError, ReportError, SpecError
 
 Engine = Literal["auto", "quarto", "plain"]
@@ -53,7 +54,9 @@ def build(
     title: str = "",
     progress: Callable[[str], None] = _silent,
 ) -> Built:
-    """Make the report of one or more campaigns in ``report/`` of the first one's `Campaign.derived`.
+    """Make the report of one or more campaigns in the first one's `Campaign.derived`.
+
+    The style ``report`` has the folder ``report/``, every other style ``report-STYLE/``, so none overwrites another.
 
     What a campaign holds is data: its executed notebooks are read, and never run. labkit's own notebooks of the same
     names are executed on its samples where no executed copy is there; they measure nothing.
@@ -67,7 +70,7 @@ def build(
     contract : file of the acceptance contract that the style shows the verdicts on.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
-    into : folder that gets ``report/`` in the place of that of the first campaign.
+    into : folder that gets that of the report in the place of the first campaign.
     title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
 
@@ -82,7 +85,9 @@ def build(
     DataError
         If a folder is no campaign.
     """
-    from labkit.report import plain, quarto
+    extras.import_notebooks()
+    from labkit.figures.static import browser_identity
+    from labkit.report import plain, quarto, unchanged
     from labkit.report.check import check
     from labkit.report.sources import read
     from labkit.report.stage import TEMPLATES, stage
@@ -103,8 +108,15 @@ def build(
         campaigns = [*unique.values()][::-1]
     required(style, [Path(path).name for path in campaigns], contract, allow)
     for path in map(Path, campaigns):
-        if (path / "campaign.json").is_file() and notebooks is None:
+        if _is_campaign(path) and notebooks is None:
             warnings += _executed(Campaign(path), execute, progress)
+    options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
+    made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
+    home = into or Campaign(Path(campaigns[0])).derived if made_from else Path()  # a campaign is there
+    folder = home / derived.report(style)
+    if made_from and (known := unchanged.kept(folder, made_from)) is not None:
+        progress("nothing has changed since this report was made")
+        return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     if notebooks is not None:
@@ -116,7 +128,21 @@ def build(
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
+    if made_from and (book.drawn or not browser_identity()):  # else the browser may draw the rest the next time
+        unchanged.keep(folder, made_from, stage_warnings)
     return Built(html, pdf, chosen, warnings + stage_warnings + engine_warnings)
+
+
+def _is_campaign(path: Path) -> bool:
+    return (path / "campaign.json").is_file()
+
+
+def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
+    """Return the fingerprint of what the report is made from; empty if a folder is no campaign."""
+    from labkit.report import unchanged
+
+    paths = [Path(path) for path in campaigns]
+    return unchanged.fingerprint(paths, options) if all(map(_is_campaign, paths)) else ""
 
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 from labkit import stats, studies
 from labkit.errors import LabkitError
-from labkit.report import findings, markdown
+from labkit.models.verdict import Judged
+from labkit.report import bounded, findings, markdown
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
 from labkit.report.variables import plural
-from labkit.units import format_fact, format_share
-
-if TYPE_CHECKING:
-    import pandas as pd
+from labkit.units import format_count, format_fact, format_share
 
 FINDINGS = 4  # in the abstract, at most
 _LEAST = 3  # of them, if there are so many topics
@@ -44,23 +42,63 @@ _DOUBTS = {  # code of a badge → what it means for the numbers
 
 
 def abstract(content: Content) -> str:
-    """Return the abstract: a paragraph for each campaign, of sentences that follow from its records."""
-    named = all_members(content)[:_NAMED]
-    return "\n\n".join(_paragraph(member, content, len(named) > 1) for member in named)
+    """Return the abstract: sentences that follow from the records, about 150 words for any number of campaigns.
 
-
-def _paragraph(member: Member, content: Content, several: bool) -> str:
-    """Machine, question, findings, certainty and caveats of a campaign."""
-    name = f"**{escape(member.name)}**: " if several else ""
+    Several campaigns share the sentences on machine, question, certainty and caveats, and the number of findings.
+    """
+    every = all_members(content)
+    if len(every) > 1:
+        return _of_several(every, content)
+    member = every[0]
     if not len(member.summary):
-        return f"{name}{machine(member)} The campaign holds no samples, so nothing was found."
-    topics = [one for chapter in content.chapters.values() if (one := finding(chapter, member.summary))]
-    parts = [machine(member), asked(member), *(one.text for one in chosen(topics)), _sure(member), _caveats(member)]
-    return name + " ".join(part for part in parts if part)
+        return f"{machine(member)} The campaign holds no samples, so nothing was found."
+    found = chosen(_topics(member, content))
+    near = bounded.overall(_judged(content, member))
+    parts = [machine(member), asked(member), *(one.brief for one in found), near, _sure(every, found), _caveats(every)]
+    return " ".join(part for part in parts if part)
+
+
+def _of_several(members: Sequence[Member], content: Content) -> str:
+    """Machines and question once, then what each campaign found, then certainty and caveats once."""
+    named, measured = members[:_NAMED], [member for member in members if len(member.summary)]
+    places: dict[str, list[str]] = {}
+    for member in members:
+        places.setdefault(_place(member), []).append(f"**{escape(member.name)}** ({_extent(member)})")
+    where = "; ".join(f"{place}: {findings.listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
+    more = f" and {plural(len(members) - _NAMED, 'more campaign')}" if len(members) > _NAMED else ""
+    parts = [f"labkit measured {where}{more}."]
+    if measured:
+        parts.append(f"The question was {_question(measured)}.")
+    most = max(1, FINDINGS // len(named))
+    findings_of = [chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named]
+    for member, found in zip(named, findings_of, strict=True):
+        texts = [*(one.brief for one in found), bounded.overall(_judged(content, member))]
+        said = " ".join(filter(None, texts)) or "Nothing was found."
+        parts.append(f"**{escape(member.name)}:** {said}")
+    if measured:
+        parts += [_sure(measured, [one for found in findings_of for one in found]), _caveats(measured, 2)]
+    return " ".join(part for part in parts if part)
+
+
+def _topics(member: Member, content: Content) -> list[Finding]:
+    """Return what each chapter found of a campaign."""
+    return [one for chapter in content.chapters.values() if (one := finding(chapter, member))]
+
+
+def _judged(content: Content, member: Member) -> list[Judged]:
+    """Verdicts on a campaign of the report."""
+    source = next((one for one in content.sources if member in members(one)), None)
+    return bounded.judged(content, source, member) if source else []
 
 
 def machine(member: Member) -> str:
     """Say which machine was measured."""
+    day = f" on {member.date}" if member.date else ""
+    return f"labkit measured {_place(member)}{day}."
+
+
+def _place(member: Member) -> str:
+    """Name the machine with its processor, memory and hypervisor."""
     host = member.host
     facts = [str(host.get("cpu_model") or "")]
     if cores := host.get("cpus_usable") or host.get("cpu_cores"):
@@ -71,72 +109,101 @@ def machine(member: Member) -> str:
         facts.append(f"virtualised by {virtual}")
     shown = ", ".join(fact for fact in facts if fact)
     name = str(host.get("hostname") or host.get("name") or "a host without a description")
-    day = f" on {member.date}" if member.date else ""
-    return f"labkit measured {escape(name)}{f' ({escape(shown)})' if shown else ''}{day}."
+    return f"{escape(name)}{f' ({escape(shown)})' if shown else ''}"
 
 
 def asked(member: Member) -> str:
     """Say what was asked, and how much was measured for it."""
-    families = Counter(str(name).partition(".")[0] for name in member.summary["benchmark"])
+    return f"The question was {_question([member])}: {_extent(member)}."
+
+
+def _question(members: Sequence[Member]) -> str:
+    """Say what campaigns ask of their machines."""
+    names = [str(name).partition(".")[0] for member in members for name in member.summary["benchmark"]]
+    families = Counter(names)
     words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]
     topics = findings.listed([word for word in words if word]) or "its benchmarks"
-    points, launches = len(member.summary), len(member.records)
-    return (
-        f"The question was what {topics} {'cost' if len(families) > 1 else 'costs'} here, and which setting matters: "
-        f"{plural(points, 'point')} in {plural(launches, 'launch', 'launches')}."
-    )
+    return f"what {topics} {'cost' if len(families) > 1 else 'costs'} here, and which setting matters"
 
 
-def chosen(topics: Sequence[Finding]) -> list[Finding]:
+def _extent(member: Member) -> str:
+    """Say how much was measured."""
+    return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch', 'launches')}"
+
+
+def chosen(topics: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) -> list[Finding]:
     """Return the findings that matter: the first topic's, then certain ones by their size, in the order of the topics.
 
     A sentence that several topics share counts once. Where too few are certain, others fill up.
+
+    Parameters
+    ----------
+    most : findings to return, at most.
+    least : findings to return if there are so many topics.
     """
     distinct = list({one.text: one for one in topics}.values())
     rest = sorted(distinct[1:], key=lambda one: -one.weight)
-    best = [*distinct[:1], *(one for one in rest if one.weight > 0)][:FINDINGS]
-    best += [one for one in rest if one not in best][: max(0, _LEAST - len(best))]
+    best = [*distinct[:1], *(one for one in rest if one.weight > 0)][:most]
+    best += [one for one in rest if one not in best][: max(0, least - len(best))]
     return [one for one in distinct if one in best]
 
 
-def _sure(member: Member) -> str:
-    """Say what the brackets are, and how many points have none."""
-    launches = member.summary["launches"]
-    enough, one = int((launches >= stats.LAUNCHES).sum()), int((launches == 1).sum())
+def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
+    """Say what the brackets are, how much the findings rest on, and how many points have no interval."""
+    launches = [int(number) for member in members for number in member.summary["launches"]]
+    enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
     level = f"{100 * stats.LEVEL:.0f} %"
+    few = [f"{plural(min(one.launches for one in found), 'launch', 'launches')} or more"] if found else []
+    samples = [one.n for one in found]
+    few += [f"n\u00a0≥\u00a0{format_count(min(filter(None, samples)))}"] if any(samples) else []
+    few += ["some values reported by a tool"] if 0 in samples else []
+    rest = f" ({', '.join(few)})" if few else ""
     if enough == len(launches):
-        return f"Brackets are {level} intervals of the median over launches."
+        return f"Brackets are {level} intervals of the median over launches{rest}."
     text = (
-        "Brackets are ranges of launches"
+        f"Brackets are ranges of launches{rest}"
         if not enough
-        else f"Brackets are {level} intervals from {stats.LAUNCHES} launches on, else ranges"
+        else f"Brackets are {level} intervals from {stats.LAUNCHES} launches on, else ranges{rest}"
     )
     text += f", without a confidence level: {level} intervals need {stats.LAUNCHES} launches."
     if one:
         has = "has" if one == 1 else "have"
-        share = format_share(one / len(launches))
-        text += f" {plural(one, 'point')} ({share}) {has} a single launch and no interval."
+        text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."
     return text
 
 
-def _caveats(member: Member) -> str:
+def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
     """Name the conditions that most launches share and that change what the numbers mean."""
-    counts = Counter(code for notes in member.records["badges"] for code in {note.code for note in notes})
-    total = len(member.records)
-    known = [(code, count) for code, count in counts.most_common() if code in _DOUBTS][:_CAVEATS]
+    notes = [each for member in members for each in member.records["badges"]]
+    counts = Counter(code for each in notes for code in {note.code for note in each})
+    total = len(notes)
+    known = [(code, count) for code, count in counts.most_common() if code in _DOUBTS][:most]
     if not known:
         return ""
     shown = findings.listed([f"{_DOUBTS[code]} ({format_share(count / total)} of launches)" for code, count in known])
     return f"Caveats: {shown}; @sec-caveats has all."
 
 
-def finding(chapter: Chapter, summary: pd.DataFrame) -> Finding | None:
+def finding(chapter: Chapter, member: Member) -> Finding | None:
     """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
     try:
         study = studies.of_notebook(chapter.path.name)
     except LabkitError:
         return None
-    return findings.of_topic(summary, study.benchmarks, study.focus)
+    return _of_topic(member, tuple(study.benchmarks), tuple(study.focus))
+
+
+def _topic(chapter: Chapter) -> tuple[str, ...]:
+    """Benchmarks of a chapter's study; none where its notebook has no study."""
+    try:
+        return tuple(studies.of_notebook(chapter.path.name).benchmarks)
+    except LabkitError:
+        return ()
+
+
+@lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
+def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]) -> Finding | None:
+    return findings.of_topic(member.summary, benchmarks, focus)
 
 
 def verdicts(content: Content) -> str:
@@ -147,8 +214,12 @@ def verdicts(content: Content) -> str:
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            if len(member.summary) and (one := finding(chapter, member.summary)):
-                said.append(f"**{escape(member.name)}:** {one.text}" if several else one.text)
+            texts = [one.text] if len(member.summary) and (one := finding(chapter, member)) else []
+            texts += (
+                [text] if (text := bounded.of_topic(bounded.judged(content, source, member), _topic(chapter))) else []
+            )
+            if texts:
+                said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
     if not rows:

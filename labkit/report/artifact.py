@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__
+from labkit.campaign import derived
 from labkit.notes import joined
 from labkit.report import markdown
 from labkit.report.content import Content
@@ -196,8 +197,8 @@ def files(content: Content) -> str:
         digest = hashlib.sha256(checksums(source).encode()).hexdigest()
         name = checksum_file(source, content)
         notes.append(
-            f"Checksums of all files of {escape(source.name)}: [data/{name}](data/{name}), "
-            f"whose own SHA-256 is {code(digest)}."
+            f"Checksums of all files of {escape(source.name)}: [data/{name}](data/{name}). Its own SHA-256:\n\n"
+            f"{markdown.block(digest, 'text')}"
         )
     table = content.table(
         ["folders", "number", "files", "bytes"],
@@ -215,8 +216,10 @@ def rerun(content: Content) -> str:
     for source in content.sources:
         if suite := _suite(source.facts):
             lines.append(f"labkit run {shlex.quote(suite)}")
-    lines.append("sha256sum --check report/data/checksums.txt   # in the folder of the campaign")
-    options = "" if content.style == "report" else f" --style {content.style}"
+    sums = f"{derived.report(content.style)}/data/{checksum_file(content.sources[0], content)}"
+    of = f" {content.sources[0].name}" if content.several else ""
+    lines.append(f"sha256sum --check {shlex.quote(sums)}   # in the folder of the campaign{of}")
+    options = "" if content.style == derived.REPORT else f" --style {shlex.quote(content.style)}"
     options += f" --contract {shlex.quote(content.contract.name)}" if content.contract else ""
     options += "".join(f" --allow {shlex.quote(name)}" for name in content.allow)
     lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources) + options)

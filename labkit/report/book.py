@@ -56,11 +56,13 @@ class Book:
     folder : with `_quarto.yml` and everything it names.
     config : what `_quarto.yml` holds.
     variables : what `_variables.yml` holds.
+    drawn : whether there is an up-to-date picture of every figure.
     """
 
     folder: Path
     config: Mapping[str, Any]
     variables: Mapping[str, Any]
+    drawn: bool = True
 
     @property
     def chapters(self) -> list[tuple[str, str]]:

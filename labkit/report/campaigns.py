@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from labkit.campaign import Campaign
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _NAMED = 3  # campaigns that a title names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # a member is the same as itself alone: tables know no equality
 class Member:
     """A campaign whose points a report shows.
 
@@ -56,17 +57,18 @@ class Member:
         return day[0] if day else ""
 
 
-def members(source: Source) -> list[Member]:
+@lru_cache(8)  # each part of a report asks for them
+def members(source: Source) -> tuple[Member, ...]:
     """Return the campaign of a source, or those it was merged from, each with its own facts."""
     origins = source.facts.get("origins")
     if not isinstance(origins, Mapping) or not origins or not len(source.records):
-        return [Member(source.name, {"host": source.host, **source.facts}, source.records, source.summary)]
+        return (Member(source.name, {"host": source.host, **source.facts}, source.records, source.summary),)
     merged = []
     for name in dict.fromkeys(source.records["campaign"]):
         facts = origins.get(name, source.facts if name == source.path.name else {})
         rows = (table[table["campaign"] == name] for table in (source.records, source.summary))
         merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, *rows))
-    return merged
+    return tuple(merged)
 
 
 def all_members(content: Content) -> list[Member]:

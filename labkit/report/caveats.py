@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from labkit.analysis import doubts
@@ -99,8 +100,13 @@ def caveats(content: Content) -> str:
 
 def group(note: Note) -> Group | None:
     """Return the group of a note; None for one that stands alone."""
+    return _group(note.code, note.text)
+
+
+@lru_cache(4096)  # launches share most notes
+def _group(code: str, text: str) -> Group | None:
     for one in GROUPS:
-        if re.search(one.pattern, note.code) or re.search(one.pattern, note.text):
+        if re.search(one.pattern, code) or re.search(one.pattern, text):
             return one
     return None
 

@@ -16,8 +16,8 @@ from labkit.report.book import VARIABLES, Book, Piece
 from labkit.report.markdown import mask
 
 CALLOUTS = ("note", "tip", "warning", "important", "caution")
-DIVS = ("landscape", "content-visible", "content-hidden", "panel-tabset", "wide", "summary", "refs")
-CELL_OPTIONS = ("label", "fig-cap", "fig-subcap", "fig-alt", "tbl-cap", "layout-ncol", "echo", "include", "classes")
+DIVS = ("content-visible", "wide", "summary", "refs")
+CELL_OPTIONS = ("label", "fig-cap", "fig-alt", "tbl-cap", "echo", "include", "classes")
 KINDS = ("fig", "tbl", "eq", "sec")
 _FOREIGN = ("lst", "thm", "lem", "cor", "prp", "cnj", "def", "exm", "exr", "nte", "tip", "wrn", "imp", "cau", "vid")
 _VAR = re.compile(r"var\s+([\w.-]+)")
@@ -101,13 +101,11 @@ def _cell(piece: Piece, findings: _Findings) -> None:
         if label.startswith(f"{kind}-") and f"{kind}-cap" not in options:
             findings.add(place, f"{label} has no caption. Add '#| {kind}-cap: …'.")
     shown = [out for out in piece.outputs if out.output_type != "stream"]
-    wanted = len(options["fig-subcap"]) if isinstance(options.get("fig-subcap"), list) else 1
     if label.startswith(("fig-", "tbl-")) and options.get("include") is not False:
         streams = len(piece.outputs) - len(shown)
-        if len(shown) != wanted or streams:
+        if len(shown) != 1 or streams:
             findings.add(
-                place,
-                f"{label} must show {wanted} output(s), but shows {len(shown)} and prints {streams}. Split the cell.",
+                place, f"{label} must show 1 output, but shows {len(shown)} and prints {streams}. Split the cell."
             )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit.report import markdown
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
+
+if TYPE_CHECKING:
+    from labkit.report.beside import Beside
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Content:
     contract : file of an acceptance contract; None where the style needs none.
     allow : factors that may differ between the campaigns that are compared.
     made : what parts share, by name; each is worked out once.
+    beside : figures of measured curves beside the published values of experiments.
     pictures : name of a file below ``figures/`` → svg; parts add those that they refer to.
     """
 
@@ -39,12 +43,20 @@ class Content:
     contract: Path | None = None
     allow: Sequence[str] = ()
     made: dict[str, Any] = field(default_factory=dict)
+    beside: list[Beside] = field(default_factory=list)
     pictures: dict[str, str] = field(default_factory=dict)
 
     @property
     def several(self) -> bool:
         """Whether tables must say which campaign a row is from."""
         return len(self.sources) > 1
+
+    def add(self, figures: Sequence[Beside], svgs: Sequence[str | None]) -> None:
+        """Take the figures of experiments that could be drawn."""
+        for one, svg in zip(figures, svgs, strict=True):
+            if svg:
+                self.beside.append(one)
+                self.pictures[one.file] = svg
 
     def table(
         self,

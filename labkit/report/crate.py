@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__, benchmarks
+from labkit.campaign import derived
 from labkit.campaign.archive import MANIFEST, Packed
 from labkit.errors import SpecError
 from labkit.report.sources import Source
@@ -293,18 +294,18 @@ def _parameters(action: str, group: Any) -> Iterator[Entity]:
 
 
 def _reported(source: Source, packed: Sequence[Packed], authors: Sequence[Person]) -> Iterator[Entity]:
-    """Yield the action that made the report, if the archive holds one."""
-    results = [one.name for one in packed if one.name.startswith("report/")]
+    """Yield the action that made the reports, if the archive holds any."""
+    results = [name for name in _folders(packed) if derived.is_report(name.rstrip("/"))]
     if results:
         yield {
             "@id": "#reporting",
             "@type": "CreateAction",
-            "name": "Made the report",
+            "name": "Made the report" if len(results) == 1 else "Made the reports",
             "description": "labkit report: the notebooks of the campaign as a book, in HTML and PDF.",
             "instrument": {"@id": "#labkit-reporting"},
             "agent": {"@id": authors[0].id},
             "object": _refs(f"samples/{name}/" for name, _ in source.by_benchmark()),
-            "result": {"@id": "report/"},
+            "result": _refs(results),
         }
 
 

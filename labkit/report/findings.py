@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.analysis.contrast import SHIFT, Contrast, End, contrast
 from labkit.columns import METRICS
-from labkit.records import Value, headline_statistic, value_of
+from labkit.records import Value, headline_statistic, narrowed, value_of
 from labkit.records.factors import named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, plural, sized, title
@@ -46,12 +46,16 @@ class Finding:
     weight : how far apart the values are, as the logarithm of their ratio; 0 where that is not certain.
     certain : whether the intervals are apart; None where there are none.
     launches : the fewest launches behind it.
+    n : the fewest samples behind it; 0 where a tool reported a value.
+    brief : the sentence without launches and samples, for who gives them elsewhere.
     """
 
     text: str
     weight: float
     certain: bool | None
     launches: int
+    n: int = 0
+    brief: str = ""
 
 
 def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[tuple[str, str]] = ()) -> Finding | None:
@@ -69,7 +73,7 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     tables = {
         name: summary[summary["benchmark"] == name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks])
     }
-    tables = {name: rows for name, rows in tables.items() if len(rows)}
+    tables = {name: narrowed(rows) for name, rows in tables.items() if len(rows)}
     for name, factor in focus:
         if name in tables and (first := _contrast(tables[name], (factor,))):
             return of_contrast(first)
@@ -88,22 +92,25 @@ def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | Non
 def of_contrast(one: Contrast) -> Finding:
     """Say which level costs more, how many times, how sure that is, and whether it depends on the size."""
     end, what = one.main, _what(one.benchmark, one.main.size)
-    best, worst = (_level(one.factor, level) for level in (end.best, end.worst))
+    best, worst = _levels(one.factor, end.best, end.worst)
     weight = abs(math.log(end.ratio)) if end.apart and end.ratio > 0 else 0.0
-    numbers = f"{_number(end.bad)} against {_number(end.good)}; {_counts(end)}"
+    numbers, counts = f"{_number(end.bad)} against {_number(end.good)}", f"; {_counts(end)}"
     if end.apart is False:
-        verb = "do not differ beyond their intervals"
-        return Finding(f"{what}: {best} and {worst} {verb} ({numbers}).", 0.0, False, end.launches)
+        both = [
+            f"{what}: {best} and {worst} do not differ beyond their intervals ({numbers}{more})."
+            for more in (counts, "")
+        ]
+        return Finding(both[0], 0.0, False, end.launches, end.n, both[1])
     times = _times(end.ratio)
     if METRICS[one.metric].kind == "rate":
         text = f"{what}: {best} reaches {times} the {METRICS[one.metric].label} of {worst}"
-        numbers = f"{_number(end.good)} against {_number(end.bad)}; {_counts(end)}"
+        numbers = f"{_number(end.good)} against {_number(end.bad)}"
     elif METRICS[one.metric].kind == "cost":
         text = f"{what}: {worst} takes {times} as long as {best}"
     else:
         text = f"{what}: {METRICS[one.metric].label} differs most between {best} and {worst}"
-    text += f" ({numbers})"
-    return Finding(f"{text}{_and_then(one)}.", weight, end.apart, end.launches)
+    full, brief = (f"{text} ({numbers}{more}){_and_then(one)}." for more in (counts, ""))
+    return Finding(full, weight, end.apart, end.launches, end.n, brief)
 
 
 def _and_then(one: Contrast) -> str:
@@ -132,17 +139,18 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
     ends = sorted(known, key=lambda row: int(row["message_size_B"]))
     first, last = value_of(ends[0], metric, statistic), value_of(ends[-1], metric, statistic)
     counts = _counts_of(ends[:1] + ends[-1:])
-    launches = min(int(row["launches"]) for row in (ends[0], ends[-1]))
+    launches, n = (min(int(row[key]) for row in (ends[0], ends[-1])) for key in ("launches", "n"))
     if int(ends[0]["message_size_B"]) == int(ends[-1]["message_size_B"]):
-        text = f"{_what(name, int(ends[0]['message_size_B']))}: {_number(first)} ({counts})."
-        return Finding(text, 0.0, None, launches)
+        brief = f"{_what(name, int(ends[0]['message_size_B']))}: {_number(first)}"
+        return Finding(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.")
     grown = int(ends[-1]["message_size_B"]) / max(int(ends[0]["message_size_B"]), 1)
-    text = (
+    full, brief = (
         f"{escape(_capital(title(name)))}: {_number(first)} at {_hard(format_size(int(ends[0]['message_size_B'])))}, "
-        f"{_number(last)} at {_hard(format_size(int(ends[-1]['message_size_B'])))} ({counts}): "
+        f"{_number(last)} at {_hard(format_size(int(ends[-1]['message_size_B'])))}{more}: "
         f"{_times(last.value / first.value)} for {_times(grown)} the size."
+        for more in (f" ({counts})", "")
     )
-    return Finding(text, 0.0, None, launches)
+    return Finding(full, 0.0, None, launches, n, brief)
 
 
 def listed(words: Sequence[str]) -> str:
@@ -159,6 +167,22 @@ def listed(words: Sequence[str]) -> str:
 def _what(benchmark: str, size: int) -> str:
     name = escape(_capital(title(benchmark)))
     return f"{name}, {_hard(format_size(size))}" if sized(benchmark) else name
+
+
+def _levels(factor: str, *levels: str) -> list[str]:
+    """Return levels in words; those of testbeds say only in what they differ.
+
+    Examples
+    --------
+    >>> _levels("testbed", "virtual-cluster:4,rate=50mbit,loss=1", "virtual-cluster:4,rate=50mbit")
+    ['virtual-cluster:4 with loss=1', 'virtual-cluster:4']
+    """
+    parts = [text.split(",") for text in levels]
+    if factor != "testbed" or len({names[0] for names in parts}) > 1:
+        return [_level(factor, level) for level in levels]
+    shared = set(parts[0]).intersection(*parts)
+    rests = [listed([escape(name) for name in names if name not in shared]) for names in parts]
+    return [escape(names[0]) + (f" with {rest}" if rest else "") for names, rest in zip(parts, rests, strict=True)]
 
 
 def _level(factor: str, level: str) -> str:

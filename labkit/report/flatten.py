@@ -29,19 +29,12 @@ def _piece(piece: Piece, book: Book) -> str:
         return ""
     label = str(chosen.get("label", ""))
     label = label if label.startswith(("fig-", "tbl-")) else ""
-    kind, subcaps = label[:3], chosen.get("fig-subcap") or []
     name = f"{Path(piece.file).stem}-{label or piece.cell}"
-    shown = [_output(out, f"{name}-{i}", book) for i, out in enumerate(piece.outputs)]
-    head = " ".join(
-        part for part in (f"#{label}" if label else "", ".cell", f".{chosen.get('classes', 'plain')}") if part
-    )
-    lines = [f":::::: {{{head} ncol={chosen.get('layout-ncol', 1)}}}"]
+    lines = [f":::::: {{{f'#{label} ' if label else ''}.cell .{chosen.get('classes', 'plain')}}}"]
     if piece.text and chosen.get("echo") is not False:
         lines.append(markdown.block(piece.text, "{.python .cell-code}"))
-    for i, out in enumerate(shown):
-        below = f"\n\n:::: caption\n{subcaps[i]}\n::::" if i < len(subcaps) else ""
-        lines.append(f"::::: output\n{out}{below}\n:::::")
-    caption = chosen.get(f"{kind}-cap", "") if label else ""
+    lines += [f"::::: output\n{_output(out, f'{name}-{i}', book)}\n:::::" for i, out in enumerate(piece.outputs)]
+    caption = chosen.get(f"{label[:3]}-cap", "") if label else ""
     if caption:
         lines.append(f"::::: caption\n{_expand(str(caption), book)}\n:::::")
     return "\n\n".join([*lines, "::::::"])
@@ -58,11 +51,11 @@ def _output(out: Any, name: str, book: Book) -> str:
     if "text/html" in data:
         parts.append(markdown.block(data["text/html"], "{=html}"))
     if "image/svg+xml" in data:
-        file = book.folder / "figures" / f"{name}.svg"
+        file = book.folder / ("static" if parts else "figures") / f"{name}.svg"  # a page draws plots itself
         file.parent.mkdir(exist_ok=True)
         file.write_text(data["image/svg+xml"])
         words = str(out.metadata.get("alt", "")).replace("\\", "\\\\").replace('"', '\\"')
-        parts.append(f'![](figures/{name}.svg){{.{"static" if parts else "image"} alt="{words}"}}')
+        parts.append(f'![]({file.parent.name}/{name}.svg){{.{"static" if parts else "image"} alt="{words}"}}')
     elif parts and "<table" not in data["text/html"]:
         note = markdown.escape(data.get("text/plain", ""))
         parts.append(f'::: {{.content-visible unless-format="html"}}\n*{note}*\n:::')

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections import Counter
 
 import pandas as pd
 
 from labkit import benchmarks
+from labkit.analysis import contract
 from labkit.columns import METRICS
 from labkit.errors import SpecError
 from labkit.report import markdown
@@ -22,9 +24,19 @@ _SHARED = 3  # benchmarks from which on a sentence stands once, in front
 _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row
 
 
-def definitions(content: Content) -> str:
-    """Return a paragraph for each benchmark that was measured, from its own file; what several share stands once."""
+def _names(content: Content) -> list[str]:
+    """Return the benchmarks that were measured; with a contract, those of them that its clauses judge."""
     names = sorted({one.spec.benchmark for source in content.sources for one in source.points})
+    patterns = [clause.benchmark for clause in contract.load(content.contract)] if content.contract else ["*"]
+    return [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def definitions(content: Content) -> str:
+    """Return a paragraph for each benchmark that was measured, from its own file; what several share stands once.
+
+    With an acceptance contract, only the benchmarks that its clauses judge are defined.
+    """
+    names = _names(content)
     if not names:
         return "There are no measurements, so there is nothing to define."
     ranks = "In each iteration the time is that of rank 0's clock; where † stands, that of the slowest rank."
@@ -106,9 +118,12 @@ def _counts(values: pd.Series) -> str:
 def timing(content: Content) -> str:
     """Return a table of how each benchmark was timed, and why measuring ended."""
     rows: list[tuple[Source, list[str]]] = []
+    names = _names(content)
     for source in content.sources:
         alike: dict[tuple[str, ...], list[pd.DataFrame]] = {}
-        for _, group in source.by_benchmark():
+        for name, group in source.by_benchmark():
+            if name not in names:
+                continue
             key = tuple(", ".join(sorted({str(v) or "not recorded" for v in group[c]})) for c in _TIMED)
             alike.setdefault(key, []).append(group)
         for key, groups in alike.items():

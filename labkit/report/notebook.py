@@ -45,6 +45,7 @@ class Chapter:
     warnings : for readers of the report.
     path : the executed notebook.
     omitted : headings of sections, and labels of figures and tables, whose measurements the campaign does not hold.
+    undrawn : figures without a picture.
     """
 
     notebook: Any
@@ -56,6 +57,7 @@ class Chapter:
     warnings: list[str] = field(default_factory=list)
     path: Path = Path()
     omitted: list[str] = field(default_factory=list)
+    undrawn: int = 0
 
 
 def read(path: Path) -> Any:
@@ -182,6 +184,7 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
         forms = {"text/markdown": rows}
     elif figures.PLOTLY in data:
         if not forms.get(figures.SVG):
+            chapter.undrawn += 1
             chapter.warnings.append(
                 f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
                 "again."

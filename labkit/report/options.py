@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -12,23 +13,13 @@ import yaml
 from labkit.errors import ReportError
 from labkit.report import cleaning
 
-FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+", "layout-ncol": r"[1-9]"}
-MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class", "layout-ncol": "a number from 1 to 9"}
+FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+"}
+MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class"}
 
 
-def options(source: str) -> tuple[dict[str, Any], str]:
-    r"""Return Quarto's ``#|`` options of a code cell, and the code below them.
-
-    Raises
-    ------
-    ReportError
-        If the options are not YAML; the message names no cell, which the caller knows.
-
-    Examples
-    --------
-    >>> options("#| label: fig-a\n#| fig-cap: \"A: b.\"\nshow(a)")
-    ({'label': 'fig-a', 'fig-cap': 'A: b.'}, 'show(a)')
-    """
+@lru_cache(1024)  # every step of a report asks for them
+def _parsed(source: str) -> tuple[dict[str, Any], str]:
+    """Return the options and the code, both of which nobody may change."""
     lines = source.splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
     try:
@@ -44,6 +35,23 @@ def options(source: str) -> tuple[dict[str, Any], str]:
         if key in FORMS and not re.fullmatch(FORMS[key], str(value)):
             raise ReportError(f"{key}={str(value)[:60]!r}, but it must be {MEANT[key]}")
     return chosen, "\n".join(lines[end:]).strip()
+
+
+def options(source: str) -> tuple[dict[str, Any], str]:
+    r"""Return Quarto's ``#|`` options of a code cell, and the code below them.
+
+    Raises
+    ------
+    ReportError
+        If the options are not YAML; the message names no cell, which the caller knows.
+
+    Examples
+    --------
+    >>> options("#| label: fig-a\n#| fig-cap: \"A: b.\"\nshow(a)")
+    ({'label': 'fig-a', 'fig-cap': 'A: b.'}, 'show(a)')
+    """
+    chosen, code = _parsed(source)
+    return dict(chosen), code
 
 
 def written(chosen: Mapping[str, Any], code: str) -> str:

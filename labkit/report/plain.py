@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -49,16 +50,17 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
     return page, document
 
 
-def _pandoc(text: str, book: Book, templates: Path, target: str, *extra: str) -> str:
+def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[str, Any], *extra: str) -> str:
     """Run pandoc on the whole book: numbered, linked and cited, for ``html`` or ``typst``."""
     import pypandoc
 
-    known = {"link-citations": "true", "target": target, "labkit-seal": book.config.get(SEAL, "")} | _words(book)
-    meta = [f"--metadata={key}:{value}" for key, value in known.items()]
+    known = {"link-citations": "true", "target": target, SEAL: book.config.get(SEAL, ""), **_words(book), **facts}
+    listed = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
+    meta = [f"--metadata={key}:{value}" for key, values in listed.items() for value in values]
     meta += [f"--bibliography={name}" for name in book.bibliographies]
     number, form = (f"--lua-filter={templates / 'plain' / name}" for name in ("number.lua", "format.lua"))
-    safe, widths = (f"--lua-filter={templates / 'filters' / name}" for name in ("safe.lua", "widths.lua"))
-    filters = (safe, widths, number, "--citeproc", form)
+    safe, widths, ties = (f"--lua-filter={templates / 'filters' / n}.lua" for n in ("safe", "widths", "ties"))
+    filters = (safe, widths, number, ties, "--citeproc", form)
     command = [pypandoc.get_pandoc_path(), *LIMITS, f"--from={READER}", *meta, *filters, *extra]
     try:
         done = subprocess.run(
@@ -74,21 +76,10 @@ def _pandoc(text: str, book: Book, templates: Path, target: str, *extra: str) ->
     return done.stdout
 
 
-_WORDS = {  # name of a word in the filters and templates → Quarto's name for it
-    "word-fig": "crossref-fig-title",
-    "word-tbl": "crossref-tbl-title",
-    "word-eq": "crossref-eq-prefix",
-    "word-sec": "crossref-sec-prefix",
-    "word-chapter": "crossref-ch-prefix",
-    "word-appendix": "crossref-apx-prefix",
-    "word-page": "toc-title-website",
-}
-
-
 def _words(book: Book) -> dict[str, str]:
-    """Return the fixed words that the settings give in another language."""
+    """Return the fixed words that the settings give in another language, by Quarto's names for them."""
     given = book.config.get("language") or {}
-    return {name: str(given[key]) for name, key in _WORDS.items() if given.get(key)}
+    return {name: str(word) for name, word in given.items() if name.startswith(("crossref-", "toc-title-"))}
 
 
 def _front(book: Book) -> dict[str, Any]:
@@ -104,10 +95,8 @@ def _pdf(book: Book, text: str, templates: Path) -> Path:
     settings = book.config["format"].get("report-typst") or {}
     front = _front(book) | {key: value for key, value in settings.items() if key == "papersize"}
     front["lang"] = book.config.get("lang", "en")
-    listed = {key: value if isinstance(value, list) else [value] for key, value in front.items()}
-    meta = [f"--metadata={key}:{value}" for key, values in listed.items() for value in values]
     to = ("--to=typst-citations", "--standalone", f"--template={templates / 'plain/book.typ'}")
-    body = _pandoc(text, book, templates, "typst", *to, *meta)
+    body = _pandoc(text, book, templates, "typst", front, *to)
     source, pdf = book.folder / "report.typ", book.folder / "report.pdf"
     if (own := book.folder / "style.typ").is_file():
         body = body.replace(_BEGIN, f"{own.read_text()}\n{_BEGIN}", 1)
@@ -125,18 +114,12 @@ def _site(book: Book, text: str, templates: Path) -> Path:
     shutil.copytree(book.folder / "assets", target / "assets")
     shutil.copy(templates / "plain/page.css", target / "assets")
     shutil.copytree(book.folder / "data", target / "data")
-    if logo := book.config.get("labkit-logo", ""):
-        (target / logo).parent.mkdir(exist_ok=True)
-        shutil.copy(book.folder / logo, target / logo)
-    own = {"styled": (target / "assets/style.css").is_file(), "logo": logo, "lang": book.config.get("lang")}
-    own = {key: value for key, value in own.items() if value} | _words(book) | {"policy": PLAIN}
+    if (book.folder / "figures").is_dir():
+        shutil.copytree(book.folder / "figures", target / "figures")
+    own: dict[str, Any] = {"logo": book.config.get("labkit-logo"), "lang": book.config.get("lang"), "policy": PLAIN}
+    own |= {"styled": (target / "assets/style.css").is_file(), **_words(book)}
     site = {"folder": target.name, "template": str(templates / "plain/page.html")}
-    meta = json.dumps(site | {"meta": _front(book) | own})
+    meta = json.dumps(site | {"meta": _front(book) | {key: value for key, value in own.items() if value}})
     writer = f"--lua-filter={templates / 'plain/pages.lua'}"
-    _pandoc(text, book, templates, "html", writer, f"--metadata=site:{meta}", "--to=plain")
-    written = "".join(page.read_text() for page in target.glob("*.html"))
-    for picture in sorted((book.folder / "figures").glob("*.svg")):
-        if f'"figures/{picture.name}"' in written:
-            (target / "figures").mkdir(exist_ok=True)
-            shutil.copy(picture, target / "figures")
+    _pandoc(text, book, templates, "html", {"site": meta}, writer, "--to=plain")
     return target / "index.html"

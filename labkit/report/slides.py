@@ -62,6 +62,6 @@ def _is_figure(cell: Any) -> bool:
 def _sentence(chapter: Chapter, sources: list[Source]) -> str:
     """Return what a chapter found in its campaign; empty where it compares nothing."""
     source = next((one for one in sources if chapter.path in one.notebooks), sources[0])
-    summary = members(source)[0].summary
-    one = finding(chapter, summary) if len(summary) else None
+    first = members(source)[0]
+    one = finding(chapter, first) if len(first.summary) else None
     return one.text if one else ""

@@ -1,10 +1,11 @@
-"""From campaigns to a folder that both engines can render: ``<campaign>/report/``.
+"""From campaigns to a folder that both engines can render: ``<campaign>/report/``, of other styles ``report-STYLE/``.
 
 Only copies are written. The executed notebooks, the samples and the project's own files stay as they are.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -20,11 +21,12 @@ import nbformat
 import yaml
 
 from labkit import project
-from labkit.campaign import Campaign
+from labkit.campaign import Campaign, derived
 from labkit.errors import ReportError
 from labkit.report import (
     abstract,
     artifact,
+    beside,
     book,
     campaigns,
     caveats,
@@ -73,7 +75,7 @@ def stage(
     into: Path | None = None,
     title: str = "",
 ) -> tuple[book.Book, list[str]]:
-    """Write the folder ``report/`` of the first campaign from scratch.
+    """Write the folder of the report in the first campaign from scratch.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ def stage(
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
     allow : factors that may differ between campaigns, for a style that compares them.
-    into : folder that gets ``report/`` in the place of that of the first campaign.
+    into : folder that gets that of the report in the place of the first campaign.
     title : of the book; else that of the campaigns or of the style.
 
     Returns
@@ -99,9 +101,10 @@ def stage(
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(settings, chosen.config)
-    folder = _empty((into or Campaign(sources[0].path).derived) / "report")
+    folder = _empty((into or Campaign(sources[0].path).derived) / derived.report(style))
     front_spec, caption = front.picture(sources)
-    chapters, (svg, *_), warnings = _notebooks(sources, [front_spec] if front_spec else [])
+    papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
+    chapters, (svg, *svgs), warnings, drawn = _notebooks(sources, [front_spec, *(one.spec for one in papers)])
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
@@ -116,6 +119,7 @@ def stage(
     content = Content(sources, chapters, empty, caption if svg else "", style=style, contract=contract, allow=allow)
     if svg:
         content.pictures[Path(front.FILE).name] = svg
+    content.add(papers, svgs)
     for name in _COPIED:
         shutil.copytree(TEMPLATES / name, folder / name)
     _plotly(folder / "assets")
@@ -135,7 +139,7 @@ def stage(
     _dump(folder / book.VARIABLES, _escaped(values))
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
-    return book.load(folder), warnings
+    return replace(book.load(folder), drawn=drawn), warnings
 
 
 def _empty(folder: Path) -> Path:
@@ -150,11 +154,11 @@ def _empty(folder: Path) -> Path:
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists():
-        folder.rename(folder.with_name(f".report-old-{os.getpid()}"))
-    for leftover in folder.parent.glob(".report-*"):
-        if re.fullmatch(r"\.report-(old|new)-\d+", leftover.name) and not leftover.is_symlink():
+        folder.rename(folder.with_name(f".{folder.name}-old-{os.getpid()}"))
+    for leftover in folder.parent.glob(f".{glob.escape(folder.name)}-*"):
+        if re.fullmatch(r"-(old|new)-\d+", leftover.name[len(folder.name) + 1 :]) and not leftover.is_symlink():
             shutil.rmtree(leftover, ignore_errors=True)
-    fresh = folder.with_name(f".report-new-{os.getpid()}")
+    fresh = folder.with_name(f".{folder.name}-new-{os.getpid()}")
     fresh.mkdir()
     (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
     fresh.rename(folder)
@@ -201,11 +205,16 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 
 def _notebooks(
     sources: Sequence[Source], more: Sequence[Any]
-) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str]]:
-    """Return the chapters of all campaigns in their order, the svg of `more` figures and None, and warnings."""
+) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str], bool]:
+    """Return the chapters of all campaigns in their order, the svg of `more` figures, and warnings.
+
+    There is no svg of a figure that is empty or could not be drawn. The last value says whether every figure was drawn.
+    """
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), more)
+    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), [one for one in more if one])
+    drawn = all(svgs) and not warnings
+    remaining = iter(svgs)
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
         if number > 1:
@@ -222,7 +231,8 @@ def _notebooks(
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    return chapters, [*svgs, None], warnings
+    drawn = drawn and not any(chapter.undrawn for chapter in chapters.values())
+    return chapters, [next(remaining, None) if one else None for one in more], warnings, drawn
 
 
 def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from labkit import benchmarks, units
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.notes import joined
-from labkit.records import Value, headline_statistic, value_of
+from labkit.records import Value, headline_statistic, narrowed, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
 
@@ -89,7 +89,7 @@ def key_numbers(source: Source) -> list[KeyNumber]:
     summary = source.summary
     if not len(summary):
         return []
-    return [one for _, rows in summary.groupby("benchmark", sort=True) for one in _curves(source, rows)]
+    return [one for _, rows in summary.groupby("benchmark", sort=True) for one in _curves(source, narrowed(rows))]
 
 
 def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:

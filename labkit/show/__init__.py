@@ -14,6 +14,7 @@ from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show import published
+from labkit.show.odd import hint
 from labkit.show.results import result_table, text_table
 from labkit.spec import Effort
 from labkit.units import format_duration
@@ -176,6 +177,8 @@ def campaign(
 ) -> None:
     """Print the results of a campaign, of one benchmark or of all; read samples only where records do not suffice.
 
+    Two lines below a table mention odd results.
+
     Parameters
     ----------
     full : add the columns of OMB's option -f.
@@ -183,7 +186,9 @@ def campaign(
     """
     from labkit.records import cached
 
-    _write(cached.of(campaign, benchmark), _Unread(campaign, benchmark), form, output, full, beside)
+    frame = cached.of(campaign, benchmark)
+    odd = hint(frame, str(campaign.path)) if form == "table" and len(frame) <= MANY else ""
+    _write(frame, _Unread(campaign, benchmark), form, output, full, beside, odd)
 
 
 class _Unread(Iterable[Samples]):
@@ -197,9 +202,15 @@ class _Unread(Iterable[Samples]):
 
 
 def _write(
-    frame: pd.DataFrame, samples: Iterable[Samples], form: str, output: str | None, full: bool, beside: bool = False
+    frame: pd.DataFrame,
+    samples: Iterable[Samples],
+    form: str,
+    output: str | None,
+    full: bool,
+    beside: bool = False,
+    below: str = "",
 ) -> None:
-    """Print or write records; take from the samples what records do not hold."""
+    """Print or write records, and `below` after a table; take from the samples what records do not hold."""
     from labkit.records import tables
 
     if form == "parquet":
@@ -211,7 +222,9 @@ def _write(
         print(f"records: {target}", file=sys.stderr)
         return
     forms: dict[str, Callable[[], str]] = {
-        "table": lambda: "\n\n".join([result_table(frame, samples), *([published.beside(frame)] if beside else [])]),
+        "table": lambda: "\n\n".join(
+            filter(None, [result_table(frame, samples), published.beside(frame) if beside else "", below])
+        ),
         "json": lambda: result_json(frame, published.rows_beside(frame) if beside else None),
         "csv": lambda: spreadsheet.of_frame(tables.printed(frame)).rstrip(),
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from labkit import spreadsheet
+from labkit.analysis.inspector import Observation
 from labkit.columns import METRICS
 from labkit.models import bounds, verdict
 from labkit.models.verdict import Judged, Step
@@ -15,8 +17,8 @@ from labkit.show.results import text_table
 from labkit.units import format_number, format_range, format_share, format_size
 
 
-def table(judged: Sequence[Judged]) -> str:
-    """Return what has a bound as tables, why the rest has none, and what to check next."""
+def table(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str:
+    """Return what has a bound as tables, why the rest has none, what to check next, and what else was observed."""
     rates = [one for one in judged if one.bound and one.benchmark in bounds.BANDWIDTH]
     costs = [one for one in judged if one.bound and one.benchmark in bounds.LATENCY]
     parts = [*_table(rates, "bound", "share"), *_table(costs, "floor", "times")]
@@ -31,7 +33,17 @@ def table(judged: Sequence[Judged]) -> str:
     parts += _unbounded(judged)
     if steps := _steps(judged):
         parts.append("\n".join(["check next:", *steps]))
+    if observed:
+        parts.append("\n".join(["observed:", *(line for one in observed for line in _observed(one))]))
     return "\n\n".join(parts)
+
+
+def _observed(one: Observation) -> Iterator[str]:
+    """Lines of an observation: sentence, evidence, command."""
+    yield f"  {one.kind}: {one.subject}. {one.sentence}"
+    yield f"     evidence: {one.evidence}"
+    if one.command:
+        yield f"     {one.command}"
 
 
 def _table(judged: Sequence[Judged], limit: str, part: str) -> list[str]:
@@ -99,20 +111,26 @@ def _record(one: Judged) -> dict[str, Any]:
     }
 
 
-def as_json(judged: Sequence[Judged]) -> str:
-    """Return ``{"records", "rule", "warnings"}``; each record with its steps."""
+def as_json(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str:
+    """Return ``{"records", "rule", "observations", "warnings"}``; each record with its steps."""
     records = [
         _record(one) | {"steps": [{"what": step.what, "why": step.why, "command": step.command} for step in one.steps]}
         for one in judged
     ]
     warnings = [verdict.sentence(one) for one in verdict.defects(judged)]
-    return json.dumps({"records": records, "rule": verdict.RULE, "warnings": warnings}, indent=1, allow_nan=False)
+    observations = [asdict(one) for one in observed]
+    document = {"records": records, "rule": verdict.RULE, "observations": observations, "warnings": warnings}
+    return json.dumps(document, indent=1, allow_nan=False)
 
 
-def as_csv(judged: Sequence[Judged]) -> str:
-    """Return a row for each setting."""
+def as_csv(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str:
+    """Return a row for each setting; observations are sentences, which the other formats have."""
     rows = ({name: "" if value is None else value for name, value in _record(one).items()} for one in judged)
     return spreadsheet.of_rows(rows).rstrip()
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Judged]], str]] = {"table": table, "json": as_json, "csv": as_csv}
+FORMATS: Mapping[str, Callable[[Sequence[Judged], Sequence[Observation]], str]] = {
+    "table": table,
+    "json": as_json,
+    "csv": as_csv,
+}

@@ -24,7 +24,10 @@ def plan(plan: Plan) -> str:
     """Return the settings and the points, and the most launches."""
     points, race = len(plan.bases), len(plan.settings) * plan.rounds
     rows = [
-        (one.name, ", ".join(f"{name}={value}" for name, value in (*one.environment, *one.fields)) or "-")
+        (
+            one.name,
+            ", ".join(f"{k}={v}" for k, v in (*one.environment, *one.fields) if not k.endswith(openmpi.DYNAMIC)) or "-",
+        )
         for one in plan.settings
     ]
     each = plan.effort.time_cap + 0.1
@@ -35,7 +38,7 @@ def plan(plan: Plan) -> str:
         [
             text_table(("setting", "sets"), rows),
             "",
-            f"{points} points: {'; '.join(point(one) for one in plan.bases)}.",
+            f"{points} point{'s' if points > 1 else ''}: {'; '.join(point(one) for one in plan.bases)}.",
             f"Race: at most {plan.rounds} rounds of {len(plan.settings)} settings, about {format_duration(longest)} if "
             f"none stops early; the chance that it stops the best setting of a point is at most "
             f"{format_share(plan.error)}.",
@@ -116,6 +119,7 @@ def _below(outcome: Outcome) -> Iterator[str]:
     needed = [one.confirmed.launches_needed for one in outcome.points if one.confirmed and not one.claimed]
     if most := max((n for n in needed if n), default=0):
         yield f"undecided points need about {most} launches a side: run the same command with --confirm {most}"
+    yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"
     yield from (f"not written: {text}" for text in outcome.written.left_out)
@@ -128,11 +132,21 @@ def _below(outcome: Outcome) -> Iterator[str]:
         yield f"use it: . {outcome.written.paths[0]}; mpiexec …"
 
 
+def _contradictions(outcome: Outcome) -> list[str]:
+    """Return where ranks with the files are not faster, although the setting is."""
+    return [
+        f"with the file the ranks are not faster at {point(one.base)} ({one.proved.reason or one.proved.verdict}); do "
+        "not rely on it there"
+        for one in outcome.points
+        if one.contradicted and one.proved
+    ]
+
+
 def _document(outcome: Outcome) -> dict[str, Any]:
     """Return the JSON document."""
     return {
         "records": [_record(one, outcome) for one in outcome.points],
-        "warnings": [outcome.ended] if outcome.ended else [],
+        "warnings": [*_contradictions(outcome), *([outcome.ended] if outcome.ended else [])],
         "tune": {
             "launches": outcome.starts,
             "launches_of_all": outcome.exhaustive,

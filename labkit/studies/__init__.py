@@ -11,17 +11,21 @@ import importlib
 import json
 import os
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, campaign, launch, measuring, records
+from labkit import benchmarks, campaign, figures, launch, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.errors import SpecError, known
+from labkit.models import bounds, costs, limits
+from labkit.models.costs import Costs
+from labkit.models.limits import Limit
 from labkit.notes import Note
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Effort, Keep, Spec, validated
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._reading import matching
@@ -162,7 +166,11 @@ class Study:
     @property
     def stamp(self) -> tuple[int, ...]:
         """Modification times of the benchmarks' folders of samples: they change when a file comes or goes."""
-        folders = [self.campaign.path / "samples" / name for name in self.benchmarks]
+        return self._changed(self.benchmarks)
+
+    def _changed(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Modification times of the folders of samples of benchmarks; 0 for those that are not there."""
+        folders = [self.campaign.path / "samples" / name for name in names]
         return tuple(folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders)
 
     def _requested_of(self, benchmark: str) -> list[Spec]:
@@ -189,8 +197,32 @@ class Study:
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
     def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: Any, **how: Any) -> go.Figure | str:
-        """Draw a figure of rows of the summary; a sentence where the parameters left them out."""
-        return draw(rows, metric, **how) if len(rows) else LEFT_OUT
+        """Draw a figure of rows of the summary, with their bounds if it is against size.
+
+        Returns
+        -------
+        A sentence where the parameters left the rows out.
+        """
+        if not len(rows):
+            return LEFT_OUT
+        figure = draw(rows, metric, **how)
+        return figures.bounded(figure, self._limits(rows, metric)) if draw is figures.versus_size else figure
+
+    def _limits(self, rows: pd.DataFrame, metric: str) -> list[Limit]:
+        """Bounds of the points of a table."""
+        names = bounds.BANDWIDTH if metric == "bandwidth_MBps" else bounds.LATENCY
+        wanted = set(rows["fingerprint"]) if "fingerprint" in rows else set()
+        points = {
+            FINGERPRINT.of(one.meta): one
+            for one in self.samples
+            if one.spec.benchmark in names and FINGERPRINT.of(one.meta) in wanted
+        }
+        return limits.of(points.values(), metric, self.costs) if points else []
+
+    @derived(lambda study: (study.campaign, study._changed(costs.BENCHMARKS)))
+    def costs(self) -> dict[str, Costs]:
+        """What the hosts of the campaign cost without a network, where that was measured."""
+        return costs.read(self.campaign)
 
     def selected(self, benchmark: str) -> pd.DataFrame:
         """Rows of `of` at a handful of sizes spread over the sweep, for a table that fits a page."""

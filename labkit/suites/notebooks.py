@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import measuring, outside, project, studies, writing
+from labkit import extras, measuring, outside, project, studies, writing
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 from labkit.suites.definition import Entry
@@ -75,6 +75,7 @@ def execute(entry: Entry, campaign: Campaign, into: Path | None = None, kernel: 
     SpecError
         If the notebook's name is not valid for a file, as after a sweep of texts. Nothing was started.
     """
+    extras.import_notebooks()
     import papermill
     from papermill.exceptions import PapermillException
 

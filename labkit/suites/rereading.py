@@ -16,6 +16,7 @@ from labkit import outside, project, studies
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.spec import validated
+from labkit.suites import copies
 from labkit.suites.definition import Entry
 from labkit.suites.notebooks import NAME, campaign_in_environment, execute
 
@@ -27,6 +28,7 @@ FOLDER, AGAIN = "notebooks", "notebooks-again"
 def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
     """Return notebooks of the campaign's suite without an executed copy, set to measure nothing.
 
+    A copy that labkit made from other samples, with other parameters, or by another labkit, does not count.
     The list omits notebooks that this labkit has no source of, and those without the parameter ``measure``.
 
     Parameters
@@ -47,10 +49,12 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         for member in _members(facts)
         for name, given in _section(_section(member, "sweep"), "settings").items()
     }
-    entries = []
+    entries, shared = [], copies.shared(campaign)
     for name, given in parameters.items():
         source = _source(name)
-        if source is None or (not all_of_them and _has_copy(campaign, name)):
+        copied = not all_of_them and _has_copy(campaign, name)
+        inputs = copies.noted(campaign, name, campaign.derived / FOLDER / f"{name}.ipynb") if copied else ""
+        if source is None or (copied and not inputs and not _is_ours(campaign, name)):
             continue
         if not NAME.fullmatch(name):
             raise SpecError(
@@ -61,7 +65,9 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
             continue
         fixed = {"measure": False, "campaign": str(outside.resolved(campaign.path))}
         checked = _checked(campaign, name, study, {**_mapping(given), **fixed})
-        entries.append(Entry(source, checked, name[len(source.stem) :], _setting(_section(settings, name))))
+        entry = Entry(source, checked, name[len(source.stem) :], _setting(_section(settings, name)))
+        if not copied or inputs != copies.made_from(entry, shared):
+            entries.append(entry)
     return entries
 
 
@@ -97,6 +103,11 @@ def _has_copy(campaign: Campaign, name: str) -> bool:
         return any((place / FOLDER / f"{name}.ipynb").exists() for place in (campaign.path, campaign.derived))
     except (OSError, ValueError):  # not valid for a file: refused where it is used
         return False
+
+
+def _is_ours(campaign: Campaign, name: str) -> bool:
+    """Whether a copy is among derived files that lie elsewhere: there, labkit made them all."""
+    return campaign.derived != campaign.path and not (campaign.path / FOLDER / f"{name}.ipynb").exists()
 
 
 def _checked(campaign: Campaign, name: str, study: type[studies.Study], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,12 +152,19 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
     entries = missing(campaign, all_of_them=again)
     if not entries:
         return
-    into = campaign.derived / (AGAIN if again else FOLDER)
+    into, shared = campaign.derived / (AGAIN if again else FOLDER), copies.shared(campaign)
     from labkit.suites import kernels  # the packages that execute notebooks may be missing
 
     plain = iter([entry for entry in entries if not entry.setting])
     alone = [entry for entry in entries if entry.setting]  # a setting needs a kernel of its own
     numbers = iter(range(1, len(entries) + 1))
+
+    def made(entry: Entry, kernel: kernels.Kept | None = None) -> str:
+        inputs = "" if again else copies.made_from(entry, shared)
+        done = execute(entry, campaign, into, kernel)
+        if inputs:
+            copies.note(campaign, entry, done.path, inputs)
+        return done.error
 
     def in_turn(_: int) -> None:
         with ExitStack() as opened:
@@ -155,7 +173,7 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
             for entry in plain:
                 kernel = kernel or opened.enter_context(kernels.kept())
                 progress(f"executing {entry.name}, without measuring ({next(numbers)} of {len(entries)})")
-                failed = execute(entry, campaign, into, kernel).error
+                failed = made(entry, kernel)
                 if failed:
                     alone.append(entry)  # the kept kernel may be the reason
                 if not kernel.clear() or failed:
@@ -169,4 +187,4 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
                 list(plain)  # after an interrupt, nothing more begins
         for entry in alone:
             progress(f"executing {entry.name} in a kernel of its own, without measuring")
-            execute(entry, campaign, into)
+            made(entry)

@@ -29,7 +29,7 @@ _BEGIN = "run-"  # of the folder that a lab's notebook makes
 def build(
     folder: Path, *, style: str = "lab", engine: report.Engine = "auto", progress: Callable[[str], None] = print
 ) -> report.Built:
-    """Make the report of a learner's lab in ``report/`` of its folder.
+    """Make the report of a learner's lab in its folder, in ``report-lab/`` for the style ``lab``.
 
     Parameters
     ----------

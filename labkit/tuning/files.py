@@ -6,7 +6,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,13 +185,17 @@ def _contents(plan: Plan, tuned: Sequence[Tuned]) -> tuple[list[Rule], dict[str,
             rules.append(rule)
         variables |= {f"{field}:": str(value) for field, value in setting.fields}
         everywhere.append(variables)
-    common = dict(everywhere[0].items() & everywhere[-1].items()) if everywhere else {}
+    common = everywhere[0] if everywhere else {}
     for variables in everywhere:
         common = dict(common.items() & variables.items())
-    for one, variables in zip(tuned, everywhere, strict=True):
-        if rest := {key: value for key, value in variables.items() if key not in common}:
-            words = ", ".join(f"{key.removesuffix(':')}={value}" for key, value in rest.items())
-            left_out.append(f"{words} is faster at {point(one.base)} only, and the library has no rule for it by size")
+    for n, (one, variables) in enumerate(zip(tuned, everywhere, strict=True)):
+        if set(variables) - set(common):
+            left_out.append(
+                f"{plan.settings[one.winner].name} is faster at {point(one.base)}, but not at every point, and the "
+                "library has no rule for all of it by size"
+            )
+            if rules:  # the claim is about the whole setting
+                rules[n] = replace(rules[n], algorithm=0)
     return rules, _of_library({key: common[key] for key in sorted(common)}, tuned[0].base, left_out), left_out
 
 
@@ -206,7 +210,9 @@ def _of_library(common: dict[str, str], base: Spec, left_out: list[str]) -> dict
         ):
             variables[f"{_MCA}{_BINDING}"] = value
         else:
-            left_out.append(f"{key.removesuffix(':')}={value} is no parameter in a file. Pass it to the launcher")
+            left_out.append(
+                f"{key.removesuffix(':')}={value} is in no file of the library. Set it when you start the ranks"
+            )
     return variables
 
 

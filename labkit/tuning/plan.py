@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labkit import benchmarks
+from labkit import benchmarks, ranges
 from labkit.analysis.comparison.judging import RELEVANT
 from labkit.benchmarks import KernelBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.spec import Effort, Spec
 from labkit.stats.racing import ERROR, ROUNDS
-from labkit.tuning.settings import Setting
+from labkit.tuning.settings import FIELDS, Setting
 
 FACT = "tune"  # key in campaign.json: benchmark → the plan and the confirmations
 LAUNCHES = 8  # a side of a confirmation
 _PLAN, _CONFIRMED = "plan", "confirmed"
+_ODD = re.compile(r"[\x00-\x1f\x7f<>&`]|.{1000}")  # no setting has these, and they could harm a page or a terminal
 _NUMBERS = ("rounds", "error", "relevant", "confirm")
 
 
@@ -41,7 +43,7 @@ class Plan:
     Raises
     ------
     SpecError
-        If the benchmark times no iterations of ranks.
+        If the benchmark times no iterations of ranks, or a number is out of its range.
     """
 
     bases: tuple[Spec, ...]
@@ -54,6 +56,8 @@ class Plan:
     budget: float = math.inf
 
     def __post_init__(self) -> None:
+        for name in _NUMBERS:
+            ranges.check(name, getattr(self, name))
         benchmark = benchmarks.get(self.benchmark)
         if not isinstance(benchmark, KernelBenchmark):
             raise SpecError(
@@ -84,13 +88,19 @@ class Plan:
         """Make a plan from the result of `as_dict`."""
         return cls(
             bases=tuple(Spec.from_dict(one) for one in values["bases"]),
-            settings=tuple(
-                Setting(str(name), tuple(fields.items()), tuple(sorted(environment.items())))
-                for name, fields, environment in values["settings"]
-            ),
+            settings=tuple(_setting(*one) for one in values["settings"]),
             effort=Effort(**values["effort"]),
             **{name: values[name] for name in _NUMBERS},
         )
+
+
+def _setting(name: str, fields: Mapping[str, str | int], environment: Mapping[str, str]) -> Setting:
+    """Make a setting from plain values that may come from anybody."""
+    texts = [name, *fields, *environment, *map(str, (*fields.values(), *environment.values()))]
+    wrong = [text for text in texts if _ODD.search(text)]
+    if wrong or not set(fields) <= set(FIELDS):
+        raise ValueError(f"{ascii(wrong or sorted(fields))[:80]} cannot be part of a setting")
+    return Setting(name, tuple(fields.items()), tuple(sorted(environment.items())))
 
 
 def note(campaign: Campaign, plan: Plan, bases: tuple[Spec, ...]) -> None:

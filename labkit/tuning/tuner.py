@@ -57,6 +57,11 @@ class Tuned:
     proved: Judgement | None = None
 
     @property
+    def contradicted(self) -> bool:
+        """Whether ranks that read the files were measured, and are not faster."""
+        return self.proved is not None and self.proved.verdict != FASTER
+
+    @property
     def claimed(self) -> bool:
         """Whether the winner is confirmed to be faster than the default."""
         return self.confirmed is not None and self.confirmed.verdict == FASTER

@@ -60,7 +60,7 @@ class Lab:
     def shims(self) -> str:
         """A folder with Slurm's programs as they are on the first node."""
         folder = self.cluster.folder / "bin"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         for name in PROGRAMS:
             words = shlex.join(self.cluster.testbed.on("vc0", [program(name)]))
             (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')

@@ -26,7 +26,7 @@ def topics(content: Content) -> str:
         chapters = [one for one in content.chapters.values() if one.path in source.notebooks]
         for member in members(source):
             if len(member.summary):
-                findings = [(c.title, one) for c in chapters if (one := finding(c, member.summary))]
+                findings = [(c.title, one) for c in chapters if (one := finding(c, member))]
                 parts.append((f"**{escape(member.name)}**: " if several else "") + _paragraph(findings))
     return "\n\n".join(parts)
 

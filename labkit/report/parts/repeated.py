@@ -55,6 +55,7 @@ def _paper(paper: Literature, content: Content) -> str:
         parts.append(
             markdown.table(["experiment", "the paper", "this report: bold values, intervals"], rows, caption=caption)
         )
+    parts += [one.shown for one in content.beside if one.paper == key]
     parts += _missing([one for one in paper.experiments if one not in here or one.needs], here)
     return "\n\n".join(parts)
 

@@ -1,4 +1,4 @@
--- What the numbered book looks like in the target format: callouts, tabs, folded code, pages on their side.
+-- What the numbered book looks like in the target format: callouts, folded code, what only one format shows.
 -- Runs after citeproc.
 local html
 
@@ -24,35 +24,9 @@ local function callout(d)
   return pandoc.Div({ pandoc.Div({ title }, { class = "head" }), body }, { class = "callout " .. kind })
 end
 
-local tabsets = 0
-local function tabset(d)
-  tabsets = tabsets + 1
-  local out, n, open = pandoc.Blocks {}, 0, false
-  if html then out:insert(raw('<div class="tabs">')) end
-  for _, b in ipairs(d.content) do
-    if b.t ~= "Header" then
-      out:insert(b)
-    elseif not html then
-      out:insert(pandoc.Para { pandoc.Strong(b.content) })
-    else
-      n = n + 1
-      local id = "tab-" .. tabsets .. "-" .. n
-      out:insert(raw((open and "</div>" or "") .. '<input type="radio" name="tabs-' .. tabsets .. '" id="' .. id .. '"'
-        .. (n == 1 and " checked" or "") .. '><label for="' .. id .. '">'))
-      out:insert(pandoc.Plain(b.content))
-      out:insert(raw('</label><div class="tab">'))
-      open = true
-    end
-  end
-  if html then out:insert(raw((open and "</div>" or "") .. "</div>")) end
-  return out
-end
-
 local function hidden(d)            -- content-visible when-format=…, unless-format=…
   local when, unless = d.attributes["when-format"], d.attributes["unless-format"]
-  local shown = not (when and (when == "html") ~= html) and not (unless and (unless == "html") == html)
-  if d.classes:includes("content-hidden") then shown = not shown end
-  return (when or unless) and not shown
+  return when and (when == "html") ~= html or unless and (unless == "html") == html
 end
 
 local format = {
@@ -74,23 +48,13 @@ local format = {
   end,
   Div = function(d)
     if hidden(d) then return {} end
-    if d.classes:includes("panel-tabset") then return tabset(d) end
-    if d.classes:includes("landscape") and not html then
-      return pandoc.Blocks { raw "#landscape[" } .. d.content .. { raw "]" }
-    end
-    if d.classes:includes("item") or d.classes:includes("cell") then return nil end
     return callout(d)
-  end,
-}
-
-local items = {
-  traverse = "topdown",
-  Div = function(d)                 -- the chapters of a PDF simply follow one another
-    if not html and d.classes:includes("item") then return d.content end
   end,
 }
 
 function Pandoc(doc)
   html = pandoc.utils.stringify(doc.meta.target) == "html"
-  return doc:walk(format):walk(items)
+  doc = doc:walk(format)
+  -- the chapters of a PDF simply follow one another
+  return html and doc or doc:walk { Div = function(d) if d.classes:includes("item") then return d.content end end }
 end

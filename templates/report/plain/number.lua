@@ -2,7 +2,7 @@
 -- Runs before citeproc: "@fig-a" must no longer look like a citation by then.
 local html                          -- target format
 local names = { fig = "Figure", tbl = "Table", eq = "Equation", sec = "Section" }
-local chapters = { chapter = "Chapter", appendix = "Appendix" }
+local chapters = { ch = "Chapter", apx = "Appendix" }
 local refs = {}                     -- label -> text of a reference
 local chapter, appendix, count, sections = 0, false, {}, { 0, 0 }
 
@@ -20,15 +20,13 @@ local function captioned(label, blocks)
   return { long = { pandoc.Plain(pandoc.Inlines { pandoc.Strong { pandoc.Str(refs[label] .. ":") }, pandoc.Space() } .. words) } }
 end
 
-local function raw(text) return pandoc.RawBlock("typst", text) end
-
 local function header(h)
   if h.classes:includes("unnumbered") then return h end
   local n
   if h.level == 1 then
     chapter, count, sections = chapter + 1, {}, { 0, 0 }
     n = mark()
-    refs[h.identifier] = (appendix and chapters.appendix or chapters.chapter) .. "\u{a0}" .. n
+    refs[h.identifier] = chapters[appendix and "apx" or "ch"] .. "\u{a0}" .. n
   elseif h.level <= 3 and chapter > 0 then
     local i = h.level - 1
     sections[i] = sections[i] + 1
@@ -42,78 +40,32 @@ local function header(h)
   return h
 end
 
-local function parts(div)           -- code, outputs and caption of a cell
-  local code, outs, caption = pandoc.Blocks {}, {}, nil
+local function html_tables(block)   -- of pandas, as the table it stands for
+  if block.text:find("<table", 1, true) then return pandoc.read(block.text:gsub("<style.-</style>", ""), "html").blocks end
+end
+
+local function cell(div)            -- its code, and below it its outputs, as a figure or table where it has such a label
+  local label, kind = div.identifier, div.identifier:match("^(%a+)%-")
+  local code, shown, caption = pandoc.Blocks {}, pandoc.Blocks {}, nil
   for _, b in ipairs(div.content) do
     if b.t == "CodeBlock" then code:insert(b)
     elseif b.classes and b.classes:includes("caption") then caption = b.content
-    elseif b.classes and b.classes:includes("output") then outs[#outs + 1] = b
-    else outs[#outs + 1] = pandoc.Div { b } end
+    else shown:extend(b.content) end
   end
-  return code, outs, caption
-end
-
-local function side_by_side(blocks, columns)
-  if html then
-    local style = "grid-template-columns:repeat(" .. columns .. ",minmax(0,1fr))"
-    return pandoc.Blocks { pandoc.Div(blocks, { class = "subfigures", style = style }) }
+  if kind ~= "fig" then shown = shown:walk { RawBlock = html_tables } end
+  if kind == "tbl" then
+    shown = shown:walk { Table = function(t)
+      if not refs[label] then number(label, kind) end
+      t.attr, t.caption = pandoc.Attr(label), captioned(label, caption)
+      return t
+    end }
   end
-  local grid = pandoc.Blocks { raw("#grid(columns: " .. columns .. ", column-gutter: 8pt, ") }
-  for _, b in ipairs(blocks) do grid:extend { raw("["), b, raw("],") } end
-  grid:insert(raw(")"))
-  return grid
-end
-
-local function figure(div, label, outs, caption)
-  number(label, "fig")
-  local body = pandoc.Blocks {}
-  for i, out in ipairs(outs) do
-    local _, inner, sub = parts(out)
-    local content = pandoc.Blocks {}
-    for _, x in ipairs(inner) do content:extend(x.content) end
-    if sub then
-      local words = pandoc.Inlines { pandoc.Str("(" .. string.char(96 + i) .. ")"), pandoc.Space() } .. sub[1].content
-      content = pandoc.Blocks { pandoc.Figure(content, { long = { pandoc.Plain(words) } }) }
-    end
-    body:extend(content)
-  end
-  local columns = tonumber(div.attributes.ncol) or 1
-  if #outs > 1 and columns > 1 then body = side_by_side(body, columns) end
-  return pandoc.Figure(body, captioned(label, caption), { id = label, class = table.concat(div.classes, " ") })
-end
-
-local function html_tables(block)   -- of pandas, as the table it stands for
-  return pandoc.read(block.text:gsub("<style.-</style>", ""), "html").blocks
-end
-
-local function cell(div)
-  local label, kind = div.identifier, div.identifier:match("^(%a+)%-")
-  local blocks, outs, caption = parts(div)
-  if kind == "fig" then
-    blocks:insert(figure(div, label, outs, caption))
-    return blocks
-  end
-  local shown = pandoc.Blocks {}
-  for _, out in ipairs(outs) do
-    for _, b in ipairs(out.content) do
-      local inner = b.t == "RawBlock" and b.text:find("<table", 1, true) and html_tables(b) or pandoc.Blocks { b }
-      if kind == "tbl" then
-        inner = inner:walk { Table = function(t)
-          if not refs[label] then number(label, kind) end
-          t.attr = pandoc.Attr(label)
-          t.caption = captioned(label, caption)
-          return t
-        end }
-      end
-      shown:extend(inner)
-    end
-  end
-  if kind == "tbl" and not refs[label] then  -- words in a table's place
+  if (kind == "fig" or kind == "tbl") and not refs[label] then -- a figure, or words in a table's place
     number(label, kind)
-    shown = pandoc.Blocks { pandoc.Figure(shown, captioned(label, caption), { id = label }) }
+    local class = kind == "fig" and table.concat(div.classes, " ") or nil
+    shown = pandoc.Blocks { pandoc.Figure(shown, captioned(label, caption), { id = label, class = class }) }
   end
-  blocks:extend(shown)
-  return blocks
+  return code .. shown
 end
 
 local function numbered(math, label)
@@ -154,10 +106,6 @@ local assign = {
   end,
   Div = function(d)
     if d.classes:includes("cell") then return cell(d), false end
-    if d.classes:includes("panel-tabset") then
-      d.content = d.content:map(function(b) if b.t == "Header" then b.classes:insert("tab") end return b end)
-      return d, false
-    end
   end,
   Figure = function(f)              -- ![caption](x.svg){#fig-x}
     if f.identifier:match("^fig%-") and not refs[f.identifier] then
@@ -192,7 +140,7 @@ function Pandoc(doc)
   html = pandoc.utils.stringify(doc.meta.target) == "html"
   for _, words in ipairs { names, chapters } do -- those that the settings give in another language
     for name in pairs(words) do
-      local word = doc.meta["word-" .. name]
+      local word = doc.meta["crossref-" .. name .. "-title"] or doc.meta["crossref-" .. name .. "-prefix"]
       if word then words[name] = pandoc.utils.stringify(word) end
     end
   end

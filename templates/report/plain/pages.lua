@@ -1,17 +1,4 @@
 -- Last of all filters for HTML: a page for each chapter, with links between them. All pages in one start of pandoc.
-local function identifiers(blocks, found)
-  local function note(x) if x.identifier ~= "" then found[x.identifier] = true end end
-  blocks:walk { Header = note, Div = note, Span = note, Figure = note, Table = note, CodeBlock = note }
-  return found
-end
-
-local function title(blocks)
-  for _, b in ipairs(blocks) do
-    if b.t == "Header" and b.level == 1 then return pandoc.utils.stringify(b.content) end
-  end
-  return ""
-end
-
 function Pandoc(doc)
   local site = pandoc.json.decode(pandoc.utils.stringify(doc.meta.site), false)
   local read = assert(io.open(site.template))
@@ -20,9 +7,10 @@ function Pandoc(doc)
   read:close()
   local pages, homes = {}, {}
   for _, item in ipairs(doc.blocks) do
-    local page = { url = item.attributes.file .. ".html", title = title(item.content), blocks = item.content }
-    pages[#pages + 1] = page
-    for label in pairs(identifiers(item.content, {})) do homes[label] = homes[label] or page.url end
+    local url, head = item.attributes.file .. ".html", item.content:find_if(function(b) return b.t == "Header" and b.level == 1 end)
+    pages[#pages + 1] = { url = url, title = head and pandoc.utils.stringify(head.content) or "", blocks = item.content }
+    local function note(x) if x.identifier ~= "" then homes[x.identifier] = homes[x.identifier] or url end end
+    item.content:walk { Header = note, Div = note, Span = note, Figure = note, Table = note, CodeBlock = note }
   end
   for n, page in ipairs(pages) do
     local plots = false

@@ -1,0 +1,73 @@
+"""Which two processors a benchmark of two threads uses."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.errors import KernelError
+from labkit.spec import Spec
+
+_PAIR = re.compile(r"(\d{1,4})-(\d{1,4})")
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cores:
+    """Options of a benchmark of two threads.
+
+    Parameters
+    ----------
+    cores : processors of the two threads, such as `0-1` (numbers of Linux). `auto` takes the first processor that the
+        process may use and the next one of another core, `one` the first processor for both.
+    """
+
+    cores: str = "auto"
+
+
+def check(spec: Spec) -> str:
+    """What is wrong with the option; empty if nothing is."""
+    text = spec.option("cores")
+    if text in ("auto", "one") or _PAIR.fullmatch(text):
+        return ""
+    return f"cores={text}, but it must be auto, one, or two numbers of processors. Set cores=0-1."
+
+
+def chosen(spec: Spec) -> tuple[int, int]:
+    """The two processors, on the machine where the threads run.
+
+    Raises
+    ------
+    KernelError
+        If the process may not use them, or has no two cores.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    if match := _PAIR.fullmatch(spec.option("cores")):
+        pair = int(match[1]), int(match[2])
+        if missing := [cpu for cpu in pair if cpu not in allowed]:
+            listed = ", ".join(map(str, allowed))
+            raise KernelError(f"cores={match[0]}, but the process may use {listed}, not {missing[0]}. Choose of these.")
+        return pair
+    first = allowed[0]
+    if spec.option("cores") == "one":
+        return first, first
+    siblings = _siblings(first)
+    for cpu in allowed[1:]:
+        if cpu not in siblings:
+            return first, cpu
+    raise KernelError(
+        f"{spec.benchmark} needs two cores, but the process may use one: processor {first}. Allow it more (taskset, "
+        "--cpus-per-task), or leave this benchmark out."
+    )
+
+
+def _siblings(cpu: int) -> set[int]:
+    """Processors that are hardware threads of the same core; itself alone where Linux does not say."""
+    try:
+        text = (_CPUS / f"cpu{cpu}/topology/thread_siblings_list").read_text()
+    except OSError:
+        return {cpu}
+    ranges = (part.partition("-") for part in text.strip().split(","))
+    return {one for low, _, high in ranges for one in range(int(low), int(high or low) + 1)}

@@ -1,0 +1,35 @@
+"""Time for a line of cache to go from one core to another.
+
+Two threads on two cores share one word. One writes odd numbers and waits for the even ones, which the other writes. So
+the line of the word changes sides twice in a turn, and a sample is a hundred turns. It is the floor of the latency over
+shared memory: a message cannot arrive before the line that announces it. The definition is that of core-to-core-latency
+(Viennot): half the round trip on one shared line.
+"""
+
+from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks.micro._cores import Cores, check, chosen
+from labkit.spec import Spec
+
+_TURNS = 100
+
+
+def _check(spec: Spec) -> str:
+    """What is wrong with the option; empty if nothing is."""
+    cores = spec.option("cores")
+    if cores == "one" or len({*cores.split("-")}) < cores.count("-") + 1:
+        return f"cores={cores}, but a line changes cores only between two. Set cores=0-1."
+    return check(spec)
+
+
+BENCHMARK = KernelBenchmark(
+    title="cache line between two cores",
+    kernel="core_to_core",
+    mpi=False,
+    options=Cores,
+    check=_check,
+    sized=False,
+    metrics={"line_transfer_ns": lambda spec: 2 * _TURNS},
+    cadence="streaming",
+    window=lambda spec: _TURNS,
+    work=lambda spec: dict(zip(("left", "right"), chosen(spec), strict=True)),
+)

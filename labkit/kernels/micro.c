@@ -1,0 +1,153 @@
+/* What one machine costs without a network: a copy, a system call, a line of cache that changes cores, a thread that
+ * another one wakes, and a fixed amount of arithmetic, which shows what interrupts it. No MPI. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+/* A sample is `window` copies of one message. */
+KERNEL(memory_copy)
+{
+    const size_t size = (size_t)args->count;
+    TIMED(for (int j = 0; j < args->window; j++) {
+              memcpy(args->recv + j * args->stride, args->send + j * args->stride, size);
+              __asm__ volatile("" ::: "memory"); /* or one copy would do for all */
+          }, );
+    return 0;
+}
+
+/* A sample is `window` calls of getppid, which no library answers by itself if asked through syscall(). */
+KERNEL(system_call)
+{
+    TIMED(for (int j = 0; j < args->window; j++) syscall(SYS_getppid);, );
+    return 0;
+}
+
+/* Two threads, each on a processor of its own: args->left and args->right. */
+typedef struct {
+    const Arguments *args;
+    int core, error;                    /* error: errno if the thread could not be bound */
+    _Alignas(128) _Atomic int64_t turn; /* alone in its line and in the one that is fetched with it */
+    _Alignas(128) _Atomic int ready;
+    int pipes[2][2];
+} Pair;
+
+static int bind_to(int core)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
+}
+
+/* Run `answer` on the second processor while `ask` runs on the first one; the caller's affinity is as before afterwards. */
+static int both(const Arguments *args, int (*ask)(Pair *), void *(*answer)(void *))
+{
+    Pair *pair = NULL;
+    cpu_set_t before;
+    pthread_t partner;
+    if (posix_memalign((void **)&pair, 128, sizeof *pair)) return ENOMEM;
+    memset(pair, 0, sizeof *pair);
+    pair->args = args, pair->core = args->right;
+    int code = sched_getaffinity(0, sizeof before, &before) ? errno : bind_to(args->left);
+    if (!code && (pipe(pair->pipes[0]) || pipe(pair->pipes[1]))) code = errno;
+    if (!code) code = pthread_create(&partner, NULL, answer, pair);
+    if (!code) {
+        while (!atomic_load(&pair->ready)) sched_yield();
+        code = pair->error ? pair->error : ask(pair);
+        close(pair->pipes[0][1]); /* so that the second thread ends in any case */
+        pair->pipes[0][1] = 0;
+        pthread_join(partner, NULL);
+    }
+    for (int k = 0; k < 4; k++)
+        if (pair->pipes[k / 2][k % 2] > 0) close(pair->pipes[k / 2][k % 2]);
+    sched_setaffinity(0, sizeof before, &before);
+    free(pair);
+    return code;
+}
+
+/* Whether the second thread is where it must be; the first one waits for this. */
+static int arrived(Pair *pair)
+{
+    pair->error = bind_to(pair->core);
+    atomic_store(&pair->ready, 1);
+    return !pair->error;
+}
+
+/* One thread writes odd numbers to a word and waits for the even ones, which the other writes: the line of the word
+ * changes sides twice in a turn. A sample is `window` turns. */
+static int ask_line(Pair *pair)
+{
+    const Arguments *args = pair->args;
+    _Atomic int64_t *turn = &pair->turn;
+    int64_t next = 1;
+    TIMED(for (int j = 0; j < args->window; j++, next += 2) {
+              atomic_store_explicit(turn, next, memory_order_release);
+              while (atomic_load_explicit(turn, memory_order_acquire) == next) continue;
+          }, );
+    return 0;
+}
+
+static void *answer_line(void *argument)
+{
+    Pair *pair = argument;
+    const Arguments *args = pair->args;
+    _Atomic int64_t *turn = &pair->turn;
+    int64_t next = 1;
+    if (!arrived(pair)) return NULL;
+    UNTIMED(for (int j = 0; j < args->window; j++, next += 2) {
+        while (atomic_load_explicit(turn, memory_order_acquire) != next) continue;
+        atomic_store_explicit(turn, next + 1, memory_order_release);
+    });
+    return NULL;
+}
+
+KERNEL(core_to_core) { return both(args, ask_line, answer_line); }
+
+/* A byte through a pipe to a thread that sleeps in read, and one back through another pipe. A sample is one round. */
+static int ask_pipe(Pair *pair)
+{
+    const Arguments *args = pair->args;
+    const int out = pair->pipes[0][1], in = pair->pipes[1][0];
+    char byte = 1;
+    TIMED(if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1) return EIO;, );
+    return 0;
+}
+
+static void *answer_pipe(void *argument)
+{
+    Pair *pair = argument;
+    const Arguments *args = pair->args;
+    const int in = pair->pipes[0][0], out = pair->pipes[1][1];
+    char byte;
+    if (!arrived(pair)) return NULL;
+    UNTIMED(if (read(in, &byte, 1) != 1 || write(out, &byte, 1) != 1) return NULL;);
+    return NULL;
+}
+
+KERNEL(wake_up) { return both(args, ask_pipe, answer_pipe); }
+
+/* A sample is the time of `window` steps of arithmetic, each of which needs the one before. Phase 1 is the time since
+ * the end of the sample before, also across calls: so the samples have their places on one axis of time. */
+KERNEL(noise)
+{
+    int64_t *end = (int64_t *)(void *)args->scratch;
+    static volatile uint64_t state = 1; /* read and written, so that no step can be left out */
+    uint64_t x = state;
+    int64_t start = 0;
+    TIMED_RECORD(
+        for (int j = 0; j < args->window; j++) {
+            x = x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            __asm__ volatile("" : "+r"(x));
+        },
+        start = start_; PHASE(1) = *end ? start - *end : 0; *end = start + args->time_ns[i_];, );
+    state = x;
+    return 0;
+}

@@ -1,0 +1,125 @@
+"""What a machine costs without a network, from the points of the family micro that a campaign has of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from labkit import records
+from labkit.campaign import Campaign
+from labkit.columns import METRICS, statistic_column
+from labkit.records import cached, headline_statistic
+from labkit.units import format_number, format_range
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """A measured cost or rate.
+
+    Parameters
+    ----------
+    metric : as in `labkit.columns.METRICS`.
+    value, low, high : headline statistic and its interval over launches, s or B/s; NaN ends for a single launch.
+    launches : behind it.
+    """
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    launches: int
+
+    def __str__(self) -> str:
+        factor, unit = METRICS[self.metric].factor, METRICS[self.metric].unit
+        ends = "" if math.isnan(self.low) else f" ({format_range(self.low * factor, self.high * factor)})"
+        word = "launch" if self.launches == 1 else "launches"
+        return f"{format_number(self.value * factor)} {unit}{ends} in {self.launches} {word}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Costs of one machine.
+
+    Parameters
+    ----------
+    copies : size in B → rate at which one core copies it (micro.memory_copy).
+    line : a line of cache from one core to another (micro.core_to_core).
+    system_call : micro.system_call.
+    wake_ups : option `cores` → micro.wake_up.
+    """
+
+    copies: Mapping[int, Cost] = field(default_factory=dict)
+    line: Cost | None = None
+    system_call: Cost | None = None
+    wake_ups: Mapping[str, Cost] = field(default_factory=dict)
+
+    def copy(self, size: int) -> tuple[int, Cost] | None:
+        """The higher rate of the two measured sizes around a size; with that size.
+
+        Between them, the rate cannot be read: it rises while calls cost, and falls where a cache ends.
+        """
+        below = max((one for one in self.copies if one <= size), default=None)
+        above = min((one for one in self.copies if one >= size), default=None)
+        near = {one: self.copies[one] for one in (below, above) if one is not None}
+        return max(near.items(), key=lambda item: item[1].value) if near else None
+
+    @property
+    def wake_up(self) -> Cost | None:
+        """The cheapest wake-up, if that on one core was measured too: the scheduler may choose either."""
+        on_one = {cores for cores in self.wake_ups if cores == "one" or len({*cores.split("-")}) <= cores.count("-")}
+        if not on_one or on_one == set(self.wake_ups):
+            return None
+        return min(self.wake_ups.values(), key=lambda cost: cost.value)
+
+
+def of(summary: pd.DataFrame) -> dict[str, Costs]:
+    """Host → its costs, from a summary; rows of other benchmarks than `BENCHMARKS` are left out."""
+    costs: dict[str, Costs] = {}
+    for host, rows in summary.groupby("host", sort=False) if "host" in summary else ():
+        lines, calls = _costs(rows, "micro.core_to_core"), _costs(rows, "micro.system_call")
+        wakes = _costs(rows, "micro.wake_up")
+        copies = {size: cost for size, _, cost in _costs(rows, "micro.memory_copy")}
+        costs[str(host)] = Costs(
+            copies=copies,
+            line=min((cost for *_, cost in lines), key=lambda cost: cost.value, default=None),
+            system_call=min((cost for *_, cost in calls), key=lambda cost: cost.value, default=None),
+            wake_ups={cores: cost for _, cores, cost in wakes},
+        )
+    return costs
+
+
+BENCHMARKS = {  # → metric
+    "micro.core_to_core": "line_transfer_ns",
+    "micro.memory_copy": "bandwidth_MBps",
+    "micro.system_call": "system_call_ns",
+    "micro.wake_up": "wake_up_us",
+}
+
+
+def read(campaign: Campaign) -> dict[str, Costs]:
+    """Host → its costs, of a campaign."""
+    import pandas as pd
+
+    tables = [table for name in BENCHMARKS if len(table := cached.of(campaign, name))]
+    return of(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
+
+
+def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:
+    """Size, option `cores` and cost of each point of a benchmark."""
+    rows, metric = rows[rows["benchmark"] == benchmark], BENCHMARKS[benchmark]
+    if not len(rows):
+        return []
+    column, factor = statistic_column(metric, headline_statistic(rows, metric)), METRICS[metric].factor
+    costs = []
+    for row in rows[rows[column].notna()].to_dict("records"):
+        value, low, high = (float(row[name]) / factor for name in (column, f"{metric}_low", f"{metric}_high"))
+        cost = Cost(metric=metric, value=value, low=low, high=high, launches=int(row["launches"]))
+        options = json.loads(row.get("options") or "{}")
+        costs.append((int(row["message_size_B"]), str(options.get("cores", "")), cost))
+    return costs

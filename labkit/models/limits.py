@@ -1,0 +1,100 @@
+"""The bounds of many points as curves against message size, for figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit import benchmarks
+from labkit.columns import METRICS
+from labkit.models import bounds
+from labkit.models.bounds import Bound
+from labkit.models.costs import Costs
+from labkit.samples import Samples
+
+METRICS_OF_LATENCY = ("round_trip_us", "latency_us")  # a benchmark that has both is judged by the first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """What binds at each size, of the points that share it.
+
+    Parameters
+    ----------
+    name : what binds.
+    benchmarks : whose points it bounds.
+    kind : ``bound`` above a rate, ``floor`` below a time.
+    metric : as in `labkit.columns.METRICS`.
+    values : message size in B → limit in the metric's unit.
+    formulas : message size in B → how it follows.
+    measured : whether it is a measurement itself.
+    """
+
+    name: str
+    benchmarks: tuple[str, ...]
+    kind: Literal["bound", "floor"]
+    metric: str
+    values: Mapping[int, float]
+    formulas: Mapping[int, str]
+    measured: bool
+
+
+def of(
+    samples: Iterable[Samples],
+    metric: str,
+    costs: Mapping[str, Costs] | None = None,
+    stated: bounds.Stated | None = None,
+) -> list[Limit]:
+    """Curves of the bounds that bind; none for a metric or for benchmarks without bounds.
+
+    Parameters
+    ----------
+    samples : of the points in a figure; several launches of a point count once.
+    metric : of the figure.
+    costs, stated : as in `labkit.models.bounds.of_bandwidth`.
+    """
+    curves: list[tuple[str, dict[str, None], dict[int, tuple[float, Bound]]]] = []
+    for one in samples:
+        bound = _binding(one, metric, costs, stated)
+        if bound is None or one.spec.size is None:
+            continue
+        size, value = one.spec.size, bound.value * METRICS[metric].factor
+        fitting = (curve for curve in curves if curve[0] == bound.name and curve[2].get(size, (value,))[0] == value)
+        curve = next(fitting, None)
+        if curve is None:
+            curves.append(curve := (bound.name, {}, {}))
+        curve[1][one.spec.benchmark] = None
+        curve[2][size] = value, bound
+    kind: Literal["bound", "floor"] = "floor" if metric in METRICS_OF_LATENCY else "bound"
+    return [
+        Limit(
+            name=name,
+            benchmarks=tuple(names),
+            kind=kind,
+            metric=metric,
+            values={size: points[size][0] for size in sorted(points)},
+            formulas={size: points[size][1].formula for size in sorted(points)},
+            measured=any(bound.measured for _, bound in points.values()),
+        )
+        for name, names, points in curves
+    ]
+
+
+def _binding(
+    one: Samples, metric: str, costs: Mapping[str, Costs] | None, stated: bounds.Stated | None
+) -> Bound | None:
+    """The bound of a point that binds, if the metric is the one that it bounds."""
+    if metric == "bandwidth_MBps":
+        known = bounds.of_bandwidth(one, stated, costs)
+    elif one.spec.benchmark in bounds.LATENCY and metric == _latency(one.spec.benchmark):
+        known = bounds.of_latency(one, stated, costs)
+    else:
+        return None
+    return known[0] if known else None
+
+
+def _latency(benchmark: str) -> str:
+    """The metric of a benchmark that a floor bounds."""
+    metrics = benchmarks.get(benchmark).metrics
+    return next((name for name in METRICS_OF_LATENCY if name in metrics), "")

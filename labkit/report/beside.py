@@ -1,0 +1,113 @@
+"""Draw measured curves beside the published values of the experiments that they repeat: a figure for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from labkit import figures, reference
+from labkit.figures.overlay import fitting, overlay
+from labkit.reference import Entry
+from labkit.report import literature
+from labkit.report.campaigns import Member, members
+from labkit.report.choosing import curves, metric_of
+from labkit.report.literature import Experiment, Literature, matching
+from labkit.report.markdown import escape
+from labkit.report.sources import Source
+from labkit.report.variables import plural, title
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PART = "papers.qmd"  # the chapter that shows them
+_PATHS = 4  # lines of a figure
+_HEIGHT = 300  # px
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A figure of one experiment.
+
+    Parameters
+    ----------
+    paper : its key in the bibliography.
+    experiment : that is repeated.
+    number : of the figure in its section, from 1.
+    caption : as Markdown.
+    spec : plotly's plain data.
+    """
+
+    paper: str
+    experiment: Experiment
+    number: int
+    caption: str
+    spec: dict[str, Any]
+
+    @property
+    def file(self) -> str:
+        """Name of its picture below ``figures/``."""
+        return f"paper-{self.paper}-{self.number}.svg"
+
+    @property
+    def shown(self) -> str:
+        """The figure as Markdown."""
+        return f"![{self.caption}](figures/{self.file}){{#fig-paper-{self.paper}-{self.number}}}"
+
+
+def drawn(sources: Sequence[Source]) -> list[Beside]:
+    """Return a figure for each experiment with values to draw that the campaigns repeat, in the order of the papers.
+
+    Each is of the first campaign that measured the benchmark.
+    """
+    every = [member for source in sources for member in members(source) if len(member.summary)]
+    made: list[Beside] = []
+    for paper in literature.papers():
+        of_paper: list[Beside] = []
+        for one in paper.experiments:
+            figure = next((f for member in every if (f := _figure(one, paper, member, len(every) > 1))), None)
+            if figure:
+                of_paper.append(Beside(paper.paper.key, one, len(of_paper) + 1, *figure))
+        made += of_paper
+    return made
+
+
+def _figure(one: Experiment, paper: Literature, member: Member, several: bool) -> tuple[str, dict[str, Any]] | None:
+    """Return caption and figure of an experiment in a campaign; None where nothing of it can be drawn."""
+    for benchmark in matching(sorted({str(name) for name in member.summary["benchmark"]}), one.labkit):
+        rows = member.summary[member.summary["benchmark"] == benchmark]
+        entries = _entries(one, paper, benchmark)
+        if not entries or metric_of(rows, one.metric) != one.metric:
+            continue
+        table = _curves(rows, one.metric)
+        if table["message_size_B"].nunique() < 2:  # the table says it
+            continue
+        figure = figures.versus_size(table, one.metric, series=["transport", "testbed"], tail=None)
+        if not (fits := fitting(figure, entries)):
+            continue
+        figure = overlay(figure, fits)
+        figure.update_layout(height=max(_HEIGHT, int(figure.layout.height)))
+        launches = sorted({int(number) for number in table["launches"]})
+        few = f"{launches[0]} to " if len(launches) > 1 else ""
+        count = few + plural(launches[-1], "launch", "launches")
+        where = f" Campaign {escape(member.name)}." if several else ""
+        caption = (
+            f"{escape(one.title)} ({escape(one.figure)}): {escape(title(benchmark))} of this report, {count}, "
+            f"and the values that the paper states [@{paper.paper.key}].{where}"
+        )
+        return caption, figure.to_plotly_json()
+    return None
+
+
+def _entries(one: Experiment, paper: Literature, benchmark: str) -> list[Entry]:
+    """Return the published values that an experiment names, as far as they are values of a benchmark."""
+    every = reference.matching([benchmark], one.metric) if one.metric else []
+    return [each for each in every if each.file == paper.numbers and each.number.name in one.values]
+
+
+def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the points of one setting on each of the first paths."""
+    import pandas as pd
+
+    parts = [curve for _, curve in curves(rows, metric)][:_PATHS]
+    return pd.concat(parts) if parts else rows[:0]

@@ -1,0 +1,315 @@
+"""Where does the time of a message go: in the paper's message, and in one that software times on this machine?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import benchmarks, figures, reference, studies
+from labkit.analysis import layers
+from labkit.analysis.layers import Path, time_of
+from labkit.models import breaking_band
+from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+PATHS = {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}
+# operation → benchmark, metric, factor to µs; those that this labkit has are measured
+PRIMITIVES = {
+    "read of the clock": ("micro.clock", "clock_read_ns", 1e-3),
+    "cache line from core to core": ("micro.core_to_core", "line_transfer_ns", 1e-3),
+    "system call": ("micro.system_call", "system_call_ns", 1e-3),
+    "waking a thread": ("micro.wake_up", "wake_up_us", 1.0),
+}
+_KIND = "processor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on breakdowns.
+
+    Parameters
+    ----------
+    size : of the message of MPI, B.
+    transports : paths of MPI to break down: shm, tcp.
+    sockets : size of the message over blocking sockets, B; 14 or more, as sockperf sends, or 0 for none.
+    launcher : how ranks start.
+    """
+
+    size: int = 8
+    transports: str = "shm,tcp"
+    sockets: int = 64
+    launcher: str = "auto"
+
+
+class Study(studies.Study):
+    """The breakdown of Zambre et al., and what software can time of a message of MPI and of sockets."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (
+        "mpi.latency",
+        "mpi.call_times",
+        "mpi.injection",
+        "sockets.unix_rr",
+        "sockets.udp_rr",
+        "sockets.tcp_rr",
+        *(name for name, *_ in PRIMITIVES.values()),
+    )
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Calls, stream and ping-pong over each path, sockets, and single operations of the machine."""
+        v = self.values
+        size, over = str(v.size), {"transport": words(v.transports), "launcher": v.launcher}
+        specs = [spec for name in ("mpi.call_times", "mpi.injection") for spec in sweep(name, sizes=size, **over)]
+        specs += sweep("mpi.latency", sizes=size, binding=["c", "buffers", "pickle"], **over)
+        if v.sockets:
+            specs += sweep("sockets.unix_rr", sizes=str(v.sockets))
+            specs += sweep("sockets.udp_rr", sizes=str(v.sockets), tool="sockperf")
+            specs += sweep("sockets.tcp_rr", sizes=str(v.sockets), tool="sockperf")
+            specs += sweep("mpi.latency", sizes=str(v.sockets), transport="shm", launcher=v.launcher)
+        for name, *_ in PRIMITIVES.values():
+            if name in benchmarks.find():
+                specs += sweep(name)
+        return list(dict.fromkeys(specs))
+
+    # ---- the paper
+
+    def sums(self) -> pd.DataFrame:
+        """Models of the paper, computed from Table 1, beside what it prints and observed."""
+        paper = reference.load(breaking_band.PAPER)
+        rows = []
+        for name in breaking_band.MODELS:
+            model = breaking_band.breakdown(name)
+            rows.append(
+                {
+                    "model": model.title,
+                    "from Table 1 (ns)": f"{model.whole.value:,.2f}",
+                    "the paper (ns)": f"{paper[name].value:,.2f}",
+                    "observed (ns)": f"{paper[paper[name].observed].value:,.2f}",
+                    "sum above observed (%)": f"{model.off:+.1f}",
+                    "where": paper[name].where,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def percentages(self) -> pd.DataFrame:
+        """Percentages of Figures 4, 8 and 10 to 16."""
+        return pd.DataFrame(
+            {"figure": figure, "shares (%)": ", ".join(f"{name} {share:.1f}" for name, share in parts.items())}
+            for figure, parts in breaking_band.figures().items()
+        )
+
+    def published_figure(self) -> go.Figure:
+        """Injection and latency of the paper, part by part."""
+        paper, stacks = reference.load(breaking_band.PAPER), []
+        for name in ("latency", "injection"):
+            model = breaking_band.breakdown(name)
+            assert model.observed is not None
+            observed = figures.Part("observed", model.observed.value, "the whole")
+            stacks.append(figures.Stack(model.title, _drawn(model), "published", observed))
+        return figures.stacked(stacks, paper.unit, f"{paper.short}, Table 1 and section 6. {paper.conditions}")
+
+    # ---- this machine
+
+    def _time(self, benchmark: str, metric: str, factor: float = 1.0, **where: Any) -> Time | None:
+        """Time of a point, µs; None if it was not measured."""
+        if not self.samples:
+            return None
+        path = Path(name="", text="", kind="", path="", benchmark=benchmark, metric=metric, where=where, factor=factor)
+        return time_of(self.records, path)
+
+    @property
+    def clock(self) -> Time:
+        """One read of the clock, µs; 0 if it was not measured."""
+        return self._time(*PRIMITIVES["read of the clock"]) or Time(value=0.0)
+
+    def _call(self, benchmark: str, metric: str, transport: str, reads: float) -> Time | None:
+        """Time of a call without the reads of the clock in it, µs."""
+        time = self._time(benchmark, metric, message_size_B=self.values.size, transport=transport)
+        return time and combine(lambda call, read: call - reads * read, time, self.clock)
+
+    def message(self, transport: str) -> Breakdown | None:
+        """One way of a message over a path of MPI: post, the poll that finds it, and what neither explains, µs.
+
+        All are of the same iterations; each call has a read of the clock in it, which is a part of its own. Observed is
+        the latency without these reads.
+        """
+        size = self.values.size
+        whole = self._time("mpi.call_times", "latency_us", message_size_B=size, transport=transport)
+        post, find = (self._call("mpi.call_times", f"{call}_us", transport, 1) for call in ("post", "find"))
+        if whole is None or post is None or find is None:
+            return None
+        parts = [
+            Part(name="post", text="post: MPI_Isend", kind=_KIND, time=post, source="mpi.call_times"),
+            Part(name="find", text="progress: the MPI_Test that finds", kind=_KIND, time=find, source="mpi.call_times"),
+        ]
+        if self.clock.value:
+            reads = combine(lambda read: 2 * read, self.clock)
+            text = "two reads of the clock"
+            parts.append(Part(name="clock", text=text, kind="measurement", time=reads, source="micro.clock"))
+        one = attributed(self._title("MPI", transport), "µs", whole, parts)
+        plain = self._time("mpi.latency", "latency_us", message_size_B=size, transport=transport, option_binding="c")
+        return replace(one, observed=plain)
+
+    def stream(self, transport: str) -> Breakdown | None:
+        """From one message to the next in a stream over a path of MPI, µs."""
+        whole, post, complete = (
+            self._time("mpi.injection", metric, message_size_B=self.values.size, transport=transport)
+            for metric in ("injection_us", "post_us", "complete_us")
+        )
+        if whole is None or post is None or complete is None:
+            return None
+        parts = [
+            Part(name="post", text="post: MPI_Isend", kind=_KIND, time=post, source="mpi.injection"),
+            Part(name="complete", text="complete: MPI_Waitall", kind=_KIND, time=complete, source="mpi.injection"),
+        ]
+        return attributed(
+            f"{size_words(self.values.size)} of MPI over {PATHS.get(transport, transport)}, in a stream",
+            "µs",
+            whole,
+            parts,
+        )
+
+    def stack(self, transport: str) -> Breakdown | None:
+        """One way of a message through the layers of Python, by difference, µs."""
+        return (
+            layers.nested(self.records, self._title("Python", transport), layers.bindings(self.values.size, transport))[
+                0
+            ]
+            if self.samples
+            else None
+        )
+
+    def _title(self, what: str, transport: str) -> str:
+        return f"{size_words(self.values.size)} of {what} over {PATHS.get(transport, transport)}, one way"
+
+    @property
+    def over_sockets(self) -> Breakdown | None:
+        """One way of a message over TCP with blocking sockets, by difference, µs."""
+        title = f"{size_words(self.values.sockets)} over blocking TCP sockets, one way"
+        wanted = layers.sockets(self.values.sockets)
+        own, missing = layers.nested(self.records, title, wanted) if self.samples else (None, [])
+        return own if own and len(missing) < len(wanted) - 1 else None
+
+    def wholes(self) -> list[Breakdown]:
+        """All breakdowns of what was measured here."""
+        paths = words(self.values.transports)
+        every = [of(path) for path in paths for of in (self.message, self.stream, self.stack)]
+        return [one for one in (*every, self.over_sockets) if one]
+
+    def figure(self) -> go.Figure | str:
+        """All breakdowns of what was measured here, part by part."""
+        wholes = self.wholes()
+        if not wholes:
+            return studies.LEFT_OUT
+        stacks = [
+            figures.Stack(
+                one.title,
+                _drawn(one),
+                "measured",
+                _observed(one),
+            )
+            for one in wholes
+        ]
+        basis = ", ".join(dict.fromkeys(one.whole.basis for one in wholes if one.whole.basis))
+        note = "A negative part goes back: calls of the two ranks overlap, or a path avoids something."
+        return figures.stacked(stacks, "µs", f"Medians over launches; bars: {basis}. {note}" if basis else note)
+
+    def table(self) -> pd.DataFrame:
+        """Every part with its interval, its share of the whole, and what it was computed from."""
+        rows = []
+        for whole in self.wholes():
+            for part in whole.parts:
+                share = combine(lambda one, total: 100 * one / total, part.time, whole.whole)
+                rows.append(
+                    {
+                        "whole": whole.title,
+                        "part": part.text,
+                        "time": stated(part.time, whole.unit),
+                        "share (%)": f"{number(share.value)}",
+                        "from": part.source,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+    def primitives(self) -> pd.DataFrame:
+        """Single operations of this machine; those that were not measured say so."""
+        rows = []
+        for text, (benchmark, metric, factor) in PRIMITIVES.items():
+            time = self._time(benchmark, metric, factor)
+            rows.append({"operation": text, "time": stated(time, "µs") if time else "not measured", "by": benchmark})
+        for transport in words(self.values.transports):
+            poll = self._call("mpi.call_times", "poll_us", transport, 1)
+            text = f"poll in vain: MPI_Test over {PATHS.get(transport, transport)}"
+            rows.append(
+                {"operation": text, "time": stated(poll, "µs") if poll else "not measured", "by": "mpi.call_times"}
+            )
+        return pd.DataFrame(rows)
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        latency = breaking_band.breakdown("latency")
+        sentences = [
+            "The paper's sums follow from its Table 1 to the printed digits; that of the latency is "
+            f"{number(latency.off)} % above what it observed."
+        ]
+        for transport in words(self.values.transports):
+            if one := self.message(transport):
+                sentences.append(_rest(one))
+            if one := self.stream(transport):
+                post = one.share(["post"])
+                sentences.append(
+                    f"{one.title}: {stated(one.whole, one.unit)} from one to the next, {stated(post, '%')} to post it."
+                )
+            if (one := self.stack(transport)) and len(one.parts) > 1:
+                added = "; ".join(f"{part.text} adds {stated(part.time, one.unit)}" for part in one.parts[1:])
+                sentences.append(f"{one.title}: {added}.")
+        missing = [row["operation"] for row in self.primitives().to_dict("records") if row["time"] == "not measured"]
+        missing += [
+            f"{PATHS.get(path, path)} call by call" for path in words(self.values.transports) if not self.message(path)
+        ]
+        if missing:
+            sentences.append(f"Not measured here: {', '.join(missing)}.")
+        return markdown_list(sentences)
+
+
+def _rest(one: Breakdown) -> str:
+    """Say how much of a message its calls explain."""
+    rest = one.named([REST])[0].time
+    calls = combine(lambda whole, left: whole - left, one.whole, rest)
+    high = rest.interval[1]
+    text = f"{one.title}: {stated(one.whole, one.unit)}, {stated(calls, one.unit)} of calls"
+    if rest.value >= 0:
+        share = one.share([REST])
+        return f"{text}; {stated(share, '%')} is in no call: the way between the processors, and waiting."
+    overlap = combine(lambda left: -left, rest)
+    sure = "" if high < 0 or high != high else ", although its interval includes 0"
+    return f"{text}, more than the whole: calls of the two ranks overlap for {stated(overlap, one.unit)}{sure}."
+
+
+def _observed(one: Breakdown) -> figures.Part:
+    """Return the whole for a figure, as measured without the reads of the clock if it was."""
+    time, text = (one.observed, "mpi.latency") if one.observed else (one.whole, "the whole")
+    return figures.Part(text, time.value, "the whole", *_ends(time))
+
+
+def _ends(time: Time) -> tuple[float | None, float | None]:
+    low, high = time.interval
+    return (None, None) if low != low else (low, high)
+
+
+def _drawn(whole: Breakdown) -> list[figures.Part]:
+    """Parts for a figure; one that is passed twice needs a row for each."""
+    seen: dict[str, int] = {}
+    parts = []
+    for part in whole.parts:
+        seen[part.text] = seen.get(part.text, 0) + 1
+        text = part.text if seen[part.text] == 1 else f"{part.text}, again"
+        parts.append(figures.Part(text, part.time.value, part.kind, *_ends(part.time)))
+    return parts

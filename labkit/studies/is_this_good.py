@@ -1,0 +1,186 @@
+"""Is this number good? Bandwidths and latencies beside what their paths allow, what binds, and what else they show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies
+from labkit.analysis import inspector
+from labkit.analysis.inspector import Observation
+from labkit.columns import METRICS
+from labkit.models import verdict
+from labkit.models.bounds import Stated
+from labkit.models.verdict import Judged
+from labkit.samples import Samples
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, words
+from labkit.studies._derived import derived
+from labkit.units import format_number, format_range, format_share, format_size
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_MICRO = ("micro.core_to_core", "micro.system_call", "micro.wake_up", "micro.noise")
+_NOISE = "micro.noise"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on verdicts.
+
+    Parameters
+    ----------
+    sizes : of the messages of the bandwidth, MIN:MAX or a list.
+    latency_sizes : of the messages of the latency; 8 sizes or more show where the library changes its protocol.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    request_sizes : of request and response over plain TCP; empty leaves it out.
+    machine : whether to measure what the machine costs without a network; it bounds shared memory and loopback, and
+        needs two cores.
+    link : rate of the link that the samples do not know, such as 100gbit; empty if they know it.
+    mtu : of the interface or the RDMA port, B; 0 if the samples know it.
+    pcie : slot of the adapter, such as 3x16; empty if the samples know it.
+    delay : one way of cables and switches, such as 300ns; empty if not stated.
+    """
+
+    sizes: str = "1Ki:4Mi:*4"
+    latency_sizes: str = "8:1Mi"
+    transports: str = "shm,tcp"
+    launcher: str = "auto"
+    testbed: str = "local"
+    request_sizes: str = "1"
+    machine: bool = True
+    link: str = ""
+    mtu: int = 0
+    pcie: str = ""
+    delay: str = ""
+
+
+class Study(studies.Study):
+    """Verdicts on bandwidths and latencies, with the bounds of their paths."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("mpi.bandwidth", "mpi.latency", "sockets.tcp_rr", "micro.memory_copy", *_MICRO)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Bandwidth and latency over each path, and what the machine costs without a network."""
+        v = self.values
+        self.stated.check()
+        where = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        specs = sweep("mpi.bandwidth", sizes=v.sizes, **where) + sweep("mpi.latency", sizes=v.latency_sizes, **where)
+        if v.request_sizes:
+            specs += sweep("sockets.tcp_rr", sizes=v.request_sizes, ranks=1, testbed=v.testbed)
+        if v.machine:
+            specs += sweep("micro.memory_copy", sizes=v.sizes, ranks=1)
+            specs += [Spec(benchmark=name, size=0, ranks=1) for name in _MICRO]
+            specs += sweep("micro.wake_up", ranks=1, cores="one")
+        return specs
+
+    @property
+    def stated(self) -> Stated:
+        """What the parameters state of the path."""
+        v = self.values
+        return Stated(link=v.link, mtu=v.mtu, pcie=v.pcie, delay=v.delay)
+
+    @derived(lambda study: (study.samples, study.stated))
+    def judged(self) -> list[Judged]:
+        """The verdict on each benchmark and path."""
+        return verdict.judge(self.samples, self.summary, self.stated, self.costs) if len(self.summary) else []
+
+    @derived(lambda study: (study.samples,))
+    def observed(self) -> list[Observation]:
+        """What else the numbers show."""
+        return inspector.inspect(self.samples, self.summary)
+
+    def findings(self) -> str:
+        """A verdict for each benchmark and path, as a Markdown list; then the rule."""
+        if not self.judged:
+            return studies.LEFT_OUT
+        return f"{markdown_list(verdict.sentence(one) for one in self.judged)}\n\nThe rule: {verdict.RULE}."
+
+    def verdicts(self) -> pd.DataFrame:
+        """A row for each benchmark and path: measured value, bound, share and verdict."""
+        return verdict_table(self.judged)
+
+    def checks(self) -> str:
+        """What to check next, most likely first, as a Markdown list."""
+        steps = dict.fromkeys(step for one in self.judged for step in one.steps)
+        if not steps:
+            return "Nothing: no verdict is doubtful or bad."
+        return markdown_list(f"**{step.what}**: {step.why}. `{step.command}`" for step in steps)
+
+    def bandwidth_figure(self) -> go.Figure | str:
+        """Bandwidth against message size with its bound, a line for each path."""
+        return self.drawn(
+            figures.versus_size, self.of("mpi.bandwidth"), "bandwidth_MBps", series=["transport"], tail=None
+        )
+
+    def latency_figure(self) -> go.Figure | str:
+        """Latency against message size with its floor, a line for each path."""
+        return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail=None)
+
+    def machine_table(self) -> pd.DataFrame:
+        """A row for each cost of the machine that bounds a path."""
+        rows = [
+            (host, name, str(cost))
+            for host, costs in self.costs.items()
+            for name, cost in (
+                ("cache line from core to core", costs.line),
+                ("system call", costs.system_call),
+                *((f"wake-up, cores {cores}", cost) for cores, cost in costs.wake_ups.items()),
+                *((f"copy of {format_size(size)} by one core", cost) for size, cost in costs.copies.items()),
+            )
+            if cost
+        ]
+        return pd.DataFrame(rows, columns=["host", "cost", "measured"])
+
+    def noise_figure(self) -> go.Figure | str:
+        """At which rates the detours of a fixed amount of work come, a line for each launch."""
+        spectra = {f"launch {one.launch}": inspector.detours(one).spectrum for one in self._noise()}
+        drawn = {name: one for name, one in spectra.items() if one is not None}
+        return figures.spectrum(drawn) if drawn else "*No spectrum: too few quanta were interrupted.*"
+
+    def _noise(self) -> list[Samples]:
+        """Launches of micro.noise, in order."""
+        launches = [one for one in self.samples if one.spec.benchmark == _NOISE and one.n]
+        return sorted(launches, key=lambda one: one.launch)
+
+    def observations(self) -> str:
+        """What else the numbers show, each with its evidence, as a Markdown list."""
+        if not self.observed:
+            return "Nothing else stands out."
+        return markdown_list(f"**{one.kind}**, {one.subject}: {one.sentence} ({one.evidence})" for one in self.observed)
+
+
+def verdict_table(judged: list[Judged]) -> pd.DataFrame:
+    """A row for each setting that was judged, as text."""
+    rows = [
+        (
+            one.benchmark,
+            one.setting or "-",
+            format_size(one.size),
+            f"{format_number(one.value)} {METRICS[one.metric].unit}",
+            "-" if math.isnan(one.low) else format_range(one.low, one.high),
+            f"{format_number(one.limit)} {METRICS[one.metric].unit}" if one.bound else "-",
+            _part(one),
+            one.bound.name if one.bound else "-",
+            one.verdict,
+        )
+        for one in judged
+    ]
+    head = ["benchmark", "setting", "size", "measured", "interval", "limit", "of it", "binds", "verdict"]
+    return pd.DataFrame(rows, columns=head)
+
+
+def _part(one: Judged) -> str:
+    """Share of the bound, or multiple of the floor."""
+    if one.bound is None:
+        return "-"
+    floor = one.verdict in ("above its floor", "below its floor")
+    return f"{format_number(1 / one.share, digits=3)} times" if floor else format_share(one.share)

@@ -1,0 +1,205 @@
+"""What does each layer of software add to the latency between one pair of processes?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies
+from labkit.analysis import layers
+from labkit.errors import SpecError
+from labkit.models import bounds
+from labkit.models.breakdown import Breakdown, Level, Time, by_difference, combine, stated
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+# path of UCX by itself → path of MPI over it; over RDMA the library's variables choose
+_MPI = {"tcp": "tcp", "shm": "shm", "rc": "auto", "ud": "auto"}
+_RDMA = ("rc", "ud")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on layers.
+
+    Parameters
+    ----------
+    size : of the message, B; 14 or more, as sockperf sends.
+    transport : path of UCX and MPI: tcp, shm, or rc and ud over RDMA.
+    testbed : where both ends run: local, or soft-roce for verbs without an adapter.
+    launcher : how ranks start; mpich sends through UCX.
+    environment : variables of the ranks, ``NAME=VALUE`` by spaces, so that Open MPI sends through UCX too.
+    """
+
+    size: int = 64
+    transport: str = "tcp"
+    testbed: str = "local"
+    launcher: str = "auto"
+    environment: str = ""
+
+
+class Study(studies.Study):
+    """Wire, verbs, UCX, MPI, mpi4py and TCP between one pair."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = ("verbs.send_latency", "verbs.ucx_latency", "mpi.latency", "sockets.tcp_rr")
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """A ping-pong through each layer."""
+        v = self.values
+        if v.transport not in _MPI:
+            raise SpecError(f"transport={v.transport!r}, but it must be one of {', '.join(_MPI)}. Set transport=tcp.")
+        size, place = str(v.size), {"testbed": v.testbed}
+        specs = sweep("verbs.ucx_latency", sizes=size, transport=v.transport, **place)
+        if v.transport in _RDMA:
+            specs += sweep("verbs.send_latency", sizes=size, tool="perftest", **place)
+        ranks = sweep(
+            "mpi.latency",
+            sizes=size,
+            binding=list(layers.BINDINGS),
+            transport=_MPI[v.transport],
+            launcher=v.launcher,
+            **place,
+        )
+        specs += [spec.replace(environment=_variables(v.environment)) for spec in ranks]
+        return specs + sweep("sockets.tcp_rr", sizes=size, tool="sockperf", **place)
+
+    @property
+    def wire(self) -> Time | None:
+        """Least time of the path that the testbed states, µs; None if it states none."""
+        for one in self.samples:
+            if one.spec.benchmark == "mpi.latency" and one.spec.size == self.values.size:
+                floor = bounds.of_latency(one)
+                return Time(value=floor[0].value * 1e6) if floor else None
+        return None
+
+    @property
+    def levels(self) -> list[Level]:
+        """Layers that were measured, the lowest first, µs."""
+        v = self.values
+        if not self.samples:
+            return []
+        paths = layers.ladder(v.size, _MPI[v.transport], ucx=v.transport, testbed=v.testbed)
+        measured = [
+            Level(name=path.name, text=path.text, kind=path.kind, path=path.path, time=time)
+            for path in paths
+            if (time := layers.time_of(self.records, path)) is not None
+        ]
+        wire = self.wire
+        if wire is None or not measured:
+            return measured
+        text = "wire: stated delay and rate"
+        return [Level(name="wire", text=text, kind="wire", path=text, time=wire), *measured]
+
+    @property
+    def tcp(self) -> Time | None:
+        """One way over a blocking TCP socket, µs; None if it was not measured."""
+        v = self.values
+        return layers.time_of(self.records, layers.tcp(v.size, v.testbed)) if self.samples else None
+
+    @property
+    def title(self) -> str:
+        """Of the pair."""
+        v = self.values
+        return f"{size_words(v.size)} over {v.transport}, one way" + ("" if v.testbed == "local" else f", {v.testbed}")
+
+    @property
+    def breakdown(self) -> Breakdown | None:
+        """The highest layer by difference; None if nothing was measured."""
+        return by_difference(self.title, "µs", self.levels) if self.levels else None
+
+    def figure(self) -> go.Figure | str:
+        """Every layer on one axis: each begins where the one below ends; the socket beside them."""
+        own, tcp = self.breakdown, self.tcp
+        stacks = []
+        if own:
+            parts = [figures.Part(one.text, one.time.value, one.kind, *_ends(one.time)) for one in own.parts]
+            stacks.append(figures.Stack(own.title, parts, "measured"))
+        if tcp:
+            path = layers.tcp(self.values.size)
+            part = figures.Part(path.text, tcp.value, path.kind, *_ends(tcp))
+            stacks.append(figures.Stack("beside them", [part], "measured"))
+        if not stacks:
+            return studies.LEFT_OUT
+        basis = ", ".join(
+            dict.fromkeys(time.basis for time in (own.whole if own else None, tcp) if time and time.basis)
+        )
+        note = "Each bar is what a layer adds to the one above it in the list; a negative one goes back."
+        return figures.stacked(stacks, "µs", f"{note} Bars: {basis}." if basis else note)
+
+    def table(self) -> pd.DataFrame:
+        """Latency through each layer, and what the layer adds; a layer without samples is named as not measured."""
+        v, rows, levels = self.values, [], self.levels
+        own = self.breakdown
+        added = {part.name: part.time for part in own.parts} if own else {}
+        known = {level.name: level for level in levels}
+        first = levels[0].name if levels else ""
+        names = {"wire": "wire: stated delay and rate"}
+        names |= {path.name: path.text for path in layers.ladder(v.size, "", ucx="")}
+        for name, text in names.items():
+            level = known.get(name)
+            rows.append(
+                {
+                    "layer": text,
+                    "latency": stated(level.time, "µs") if level else "not measured",
+                    "adds": "–" if not level or name == first else stated(added[name], "µs"),
+                }
+            )
+        tcp = self.tcp
+        rows.append(
+            {"layer": layers.tcp(v.size).text, "latency": stated(tcp, "µs") if tcp else "not measured", "adds": "–"}
+        )
+        return pd.DataFrame(rows)
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        own, tcp, sentences = self.breakdown, self.tcp, []
+        if own:
+            largest = max(own.parts[1:], key=lambda part: part.time.value, default=None)
+            sentences.append(f"{own.title}: {stated(own.whole, 'µs')} through all layers measured.")
+            if largest is not None:
+                sentences.append(f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}.")
+            for part in own.parts[1:]:
+                if _below_zero(part.time):
+                    sentences.append(f"{part.text} is faster than the layer below it: it does not send through it.")
+        if tcp and (mpi := next((level for level in self.levels if level.name == "c"), None)):
+            ratio = combine(lambda socket, rank: socket / rank, tcp, mpi.time)
+            low, high = ratio.interval
+            ends = "" if math.isnan(low) else f" ({ratio.basis}: {number(low)} to {number(high)})"
+            sentences.append(f"A blocking TCP socket takes {number(ratio.value)} times as long as MPI from C{ends}.")
+        missing = [row["layer"] for row in self.table().to_dict("records") if row["latency"] == "not measured"]
+        if missing:
+            sentences.append(f"Not measured: {', '.join(missing)}.")
+        return markdown_list(sentences)
+
+
+def _below_zero(time: Time) -> bool:
+    """Whether a time is surely negative."""
+    high = time.interval[1]
+    return time.value < 0 and not high >= 0
+
+
+def _ends(time: Time) -> tuple[float | None, float | None]:
+    low, high = time.interval
+    return (None, None) if math.isnan(low) else (low, high)
+
+
+def _variables(text: str) -> dict[str, str]:
+    """Variables of a parameter.
+
+    Raises
+    ------
+    SpecError
+        If a part of it is no variable.
+    """
+    pairs = [part.partition("=") for part in text.split()]
+    if wrong := [name for name, equals, _ in pairs if not (name and equals)]:
+        raise SpecError(f"environment={wrong[0]!r}, but it must be NAME=VALUE, by spaces.")
+    return {name: value for name, _, value in pairs}

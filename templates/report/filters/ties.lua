@@ -1,0 +1,53 @@
+-- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
+-- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
+local LINE = 100                    -- characters of a table's text that fit on a line of the page
+local MOST = 25                     -- lines of a row that is kept together
+
+local function tie(rows, kept)      -- a cell over some rows
+  local attributes = { ["typst:inset"] = "0pt", ["typst:stroke"] = "none" }
+  if kept then attributes["typst:breakable"] = "false" end
+  return pandoc.Cell({}, pandoc.AlignDefault, rows, 1, pandoc.Attr("", {}, attributes))
+end
+
+local function lines(row, colspecs) -- of the page that a row takes, about
+  local most = 1
+  for i, cell in ipairs(row.cells) do
+    local share = math.max(colspecs[i] and colspecs[i][2] or 1, 0.05)
+    most = math.max(most, pandoc.text.len(pandoc.utils.stringify(cell.contents)) / (LINE * share))
+  end
+  return most
+end
+
+local function spans(row)
+  for _, cell in ipairs(row.cells) do
+    if cell.row_span > 1 or cell.col_span > 1 then return true end
+  end
+  return false
+end
+
+local function lengths(count)       -- of the ties of a table with so many rows
+  if count < 4 then return { count } end
+  local tied = { 2 }
+  for _ = 3, count - 2 do tied[#tied + 1] = 1 end
+  tied[#tied + 1] = 2
+  return tied
+end
+
+function Table(t)
+  local body = t.bodies[1]
+  if not FORMAT:match("typst") or #t.bodies ~= 1 or #body.body == 0 or #body.head > 0 or #t.foot.rows > 0 then return nil end
+  for _, row in ipairs(body.body) do
+    if spans(row) then return nil end
+  end
+  for _, row in ipairs(t.head.rows) do row.cells:insert(tie(1, false)) end
+  local first = 1
+  for _, length in ipairs(lengths(#body.body)) do
+    local most = 0
+    for i = first, first + length - 1 do most = math.max(most, lines(body.body[i], t.colspecs)) end
+    body.body[first].cells:insert(tie(length, most <= MOST))
+    first = first + length
+  end
+  local width = t.colspecs[1][2] and 0.0 or nil
+  t.colspecs:insert({ pandoc.AlignLeft, width })
+  return t
+end

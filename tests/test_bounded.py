@@ -1,0 +1,135 @@
+"""Bounds in figures: a line against size, named after what binds, or a note where a line would hide the values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from labkit import figures, records
+from labkit.errors import SpecError
+from labkit.figures import bounded
+from labkit.models import limits, verdict
+from labkit.models.bounds import Stated
+from labkit.models.limits import Limit
+from labkit.notes import badge
+from labkit.report import bounded as in_report
+from labkit.report import sources
+from labkit.report.abstract import abstract
+from labkit.report.campaigns import members
+from labkit.report.content import Content
+from labkit.samples.facts import noted
+from labkit.spec import Spec
+from tests.made import samples, values
+
+TOPOLOGY = {"nodes": 2, "per_leaf": 2, "rate_bps": 200e6}
+
+
+def points(*sizes: int, metric: str = "bandwidth_MBps", benchmark: str = "mpi.bandwidth", **fields: Any) -> list[Any]:
+    """A point of each size, over an emulated link."""
+    fields = {"meta": {"testbed": TOPOLOGY}} | fields
+    meta = {"library": "x", "engine": "c"} | fields.pop("meta")
+    return [
+        samples(
+            Spec(benchmark=benchmark, size=size, transport="tcp"),
+            reported=values(metric, mean=20.0),
+            meta={**meta, "fingerprint": f"{benchmark}{size}"},
+            **fields,
+        )
+        for size in sizes
+    ]
+
+
+def drawn(measured: list[Any], metric: str = "bandwidth_MBps", curves: list[Limit] | None = None) -> go.Figure:
+    """A figure of points with their bounds."""
+    summary = records.summary(records.table(measured))
+    figure = figures.versus_size(summary, metric, series=["benchmark"], tail=None)
+    return bounded(figure, limits.of(measured, metric) if curves is None else curves)
+
+
+def test_a_bandwidth_has_its_bound_as_a_line_with_a_name() -> None:
+    figure = drawn(points(1024, 65536))
+    line = figure.data[-1]
+    assert line.name == "bound: link of a host"
+    assert line.showlegend
+    assert list(line.y) == pytest.approx([25 * 1448 / 1514] * 2)
+    assert "1448 of 1514 B" in line.hovertemplate
+    assert figure.layout.height > figures.style.HEIGHT
+
+
+def test_directions_have_lines_of_their_own() -> None:
+    both = points(1024, 65536) + points(1024, 65536, benchmark="mpi.bibandwidth")
+    curves = limits.of(both, "bandwidth_MBps")
+    assert [one.benchmarks for one in curves] == [("mpi.bandwidth",), ("mpi.bibandwidth",)]
+    assert curves[1].values[1024] == pytest.approx(2 * curves[0].values[1024])
+    names = [trace.name for trace in drawn(both).data]
+    assert "bound: link of a host of mpi.bibandwidth" in names
+
+
+def test_a_latency_has_its_floor() -> None:
+    delayed = {"testbed": TOPOLOGY | {"delay": "10us"}}
+    line = drawn(points(8, 65536, metric="latency_us", benchmark="mpi.latency", meta=delayed), "latency_us").data[-1]
+    assert line.name == "floor: link of a host"
+    assert list(line.y) == sorted(line.y)
+    assert line.y[0] == pytest.approx(10)
+
+
+def test_nothing_is_drawn_where_nothing_is_known() -> None:
+    inside = points(1024, meta=noted([badge("shared memory")], []))
+    assert limits.of(inside, "bandwidth_MBps") == []
+    assert len(drawn(inside).data) == 1
+    assert limits.of(points(1024), "message_rate_per_s") == []
+    assert limits.of(points(1024, benchmark="mpi.allreduce"), "latency_us") == []
+
+
+def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
+    far = Limit(
+        name="copy by one core",
+        benchmarks=("mpi.bandwidth",),
+        kind="bound",
+        metric="bandwidth_MBps",
+        values={1024: 50_000.0, 65536: 40_000.0},
+        formulas={1024: "", 65536: ""},
+        measured=True,
+    )
+    figure = drawn(points(1024, 65536), curves=[far])
+    assert len(figure.data) == 1
+    assert "copy by one core (measured) lies far above: 40,000 to 50,000 MB/s" in figure.layout.xaxis.title.text
+
+
+def test_a_figure_of_another_kind_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"figures\.versus_size"):
+        bounded(go.Figure(), limits.of(points(1024), "bandwidth_MBps"))
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+CLUSTER = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "virtual-cluster"
+
+
+def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None:
+    source = sources.read(CLUSTER)
+    content = Content([source], {})
+    (member,) = members(source)
+    some = in_report.judged(content, source, member)
+    assert some is in_report.judged(content, source, member), "worked out once"
+    assert "6 bandwidths have a bound: 6 good." in abstract(content)
+    text = in_report.of_topic(some, ["sockets.tcp_stream"])
+    assert text.startswith("6 bandwidths have a bound: 6 good. The lowest: sockets.tcp\\_stream (")
+    assert text.endswith(": good.")
+    assert in_report.of_topic(some, ["storage.write"]) == ""
+
+
+def test_of_a_topic_the_worst_is_named_and_a_defect_before_all() -> None:
+    measured = points(1024, 65536)
+    some = verdict.judge(measured, records.summary(records.table(measured)), Stated(link="100mbit"))
+    (one,) = some
+    assert one.verdict == "above its bound"
+    good = replace(one, verdict="good", share=0.95)
+    text = in_report.of_topic([good, one], ["mpi.bandwidth"])
+    assert text.startswith("2 bandwidths have a bound: 1 good and 1 above it. The lowest: ")
+    assert "is wrong" in text
+    assert "1 value beyond what the path allows" in in_report.overall([good, one])
