@@ -308,8 +308,8 @@ def _poor(quantity: str, line: Fitted) -> str:
     if not line.deviation > POOR:
         return ""
     return (
-        f"{_SUBJECTS[quantity]} lies {format_share(line.deviation)} off one line, so it was disturbed or changes within "
-        "this range; measure more sizes, on an idle machine"
+        f"{_SUBJECTS[quantity]} lies {format_share(line.deviation)} off one line, so it was disturbed or changes "
+        "within this range; measure more sizes, on an idle machine"
     )
 
 
