@@ -286,6 +286,48 @@ def test_every_algorithm_can_be_simulated_with_any_number_of_ranks(
 
 
 @pytest.mark.simgrid
+def test_a_halo_exchange_counts_its_sleep_once(tmp_path: Path) -> None:
+    spec = Spec(benchmark="apps.halo3d26", ranks=8, testbed="simulated", options=(("sleep_us", 100.0),))
+    (only,) = measure([spec], ONE, into=tmp_path / "c").samples()
+    assert (only.time_ns - only.extras["exchange_ns"] == 100_000).all()
+    assert 0 < only.extras["exchange_ns"].max() < 100_000
+
+
+@pytest.mark.simgrid
+def test_an_incast_has_the_rate_of_the_receiver_and_shares_it(tmp_path: Path) -> None:
+    spec = Spec(
+        benchmark="congestion.incast",
+        size=1 << 20,
+        testbed="simulated:fat-tree,nodes=8,per_leaf=4,rate=80gbit",
+        options=(("senders", 3), ("streams", 2)),
+    )
+    (only,) = measure([spec], ONE, into=tmp_path / "c").samples()
+    assert only.origin == "simulated"
+    whole, *streams = only.reported
+    assert whole.value == pytest.approx(10_000, rel=0.01)  # MB/s
+    assert [one.labels["sender"] for one in streams] == [0, 0, 1, 1, 2, 2]
+    assert [one.value for one in streams] == pytest.approx([10_000 / 6] * 6, rel=0.01)
+    with pytest.raises(SpecError, match="Set senders=7, or nodes=9"):
+        measure([spec.replace(options=(("senders", 8),))], ONE, into=tmp_path / "d")
+
+
+@pytest.mark.simgrid
+@pytest.mark.slow
+def test_a_victim_waits_for_a_halo_that_shares_its_uplinks_and_for_no_other(tmp_path: Path) -> None:
+    bed = "simulated:fat-tree,nodes=16,per_leaf=4,taper=4,latency=1us"
+    spec = Spec(benchmark="congestion.interference", size=10_000, ranks=8, testbed=bed, options=(("cells", 100),))
+    (beside,) = measure([spec], ONE, into=tmp_path / "c").samples()
+    assert beside.origin == "simulated"
+    alone = beside.extras["alone_ns"]
+    assert beside.time_ns.shape == alone.shape
+    assert beside.time_ns.mean() > 1.2 * alone.mean()
+    with pytest.raises(SpecError, match="victim=allreduce, but simulated jobs have fft or latency"):
+        measure([spec.replace(options=(("victim", "allreduce"),))], ONE, into=tmp_path / "d")
+    with pytest.raises(SpecError, match="aggressor=udp"):
+        measure([spec.replace(options=(("aggressor", "udp"),))], ONE, into=tmp_path / "d")
+
+
+@pytest.mark.simgrid
 def test_random_uplinks_differ_from_launch_to_launch_and_nothing_else_is_repeated(tmp_path: Path) -> None:
     bed = "simulated:fat-tree,nodes=16,per_leaf=8,taper=2,routing=hash"
     campaign = measure(

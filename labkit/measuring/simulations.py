@@ -6,17 +6,22 @@ hosts, the number of the launch seeds the choice.
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labkit import benchmarks, host, testbeds, tools
 from labkit.campaign import Campaign
 from labkit.errors import SpecError
+from labkit.formats import metric
 from labkit.measuring import bounds
+from labkit.measuring import simulated_interference as two_jobs
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.programs import each
 from labkit.measuring.progress import Counter
@@ -24,9 +29,10 @@ from labkit.samples import Samples
 from labkit.samples.facts import complete, noted
 from labkit.samples.start import Start
 from labkit.simulation import Network, Program, platforms, program, workloads
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Reported, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import smpirun
+from labkit.units import MB
 
 FEW, MANY = 3, 256  # iterations unless asked for; ranks above which it is one, without a warm-up
 PATIENCE = 10  # times the time limit, which is meant for steps of a few seconds
@@ -53,7 +59,10 @@ def placed(spec: Spec, network: Network) -> Spec:
         If the benchmark, an option or so many ranks cannot be simulated.
     """
     workloads.check(spec, network.algorithm)
-    network.hosts_of(spec.ranks, spec.ppn, spec.hosts)
+    if spec.benchmark == workloads.INTERFERENCE:
+        two_jobs.jobs(spec, network)
+    else:
+        _hosts(spec, network)
     return spec.replace(launcher="none")
 
 
@@ -74,9 +83,17 @@ def run(
 
 def shell(points: Sequence[Point], effort: Effort, network: Network) -> list[str]:
     """Return the command lines, for a folder with the platform, the hosts and the trace."""
-    work = [_work(point.spec, effort, network) for point in points]
-    lines = zip(points, work, strict=True)
-    return [shlex.join(smpirun.command(p.spec.ranks, (*one.settings, *overheads(network)))) for p, one in lines]
+    lines = []
+    settings: tuple[str, ...]
+    for spec in (point.spec for point in points):
+        ranks, settings = spec.ranks, (workloads.BARRIER,)
+        if spec.benchmark == workloads.INTERFERENCE:
+            ranks = len(two_jobs.jobs(spec, network).hosts)
+        else:
+            work = program(spec, *_counts(spec, effort), network.algorithm)
+            ranks, settings = len(work.ranks), work.settings
+        lines.append(shlex.join(smpirun.command(ranks, (*settings, *overheads(network)))))
+    return lines
 
 
 def overheads(network: Network) -> list[str]:
@@ -88,12 +105,62 @@ def overheads(network: Network) -> list[str]:
     return [f"smpi/os:{segments}", f"smpi/ois:{segments}", "smpi/or:0:0:0"]
 
 
-def _work(spec: Spec, effort: Effort, network: Network) -> Program:
-    """Return what the ranks do."""
+def _hosts(spec: Spec, network: Network, seed: int = 0) -> list[str]:
+    """Return the hosts of the ranks; of an incast those of the senders and of the receiver."""
+    if spec.has("senders"):
+        return network.ends_of(spec.option("senders"), spec.hosts, seed)
+    return network.hosts_of(spec.ranks, spec.ppn, spec.hosts, seed)
+
+
+def _counts(spec: Spec, effort: Effort) -> tuple[int, int]:
+    """Return how many iterations are timed, and how many are not, before them."""
     few = spec.ranks > MANY
     iterations = effort.iterations or (1 if few else FEW)
-    warmup = (0 if few else 1) if effort.warmup is None else effort.warmup
-    return program(spec, iterations, warmup, network.algorithm)
+    return iterations, (0 if few else 1) if effort.warmup is None else effort.warmup
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the simulations of a point gave; the fields are those of `labkit.samples.Samples`.
+
+    Parameters
+    ----------
+    work : what the ranks did.
+    replays : the simulations, the one that counts last.
+    time_ns : (ranks, iterations), ns; empty where rates are reported.
+    """
+
+    work: Program
+    replays: Sequence[smpirun.Replay]
+    time_ns: NDArray[np.int64]
+    ranks: tuple[int, ...] = ()
+    reported: tuple[Reported, ...] = ()
+    extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+
+def simulated(spec: Spec, effort: Effort, network: Network, seed: int) -> Outcome:
+    """Simulate one point.
+
+    Parameters
+    ----------
+    seed : of random choices.
+    """
+    limit = PATIENCE * effort.time_limit
+    if spec.benchmark == workloads.INTERFERENCE:
+        iterations, warmup = effort.iterations or 0, 1 if effort.warmup is None else effort.warmup
+        settings = (workloads.BARRIER, *overheads(network))
+        return Outcome(*two_jobs.replayed(spec, network, iterations, warmup, settings, limit, seed))
+    work = program(spec, *_counts(spec, effort), network.algorithm)
+    hosts = _hosts(spec, network, seed)
+    placed = [hosts[place] for place in work.places] or hosts
+    settings = (*work.settings, *overheads(network))
+    result = smpirun.replay(platforms.platform(network, seed), placed, work.trace, settings, limit)
+    if work.flows:
+        return Outcome(work, [result], np.empty((0, 0), np.int64), reported=tuple(rates(work, result.ends)))
+    rows = workloads.active(spec)
+    time_ns = np.array([workloads.times(work.ranks[rank].marks, result.ends[rank]) for rank in rows], np.int64)
+    extras = {name: np.maximum(time_ns - less, 0) for name, less in work.extra_ns.items()}
+    return Outcome(work, [result], time_ns, tuple(rows), extras=extras)
 
 
 def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
@@ -101,36 +168,24 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     spec, network, began = point.spec, testbed.network, datetime.now(UTC)
     if network is None:
         raise SpecError(f"testbed={spec.testbed!r} is not simulated.")
-    work = _work(spec, effort, network)
-    result = smpirun.replay(
-        platforms.platform(network, point.launch),
-        network.hosts_of(spec.ranks, spec.ppn, spec.hosts, point.launch),
-        work.trace,
-        (*work.settings, *overheads(network)),
-        PATIENCE * effort.time_limit,
-    )
-    rows = workloads.active(spec)
-    time_ns = np.array([iterations(work.ranks[rank].marks, result.ends[rank]) for rank in rows], np.int64)
-    extras = {name: np.maximum(time_ns - less, 0) for name, less in work.extra_ns.items()}
-    commands = [list(result.command)]
+    outcome = simulated(spec, effort, network, point.launch)
+    commands = [list(one.command) for one in outcome.replays]
     record = Start.of(host.lasting(), {"testbed": dict(testbed.facts), "commands": commands}, spec.as_dict())
-    options = spec.values
     meta: dict[str, Any] = {
         **record.meta,
         "engine": "simgrid",
         "library": point.library,
         "verified": False,
         "stopped_by": "count",
-        "timing": "each",
-        "cadence": options.get("cadence", benchmarks.get(spec.benchmark).cadence),
+        "timing": "each" if outcome.ranks else "",
+        "cadence": spec.values.get("cadence", benchmarks.get(spec.benchmark).cadence),
         "fingerprint": point.fingerprint,
         "start": began.isoformat(timespec="milliseconds"),
         "seed": point.launch,
         "simulation": {
-            "algorithm": work.algorithm,
-            "wall_s": round(result.wall_s, 3),
-            "cpu_s": round(result.cpu_s, 3),
-            "messages": workloads.messages(spec, network.algorithm),
+            "algorithm": outcome.work.algorithm,
+            "wall_s": round(sum(one.wall_s for one in outcome.replays), 3),
+            "cpu_s": round(sum(one.cpu_s for one in outcome.replays), 3),
         },
         **point.marks[0],
         **noted(testbed.badges, point.marks[1]),
@@ -141,23 +196,29 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         effort=effort,
         host=host.describe(),
         launch=point.launch,
-        time_ns=time_ns,
-        ranks=tuple(rows),
+        time_ns=outcome.time_ns,
+        ranks=outcome.ranks,
         origin="simulated",
         meta=complete(meta, "simulated"),
-        extras=extras,
+        extras=outcome.extras,
+        reported=outcome.reported,
         start=record,
     )
     campaign.save(samples, point.fingerprint)
 
 
-def iterations(marks: Sequence[tuple[int, int]], ends: Sequence[float]) -> list[int]:
-    """Return the time of each timed iteration of a rank, ns.
+def rates(work: Program, ends: Sequence[Sequence[float]]) -> Iterator[Reported]:
+    """Yield the bandwidth at the receiver of an incast, and that of each stream, MB/s; nothing of other programs.
 
     Parameters
     ----------
-    marks : of each iteration the number of actions before it and up to its end.
-    ends : when each action ended, s.
+    ends : of each rank when each of its actions ended, s.
     """
-    moments = [0.0, *ends]
-    return [round((moments[last] - moments[first]) * 1e9) for first, last in marks]
+    if not work.flows:
+        return
+    seconds = {rank.number: workloads.times(rank.marks, ends[rank.number])[0] * 1e-9 for rank in work.ranks}
+    total = sum(work.flows.values()) / seconds[work.ranks[-1].number] / MB
+    yield metric("bandwidth_MBps", "mean", total)
+    for rank, sent in work.flows.items():
+        stream = metric("bandwidth_MBps", "mean", sent / seconds[rank] / MB, {"sender": work.places[rank]})
+        yield dataclasses.replace(stream, rank=rank)

@@ -18,7 +18,7 @@ from labkit.measuring import paths
 from labkit.models import links
 from labkit.models.costs import Cost, Costs
 from labkit.samples import Samples
-from labkit.samples.facts import ACTIVE_MTU, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
+from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 from labkit.units import format_number, format_size
 
 # benchmark → directions whose bytes its bandwidth adds up
@@ -336,7 +336,8 @@ def carrier(samples: Samples) -> str:
     hosts = RANK_HOSTS.of(samples.meta)
     counts = HOST_B.of(samples.meta).get(hosts[0], {}) if hosts else {}
     carried = {name: max(both) for name, both in counts.items() if name != "lo"}
-    payload = max(paths.moved(samples.spec, samples.n).values(), default=0.0) if carried else 0.0
+    count = samples.n or sum(CHUNKS.of(samples.meta))  # of samples whose times were not read
+    payload = max(paths.moved(samples.spec, count).values(), default=0.0) if carried else 0.0
     if payload <= paths.ENOUGH:
         return samples.spec.device
     name = max(carried, key=lambda name: carried[name])

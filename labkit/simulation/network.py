@@ -43,7 +43,7 @@ class Network:
     shape : dragonfly: groups, chassis, routers and hosts of a router, ``4x3x4x2``; torus: its sides, ``4x4x6``; empty
         for what fits the nodes.
     placement : hosts of the ranks: in order (``linear``), ``random``, or those of ``halo3d`` or ``fft`` in
-        ethernet2020.
+        ethernet2020, or ``both`` by turns, for a victim and an aggressor.
     algorithm : of the collective, see docs/simulation.md; ``auto`` chooses by size.
     pingpong : one-way times of messages that the overheads are fitted to: ``0:1.3us+4Ki:2.9us``; replaces overhead.
     """
@@ -58,7 +58,7 @@ class Network:
     routing: Literal["balanced", "d-mod-k", "hash"] = "balanced"
     processing: str = ""
     shape: str = ""
-    placement: Literal["linear", "random", "halo3d", "fft"] = "linear"
+    placement: Literal["linear", "random", "halo3d", "fft", "both"] = "linear"
     algorithm: str = "auto"
     pingpong: str = ""
 
@@ -142,7 +142,7 @@ class Network:
         SpecError
             If the ranks do not fit, or a host does not exist.
         """
-        order = list(chosen) or self._placed(seed)
+        order = list(chosen) or self.order(seed)
         unknown = next((host for host in order if host not in set(self.hosts)), "")
         if unknown:
             raise SpecError(
@@ -156,8 +156,27 @@ class Network:
             )
         return [order[rank // each] for rank in range(ranks)]
 
-    def _placed(self, seed: int) -> list[str]:
-        """Hosts in the order in which ranks fill them."""
+    def ends_of(self, senders: int, chosen: Sequence[str] = (), seed: int = 0) -> list[str]:
+        """Return the hosts of senders, and of the receiver, which is the last host.
+
+        Raises
+        ------
+        SpecError
+            If there are too few.
+        """
+        order = self.hosts_of(len(chosen) or len(self.order(seed)), 1, chosen, seed)
+        if senders >= len(order):
+            raise SpecError(
+                f"senders={senders}, but there are {len(order) - 1} simulated hosts besides the receiver, which is the "
+                f"last host. Set senders={len(order) - 1}, or nodes={senders + 1}."
+            )
+        return [*order[:senders], order[-1]]
+
+    def order(self, seed: int) -> list[str]:
+        """Return the hosts in the order in which ranks fill them, by the placement; `seed` is that of a random one."""
+        if self.placement == "both":
+            pairs = zip(*(ethernet2020.HOSTS[name] for name in ("fft", "halo3d")), strict=True)
+            return [f"n{ethernet2020.place(number)}" for pair in pairs for number in pair]
         if self.placement == "linear":
             return list(self.hosts)
         if self.placement == "random":
@@ -219,7 +238,7 @@ def _wrong(network: Network) -> str:
         return f"per_leaf={network.per_leaf}, but it must be 1 to nodes={network.nodes}, or 0 for {PER_LEAF}"
     if network.taper and not 0.01 <= network.taper <= 1000:
         return f"taper={network.taper:g}, but it must be 0.01 to 1000"
-    if network.placement in ethernet2020.HOSTS and network.topology != "ethernet2020":
+    if network.placement in (*ethernet2020.HOSTS, "both") and network.topology != "ethernet2020":
         return f"placement={network.placement} names hosts of ethernet2020; set placement=linear or random"
     if network.pingpong and parse_duration(network.overhead):
         return "pingpong is what overheads are fitted to, so overhead conflicts with it; leave one of them out"

@@ -21,6 +21,9 @@ from labkit.spec import Spec
 MOST = 4_000_000  # messages of a simulation; a million take about 40 s
 BARRIER = "smpi/barrier:ompi_bruck"
 _ACK = 4  # B of the answer to a window, as in osu_bw
+INCAST, INTERFERENCE = "congestion.incast", "congestion.interference"
+CALLS = 64  # messages of each stream of an incast
+_DELIVERED = "smpi/send-is-detached-thresh:0"  # a send ends when its message is there, however short it is
 _BYTE = 6  # SimGrid's number of MPI_CHAR
 
 
@@ -30,22 +33,24 @@ class Rank:
 
     Parameters
     ----------
-    number : of the rank.
+    number : of the rank in its job.
+    first : number of the job's first rank among all ranks that are simulated.
     actions : without the rank's number.
     marks : of each timed iteration the number of actions before it and up to its end.
     """
 
     number: int
+    first: int = 0
     actions: list[str] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
 
     def send(self, peer: int, size: int, tag: int = 0) -> None:
         """Start to send."""
-        self.actions.append(f"isend {peer} {tag} {size} {_BYTE}")
+        self.actions.append(f"isend {self.first + peer} {tag} {size} {_BYTE}")
 
     def receive(self, peer: int, size: int, tag: int = 0) -> None:
         """Start to receive."""
-        self.actions.append(f"irecv {peer} {tag} {size} {_BYTE}")
+        self.actions.append(f"irecv {self.first + peer} {tag} {size} {_BYTE}")
 
     def wait(self, count: int) -> None:
         """Wait for so many requests."""
@@ -61,22 +66,25 @@ class Program:
     ranks : in order.
     settings : of SimGrid, beside those of the network.
     algorithm : of the collective; empty for none.
+    places : of each rank the place of its host among those of `labkit.simulation.Network.hosts_of`; empty for one rank
+        after the other.
+    flows : rank → B that it sends to the one receiver; then its one mark is all of its sending, and rates are kept.
     extra_ns : per iteration, time that a further column of the samples is shorter than the iteration: column → ns.
     """
 
     ranks: Sequence[Rank]
     settings: tuple[str, ...] = (BARRIER,)
     algorithm: str = ""
+    places: tuple[int, ...] = ()
+    flows: Mapping[int, int] = field(default_factory=dict)
     extra_ns: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def trace(self) -> str:
         """All actions, rank after rank, as one file."""
         return "".join(
-            f"{rank.number} init\n"
-            + "".join(f"{rank.number} {action}\n" for action in rank.actions)
-            + f"{rank.number} finalize\n"
-            for rank in self.ranks
+            f"{number} init\n" + "".join(f"{number} {action}\n" for action in rank.actions) + f"{number} finalize\n"
+            for number, rank in enumerate(self.ranks)
         )
 
 
@@ -100,25 +108,15 @@ def program(spec: Spec, iterations: int, warmup: int, algorithm: str = "auto") -
         If the benchmark, an option or so many messages cannot be simulated.
     """
     check(spec, algorithm)
+    if spec.benchmark == INCAST:
+        return _incast(spec)
     count = messages(spec, algorithm) * (iterations + warmup)
     if count > MOST:
         raise SpecError(
             f"{benchmarks.label(spec)} sends about {count:,} messages, but a simulation has at most {MOST:,}. "
             "Set fewer ranks, fewer iterations, or another algorithm."
         )
-    _, write = _WORK[spec.benchmark]
-    ranks = [Rank(number) for number in range(spec.ranks)]
-    isolated = _cadence(spec) == "isolated"
-    for rank in ranks:
-        iteration = write(spec, rank, algorithm)
-        rank.actions.append("barrier")
-        for k in range(warmup + iterations):
-            before = len(rank.actions)
-            iteration(k)
-            if k >= warmup:
-                rank.marks.append((before, len(rank.actions)))
-            if isolated:
-                rank.actions.append("barrier")
+    ranks = written(spec, iterations, warmup, algorithm)
     name, settings = "", [BARRIER]
     if spec.family == "mpi" and spec.benchmark.partition(".")[2] in collectives.ALGORITHMS:
         name = collectives.algorithm(spec, algorithm)
@@ -126,7 +124,33 @@ def program(spec: Spec, iterations: int, warmup: int, algorithm: str = "auto") -
     elif spec.benchmark == "apps.fft_subcom3d":
         name = "linear" if algorithm == "linear" else "pairwise"
     sleep = {"exchange_ns": _sleep_ns(spec)} if spec.benchmark == "apps.halo3d26" else {}
-    return Program(ranks, tuple(settings), name, sleep)
+    return Program(ranks, tuple(settings), name, extra_ns=sleep)
+
+
+def written(
+    spec: Spec, iterations: int, warmup: int, algorithm: str = "auto", *, first: int = 0, alone: bool = True
+) -> list[Rank]:
+    """Return what each rank of a job does.
+
+    Parameters
+    ----------
+    first : number of its first rank among all that are simulated.
+    alone : whether these are all ranks: only then can they meet at a barrier between isolated iterations. All start at
+        the same moment.
+    """
+    _, write = _WORK[spec.benchmark]
+    ranks = [Rank(number, first) for number in range(spec.ranks)]
+    isolated = alone and _cadence(spec) == "isolated"
+    for rank in ranks:
+        iteration = write(spec, rank, algorithm)
+        for k in range(warmup + iterations):
+            before = len(rank.actions)
+            iteration(k)
+            if k >= warmup:
+                rank.marks.append((before, len(rank.actions)))
+            if isolated:
+                rank.actions.append("barrier")
+    return ranks
 
 
 def check(spec: Spec, algorithm: str = "auto") -> None:
@@ -166,6 +190,8 @@ def messages(spec: Spec, algorithm: str = "auto") -> int:
         return sum(len(halo3d26.messages(spec, rank)) for rank in range(n))
     if spec.benchmark == "apps.fft_subcom3d":
         return n * sum(side - 1 for side in _grid.shape(spec))
+    if spec.benchmark == INCAST:
+        return CALLS * int(spec.option("senders")) * int(spec.option("streams"))
     if name not in collectives.ALGORITHMS:
         return 2 if name == "latency" else (2 if name == "bibandwidth" else 1) * int(spec.option("window")) + 1
     chosen = collectives.algorithm(spec, algorithm)
@@ -186,6 +212,18 @@ def active(spec: Spec) -> list[int]:
     benchmark = benchmarks.get(spec.benchmark)
     assert isinstance(benchmark, KernelBenchmark)
     return [rank for rank in range(spec.ranks) if benchmark.active(spec, rank)]
+
+
+def times(marks: Sequence[tuple[int, int]], ends: Sequence[float]) -> list[int]:
+    """Return the time of each timed iteration of a rank, ns.
+
+    Parameters
+    ----------
+    marks : of each iteration the number of actions before it and up to its end.
+    ends : when each action ended, s.
+    """
+    moments = [0.0, *ends]
+    return [round((moments[last] - moments[first]) * 1e9) for first, last in marks]
 
 
 # ---- one function for each pattern: from spec, rank and algorithm to what iteration k does ---------------------------
@@ -295,6 +333,31 @@ def _fft(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
     return iteration
 
 
+def _incast(spec: Spec) -> Program:
+    """Streams of all senders into the last host, each of `CALLS` messages at once."""
+    senders, streams = int(spec.option("senders")), int(spec.option("streams"))
+    receiver = Rank(senders * streams)
+    ranks = [Rank(number) for number in range(senders * streams)]
+    for rank in (*ranks, receiver):
+        rank.actions.append("barrier")
+    for rank in ranks:
+        for _ in range(CALLS):
+            rank.send(receiver.number, spec.size)
+            receiver.receive(rank.number, spec.size)
+        rank.wait(CALLS)
+        rank.marks.append((1, len(rank.actions)))
+    receiver.wait(CALLS * len(ranks))
+    receiver.marks.append((1, len(receiver.actions)))
+    places = (*(rank.number // streams for rank in ranks), senders)
+    flows = {rank.number: CALLS * spec.size for rank in ranks}
+    return Program([*ranks, receiver], (BARRIER, _DELIVERED), "", places, flows)
+
+
+def _nothing(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """A program that is written as a whole."""
+    raise SpecError(f"{spec.benchmark} has no iterations.")
+
+
 Writer = Callable[[Spec, Rank, str], Iteration]
 _NO_MATTER = ("hugepages", "binding", "timing", "datatype", "operation", "in_place", "cadence", "forked", "buffers")
 _GRID = ("px", "py", "pz", "preset")
@@ -308,5 +371,7 @@ _WORK: Mapping[str, tuple[tuple[str, ...], Writer]] = {
         _halo,
     ),
     "apps.fft_subcom3d": ((*_NO_MATTER, *_GRID, "size_y", "size_z"), _fft),
+    INCAST: (("senders", "streams", "duration"), _nothing),
+    INTERFERENCE: (("victim", "aggressor", "lead", "aggressor_size", "aggressor_ranks", "cells"), _nothing),
     **{f"mpi.{name}": ((*_NO_MATTER, "root", "rotate"), _collective) for name in collectives.ALGORITHMS},
 }
