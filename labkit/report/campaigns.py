@@ -73,9 +73,9 @@ def members(source: Source) -> tuple[Member, ...]:
     merged = []
     for name in dict.fromkeys(source.records["campaign"]):
         facts = origins.get(name, source.facts if name == source.path.name else {})
-        rows = (table[table["campaign"] == name] for table in (source.records, source.summary))
-        own = [one for one in source.points if CAMPAIGN.of(one.meta) in (name, "")]
-        merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, *rows, own))
+        rows, summary = (table[table["campaign"] == name] for table in (source.records, source.summary))
+        points = [one for one in source.points if CAMPAIGN.of(one.meta) in (name, "")]
+        merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, rows, summary, points))
     return tuple(merged)
 
 
