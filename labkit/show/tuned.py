@@ -102,9 +102,15 @@ def _races(outcome: Outcome) -> Iterator[str]:
         for k in order:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
-            yield f"  {format_share(race.behind[k], sign=True):>8}  {names[k]}: {how}"
+            how = "won" if k == race.leader else how
+            yield f"  {_behind(race.behind[k]):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
+
+
+def _behind(share: float) -> str:
+    """Return how far a setting is behind the leader: in per cent, from double on as a factor."""
+    return format_share(share, sign=True) if share < 1 else f"× {format_number(1 + share, digits=2)}"
 
 
 def _below(outcome: Outcome) -> Iterator[str]:

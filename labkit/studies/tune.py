@@ -154,7 +154,8 @@ class Study(studies.Study):
             names = [setting.name for setting in self.outcome.plan.settings]
             for k in sorted(one.race.behind, key=lambda k, race=one.race: race.behind[k]):  # type: ignore[misc]
                 stopped = one.race.stopped.get(k)
-                end = "stopped" if stopped else "failed" if k in one.race.failed else "raced to the end"
+                end = "won" if k == one.race.leader else "failed" if k in one.race.failed else "not stopped"
+                end = "stopped" if stopped else end
                 behind = format_share(one.race.behind[k], sign=True)
                 rows.append((point(one.base), names[k], behind, stopped or one.race.rounds, end))
         return pd.DataFrame(rows, columns=columns)
