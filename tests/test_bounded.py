@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,9 +12,15 @@ import pytest
 from labkit import figures, records
 from labkit.errors import SpecError
 from labkit.figures import bounded
-from labkit.models import limits
+from labkit.models import limits, verdict
+from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
 from labkit.notes import badge
+from labkit.report import bounded as in_report
+from labkit.report import sources
+from labkit.report.abstract import abstract
+from labkit.report.campaigns import members
+from labkit.report.content import Content
 from labkit.samples.facts import noted
 from labkit.spec import Spec
 from tests.made import samples, values
@@ -95,3 +103,33 @@ def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
 def test_a_figure_of_another_kind_is_refused() -> None:
     with pytest.raises(SpecError, match=r"figures\.versus_size"):
         bounded(go.Figure(), limits.of(points(1024), "bandwidth_MBps"))
+
+
+# ---- the report ------------------------------------------------------------------------------------------------------
+
+CLUSTER = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "virtual-cluster"
+
+
+def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None:
+    source = sources.read(CLUSTER)
+    content = Content([source], {})
+    (member,) = members(source)
+    some = in_report.judged(content, source, member)
+    assert some is in_report.judged(content, source, member), "worked out once"
+    assert "6 bandwidths have a bound: 6 good." in abstract(content)
+    text = in_report.of_topic(some, ["sockets.tcp_stream"])
+    assert text.startswith("6 bandwidths have a bound: 6 good. The lowest: sockets.tcp\\_stream (")
+    assert text.endswith(": good.")
+    assert in_report.of_topic(some, ["storage.write"]) == ""
+
+
+def test_of_a_topic_the_worst_is_named_and_a_defect_before_all() -> None:
+    measured = points(1024, 65536)
+    some = verdict.judge(measured, records.summary(records.table(measured)), Stated(link="100mbit"))
+    (one,) = some
+    assert one.verdict == "above its bound"
+    good = replace(one, verdict="good", share=0.95)
+    text = in_report.of_topic([good, one], ["mpi.bandwidth"])
+    assert text.startswith("2 bandwidths have a bound: 1 good and 1 above it. The lowest: ")
+    assert "is wrong" in text
+    assert "1 value beyond what the path allows" in in_report.overall([good, one])

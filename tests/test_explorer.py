@@ -23,7 +23,7 @@ from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
 from labkit.explorer import availability, export, live, measurement, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
-from labkit.explorer.panels import compare, verdict
+from labkit.explorer.panels import bounds, compare, verdict
 from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.panels.point import _edges
 from labkit.explorer.selection import Selection
@@ -297,6 +297,7 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
         "point",
         "export",
         "verdict",
+        "bounds",
     ]
     explorer._open.clear()
     first = explorer.open("two-cores")
@@ -327,6 +328,30 @@ def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
     relevant.value = 2
     test.click()
     assert "between 0 and 1" in result.value
+
+
+def test_the_panel_of_bounds_says_what_explain_says() -> None:
+    session = Session(["examples/virtual-cluster"])
+    panel = bounds.build(session)
+    (link, mtu, _, _, judge), result = panel.children[0].children, panel.children[1]
+    judge.click()
+    assert "Plot A shows no benchmark" in result.value
+    session.views["A"] = View(benchmark="mpi.allreduce")
+    judge.click()
+    assert "No bounds are known for mpi.allreduce" in result.value
+    assert len(panel.children) == 2
+    session.views["A"] = View(benchmark="sockets.tcp_stream")
+    judge.click()
+    assert result.value.count("good</td>") == 6
+    assert "link of a host: 0.2 Gbit/s / 8, 1448 of 1514 B" in result.value
+    figure = panel.children[2]
+    assert any(trace.name.startswith("bound: ") for trace in figure.data)
+    link.value, mtu.value = "<1gbit>", 1500
+    judge.click()
+    assert "link=&#x27;&lt;1gbit&gt;&#x27;, but it must read like" in result.value
+    link.value = "1gbit"
+    judge.click()
+    assert result.value.count("bad</td>") == 6, "what a user states replaces what the samples say"
 
 
 def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:

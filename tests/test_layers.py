@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -142,3 +144,24 @@ def test_a_point_with_more_launches_stands_for_a_path() -> None:
 def test_wrong_parameters_are_one_clear_error(values: dict[str, Any], error: str) -> None:
     with pytest.raises(SpecError, match=error):
         waterfall.Study(**values).specs()
+
+
+def test_durations_of_system_calls_are_read_from_perf() -> None:
+    spec = importlib.util.spec_from_file_location("attribution", Path(__file__).parents[1] / "bench" / "attribution.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    lines = [
+        " 7  1.000001000: syscalls:sys_enter_writev: fd: 0x00000014, vec: 0x1, vlen: 0x1",
+        " 8  1.000002000: syscalls:sys_enter_poll: ufds: 0x1, nfds: 0x3, timeout_msecs: 0x0",
+        " 7  1.000004500: syscalls:sys_exit_writev: 0x34",
+        " 8  1.000003000: syscalls:sys_exit_poll: 0x1",
+        " 8  1.000003100: syscalls:sys_enter_readv: fd: 0x00000014, vec: 0x1, vlen: 0x1",
+        " 8  1.000005100: syscalls:sys_exit_readv: 0x34",
+        " 8  1.000006000: syscalls:sys_enter_readv: fd: 0x00000014, vec: 0x1, vlen: 0x1",
+        " 8  1.000007000: syscalls:sys_exit_readv: 0xfffffffffffffff5",
+        "something else",
+    ]
+    taken = module.durations(lines)
+    assert taken == {(7, "writev"): [3.5], (8, "poll"): [1.0], (8, "readv"): [2.0], (8, module.FOUND): [3.0]}

@@ -310,7 +310,8 @@ def _long(one: Samples, seen: Detours) -> str:
     """What ran during the long detours, by the switches that Linux counted."""
     long = seen.excess_ns[seen.excess_ns > _LONG_NS]
     switches = INVOLUNTARY_SWITCHES.of(one.meta)
-    head = f"{len(long)} of more than 1 ms take {format_number(float(long.sum()) * 1e-6, 'ms')} together"
+    spent = format_number(float(long.sum()) * 1e-6, "ms")
+    head = f"{len(long)} of more than 1 ms take {spent} together" if len(long) > 1 else f"One takes {spent}"
     if 2 * switches >= len(long):
         return f"{head}: Linux gave the core to other programs ({switches:,} switches)."
     virtual = str(one.host.get("virtualisation") or "none") != "none"

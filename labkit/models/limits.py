@@ -40,18 +40,23 @@ class Limit:
     measured: bool
 
 
-def of(samples: Iterable[Samples], metric: str, costs: Mapping[str, Costs] | None = None) -> list[Limit]:
+def of(
+    samples: Iterable[Samples],
+    metric: str,
+    costs: Mapping[str, Costs] | None = None,
+    stated: bounds.Stated | None = None,
+) -> list[Limit]:
     """Curves of the bounds that bind; none for a metric or for benchmarks without bounds.
 
     Parameters
     ----------
     samples : of the points in a figure; several launches of a point count once.
     metric : of the figure.
-    costs : as in `labkit.models.bounds.of_bandwidth`.
+    costs, stated : as in `labkit.models.bounds.of_bandwidth`.
     """
     curves: list[tuple[str, dict[str, None], dict[int, tuple[float, Bound]]]] = []
     for one in samples:
-        bound = _binding(one, metric, costs)
+        bound = _binding(one, metric, costs, stated)
         if bound is None or one.spec.size is None:
             continue
         size, value = one.spec.size, bound.value * METRICS[metric].factor
@@ -76,12 +81,14 @@ def of(samples: Iterable[Samples], metric: str, costs: Mapping[str, Costs] | Non
     ]
 
 
-def _binding(one: Samples, metric: str, costs: Mapping[str, Costs] | None) -> Bound | None:
+def _binding(
+    one: Samples, metric: str, costs: Mapping[str, Costs] | None, stated: bounds.Stated | None
+) -> Bound | None:
     """The bound of a point that binds, if the metric is the one that it bounds."""
     if metric == "bandwidth_MBps":
-        known = bounds.of_bandwidth(one, costs=costs)
+        known = bounds.of_bandwidth(one, stated, costs)
     elif one.spec.benchmark in bounds.LATENCY and metric == _latency(one.spec.benchmark):
-        known = bounds.of_latency(one, costs=costs)
+        known = bounds.of_latency(one, stated, costs)
     else:
         return None
     return known[0] if known else None

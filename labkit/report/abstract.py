@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from labkit import stats, studies
 from labkit.errors import LabkitError
-from labkit.report import findings, markdown
+from labkit.models.verdict import Judged
+from labkit.report import bounded, findings, markdown
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
@@ -52,7 +53,8 @@ def abstract(content: Content) -> str:
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
     found = chosen(_topics(member, content))
-    parts = [machine(member), asked(member), *(one.brief for one in found), _sure(every, found), _caveats(every)]
+    near = bounded.overall(_judged(content, member))
+    parts = [machine(member), asked(member), *(one.brief for one in found), near, _sure(every, found), _caveats(every)]
     return " ".join(part for part in parts if part)
 
 
@@ -70,7 +72,8 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     most = max(1, FINDINGS // len(named))
     findings_of = [chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named]
     for member, found in zip(named, findings_of, strict=True):
-        said = " ".join(one.brief for one in found) or "Nothing was found."
+        texts = [*(one.brief for one in found), bounded.overall(_judged(content, member))]
+        said = " ".join(filter(None, texts)) or "Nothing was found."
         parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
         parts += [_sure(measured, [one for found in findings_of for one in found]), _caveats(measured, 2)]
@@ -80,6 +83,12 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
 def _topics(member: Member, content: Content) -> list[Finding]:
     """Return what each chapter found of a campaign."""
     return [one for chapter in content.chapters.values() if (one := finding(chapter, member))]
+
+
+def _judged(content: Content, member: Member) -> list[Judged]:
+    """Verdicts on a campaign of the report."""
+    source = next((one for one in content.sources if member in members(one)), None)
+    return bounded.judged(content, source, member) if source else []
 
 
 def machine(member: Member) -> str:
@@ -184,9 +193,17 @@ def finding(chapter: Chapter, member: Member) -> Finding | None:
     return _of_topic(member, tuple(study.benchmarks), tuple(study.focus))
 
 
+def _topic(chapter: Chapter) -> tuple[str, ...]:
+    """Benchmarks of a chapter's study; none where its notebook has no study."""
+    try:
+        return tuple(studies.of_notebook(chapter.path.name).benchmarks)
+    except LabkitError:
+        return ()
+
+
 @lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
 def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]) -> Finding | None:
-    return findings.of_topic(member.summary, benchmarks, focus)
+    return findings.of_topic(member.summary, benchmarks, focus, member.points)
 
 
 def verdicts(content: Content) -> str:
@@ -197,8 +214,12 @@ def verdicts(content: Content) -> str:
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            if len(member.summary) and (one := finding(chapter, member)):
-                said.append(f"**{escape(member.name)}:** {one.text}" if several else one.text)
+            texts = [one.text] if len(member.summary) and (one := finding(chapter, member)) else []
+            texts += (
+                [text] if (text := bounded.of_topic(bounded.judged(content, source, member), _topic(chapter))) else []
+            )
+            if texts:
+                said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
     if not rows:

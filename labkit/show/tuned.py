@@ -11,6 +11,7 @@ from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.files import PARAMETERS, point
+from labkit.tuning.tuner import lag
 from labkit.units import format_duration, format_number, format_share
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def _races(outcome: Outcome) -> Iterator[str]:
         for k in order:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
-            yield f"  {format_share(race.behind[k], sign=True):>8}  {names[k]}: {how}"
+            how = "won" if k == race.leader else how
+            yield f"  {lag(race.behind[k]):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
 

@@ -100,6 +100,17 @@ class View:
             groups.setdefault(str(row["benchmark"]), []).append(row)
         yield from groups.items()
 
+    @cached_property
+    def _levels(self) -> dict[str, list[dict[str, str]]]:
+        """Benchmark → for each row, the levels of the columns in which its rows differ."""
+        levels: dict[str, list[dict[str, str]]] = {}
+        for name, rows in self.by_benchmark():
+            columns = [c for c in (*SETTING, *_WHERE, "message_size_B", *_given(rows[0])) if c in rows[0]]
+            texts = {c: [level(row[c]) for row in rows] for c in columns}
+            varied = {c: each for c, each in texts.items() if len({*each}) > 1}
+            levels[name] = [{c: each[place] for c, each in varied.items()} for place in range(len(rows))]
+        return levels
+
     def point(self, row: Mapping[str, Any], metric: str, where: str = "", at: float = 0.0) -> Point | None:
         """Return a point with its launches; None where a launch has no positive value of the metric."""
         launches = self.launches.get(str(row["fingerprint"]), [])
@@ -140,14 +151,11 @@ class View:
         """
         out = {along, *free} - set(replace or {})
         for name, rows in self.by_benchmark():
-            columns = [
-                c for c in (*SETTING, *_WHERE, "message_size_B", *_given(rows[0])) if c in rows[0] and c not in out
-            ]
             groups: dict[tuple[str, ...], list[tuple[float, Mapping[str, Any]]]] = {}
-            for row in rows:
+            for row, levels in zip(rows, self._levels[name], strict=True):
                 place = at(row)
                 if place is not None:
-                    key = tuple((replace or {}).get(c, str)(level(row[c])) for c in columns)
+                    key = tuple((replace or {}).get(c, str)(text) for c, text in levels.items() if c not in out)
                     groups.setdefault(key, []).append((place, row))
             for group in groups.values():
                 yield from self._one(name, sorted(group, key=lambda one: one[0]), said, metrics, out)

@@ -1,0 +1,96 @@
+"""Check by the kernel's tracepoints what mpi.call_times attributes to MPI_Isend and MPI_Test over TCP.
+
+`perf record` notes when the ranks enter and leave writev, readv and poll while labkit times their calls of MPI in the
+same run. The independent statement is that a post holds one writev, and the MPI_Test that finds the message one readv,
+with the poll before it. Tracing makes each system call slower, so times are compared within the traced run alone.
+
+    .venv/bin/python bench/attribution.py [iterations]
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+ENTER, EXIT = "sys_enter_", "sys_exit_"
+CALLS = ("writev", "readv", "poll")
+FOUND = "poll and readv"  # the poll that found the message, and its readv
+_EVENT = re.compile(
+    r"\s(?P<thread>\d+)\s+(?P<time>\d+\.\d+):\s+syscalls:sys_(?P<edge>enter|exit)_(?P<call>\w+):(?P<rest>.*)"
+)
+
+
+def durations(lines: list[str]) -> dict[tuple[int, str], list[float]]:
+    """Duration of each call, µs, by thread and name, from ``perf script -F tid,time,event,trace``.
+
+    A call that returned nothing or an error is left out. `FOUND` is a readv with the last poll before it.
+
+    Examples
+    --------
+    >>> durations([" 7 1.000001000: syscalls:sys_enter_writev: fd: 0x1", " 7 1.000004500: syscalls:sys_exit_writev: 0x8"])
+    {(7, 'writev'): [3.5]}
+    """
+    entered: dict[tuple[int, str], float] = {}
+    taken: dict[tuple[int, str], list[float]] = {}
+    for line in lines:
+        if not (match := _EVENT.search(" " + line)):
+            continue
+        key, time = (int(match["thread"]), match["call"]), float(match["time"])
+        if match["edge"] == "enter":
+            entered[key] = time
+        elif key in entered:
+            begin, value = entered.pop(key), int(match["rest"].split()[-1], 16)
+            if 0 < value < 1 << 63:
+                taken.setdefault(key, []).append(round((time - begin) * 1e6, 3))
+                polls = taken.get((key[0], "poll"))
+                if key[1] == "readv" and polls:
+                    taken.setdefault((key[0], FOUND), []).append(round(polls[-1] + taken[key][-1], 3))
+    return taken
+
+
+def main(iterations: int) -> int:
+    """Run, compare and print."""
+    if not shutil.which("perf"):
+        print("There is no perf. Install the package linux-perf.", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "perf.data"
+        measure = [
+            *(str(Path(sys.executable).with_name("labkit")), "measure", "mpi.call_times", "-m", "8:8"),
+            *("--transport", "tcp", "--launcher", "openmpi", "--ranks", "2", "--launches", "1"),
+            *("-i", str(iterations), "--format", "json"),
+        ]
+        events = [word for call in CALLS for edge in (ENTER, EXIT) for word in ("-e", f"syscalls:{edge}{call}")]
+        rows = []
+        for before in ([], ["perf", "record", "-q", *events, "-o", str(data), "--"]):
+            done = subprocess.run([*before, *measure], capture_output=True, text=True, check=False)
+            if done.returncode:
+                print(f"This kernel does not let perf trace system calls: {done.stderr[-300:]}", file=sys.stderr)
+                return 1
+            rows.append(json.loads(done.stdout)["records"][0])
+        script = ["perf", "script", "--ns", "-i", str(data), "-F", "tid,time,event,trace"]
+        taken = durations(subprocess.run(script, capture_output=True, text=True, check=True).stdout.splitlines())
+    plain, traced = rows
+    ranks = sorted({thread for thread, _ in taken}, key=lambda thread: -len(taken.get((thread, "writev"), [])))[:2]
+    print("| call of MPI | untraced (µs) | traced (µs) | system call | its median (µs) | share | calls per message |")
+    print("|:--|--:|--:|:--|--:|--:|--:|")
+    for metric, name, call in (("post_us", "MPI_Isend", "writev"), ("find_us", "MPI_Test that finds", FOUND)):
+        values = [value for thread in ranks for value in taken.get((thread, call), [])]
+        sends = sum(len(taken.get((thread, "writev"), [])) for thread in ranks)
+        inside, clock = median(values), traced[f"{metric}_p50"]
+        print(
+            f"| {name} | {plain[f'{metric}_p50']:.2f} | {clock:.2f} | {call} | {inside:.2f} | {100 * inside / clock:.0f} % "
+            f"| {len(values) / sends:.3f} |"
+        )
+    print(f"\n{iterations} round trips; both ranks; medians.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3000))
