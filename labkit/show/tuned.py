@@ -11,6 +11,7 @@ from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.files import PARAMETERS, point
+from labkit.tuning.tuner import lag
 from labkit.units import format_duration, format_number, format_share
 
 if TYPE_CHECKING:
@@ -103,14 +104,9 @@ def _races(outcome: Outcome) -> Iterator[str]:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
             how = "won" if k == race.leader else how
-            yield f"  {_behind(race.behind[k]):>8}  {names[k]}: {how}"
+            yield f"  {lag(race.behind[k]):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
-
-
-def _behind(share: float) -> str:
-    """Return how far a setting is behind the leader: in per cent, from double on as a factor."""
-    return format_share(share, sign=True) if share < 1 else f"× {format_number(1 + share, digits=2)}"
 
 
 def _below(outcome: Outcome) -> Iterator[str]:
