@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +106,14 @@ def _folded(command: str) -> str:
 
 
 def host(content: Content) -> str:
-    """Return a table of everything known about the hosts."""
-    rows = [(source, [escape(a), escape(b)]) for source in content.sources for a, b in flat(source.host)]
+    """Return a table of everything known about the hosts, two facts in a row."""
+    rows = []
+    for source in content.sources:
+        facts = [[escape(name), escape(value)] for name, value in flat(source.host)]
+        half = -(-len(facts) // 2)
+        rows += [(source, [*a, *b]) for a, b in zip_longest(facts[:half], facts[half:], fillvalue=["", ""])]
     return content.table(
-        ["fact", "value"],
+        ["fact", "value", "fact", "value"],
         rows,
         caption="Description of the host at the start. {#tbl-host-all}",
         empty=markdown.table(

@@ -92,6 +92,7 @@ def command(ranks: int, settings: Sequence[str]) -> tuple[str, ...]:
     """
     return (
         "smpirun",
+        "-no-privatize",  # a replay has no variables of a program; else SimGrid loads itself once more for each rank
         "-np",
         str(ranks),
         "-platform",
