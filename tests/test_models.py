@@ -278,6 +278,12 @@ def test_bandwidth_on_shaped_links_never_exceeds_the_bound_and_reaches_it() -> N
         assert one.share == pytest.approx(1, abs=verdict.TOLERANCE)
 
 
+def test_a_small_message_over_an_emulated_link_has_no_floor_and_a_reason() -> None:
+    points = [point("mpi.latency", 13.0, size=8, meta={"testbed": CLUSTER})]
+    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    assert (one.verdict, one.reason) == ("no bound", "the link has no delay, and its rate delays larger messages only")
+
+
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
