@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import Effort, Spec, benchmarks, host, measure, records, testbeds
+from labkit.analysis import lint
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
 from labkit.models import loggp_engine, schedules
@@ -322,6 +323,16 @@ def test_every_algorithm_can_be_simulated_with_any_number_of_ranks(
 ) -> None:
     size = 0 if name == "barrier" else 4096
     assert us(f"mpi.{name}", f"simulated:fat-tree,algorithm={algorithm}", tmp_path, ranks=ranks, size=size) > 0
+
+
+@pytest.mark.simgrid
+def test_no_rule_asks_for_more_launches_of_a_simulation(tmp_path: Path) -> None:
+    campaign = measure([Spec(benchmark="mpi.latency", testbed="simulated")], ONE, into=tmp_path / "c")
+    points = list(campaign.samples())
+    table = records.table(points)
+    rules = {rule.code for rule in lint.lint(lint.Evidence("c", points, table, records.summary(table))).broken}
+    assert "made-up" in rules
+    assert not rules & {"one-launch", "few-launches", "no-tail"}
 
 
 @pytest.mark.simgrid

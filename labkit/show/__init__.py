@@ -102,12 +102,13 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
         for p in first
     ]
     longest = len(points) * (effort.time_cap + 0.1)
-    size = sum(volume.volume(p.spec, effort).kept for p in first) * effort.launches
+    launches = len({p.launch for p in points})  # one for points of a simulation
+    size = sum(volume.volume(p.spec, effort).kept for p in first) * launches
     return "\n".join(
         [
             text_table(head, rows),
             "",
-            f"{len(rows)} points × {effort.launches} launches; at most {format_duration(longest)} of timed iterations.",
+            f"{len(rows)} points × {launches} launches; at most {format_duration(longest)} of timed iterations.",
             f"Samples: {_volume(size)}.",
             "Starts of a launch, in the order of the first launch:",
             "",
