@@ -58,6 +58,8 @@ _FRAMES, _BURST_S, _CABLE_BURST = 2.0 * 1514, 20e-6, 20e3
 _SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentation offload)
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
+# what facts of a path raise that cannot be read: samples may come from anyone, and then have no bounds
+UNREADABLE = (SpecError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 COPIES = 2  # usual where a core copies; one after another they reach half the rate
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
@@ -177,7 +179,15 @@ def of_bandwidth(
     SpecError
         If a statement cannot be read.
     """
-    directions, stated = BANDWIDTH.get(samples.spec.benchmark, 0), stated or Stated()
+    (stated or Stated()).check()
+    try:
+        return _of_bandwidth(samples, stated or Stated(), costs)
+    except UNREADABLE:
+        return ()
+
+
+def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
+    directions = BANDWIDTH.get(samples.spec.benchmark, 0)
     directions *= 2 if samples.spec.values.get("bidirectional") else 1
     if not directions:
         return ()
@@ -212,10 +222,18 @@ def of_latency(
     SpecError
         If a statement cannot be read.
     """
+    (stated or Stated()).check()
+    try:
+        return _of_latency(samples, stated or Stated(), costs)
+    except UNREADABLE:
+        return ()
+
+
+def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
     crossings = LATENCY.get(samples.spec.benchmark, 0)
     if crossings and inside(samples):
         return _handed_over(samples, crossings, _costs(samples, costs))
-    wire = path(samples, stated or Stated())
+    wire = path(samples, stated)
     if not crossings or wire is None:
         return ()
     sent = 1 if samples.spec.benchmark == "verbs.read_latency" else crossings  # a read's request has no payload
