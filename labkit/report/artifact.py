@@ -8,7 +8,6 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Mapping
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.summary import flat
+from labkit.report.summary import flat, paired
 from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
 
@@ -107,11 +106,7 @@ def _folded(command: str) -> str:
 
 def host(content: Content) -> str:
     """Return a table of everything known about the hosts, two facts in a row."""
-    rows = []
-    for source in content.sources:
-        facts = [[escape(name), escape(value)] for name, value in flat(source.host)]
-        half = -(-len(facts) // 2)
-        rows += [(source, [*a, *b]) for a, b in zip_longest(facts[:half], facts[half:], fillvalue=["", ""])]
+    rows = [(source, row) for source in content.sources for row in paired(flat(source.host))]
     return content.table(
         ["fact", "value", "fact", "value"],
         rows,

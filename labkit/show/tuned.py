@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from labkit.analysis.comparison.judging import MOST, UNDECIDED
 from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
@@ -118,9 +119,12 @@ def _below(outcome: Outcome) -> Iterator[str]:
         f"take in all rounds; chance to stop the best setting of a point: at most {format_share(outcome.plan.error)}"
     )
     yield "ratio: Hodges-Lehmann shift of the launches as a factor, with its 95 % interval"
-    needed = [one.confirmed.launches_needed for one in outcome.points if one.confirmed and not one.claimed]
-    if most := max((n for n in needed if n), default=0):
-        yield f"undecided points need about {most} launches a side: run the same command with --confirm {most}"
+    undecided = [one.confirmed for one in outcome.points if one.confirmed and one.confirmed.verdict == UNDECIDED]
+    needed = [one.launches_needed or MOST for one in undecided]
+    if needed and max(needed) < MOST:
+        yield f"undecided points need about {max(needed)} launches a side: run the same command with --confirm N"
+    elif needed:
+        yield f"undecided points need {MOST} launches a side or more: tune again when the machine is quiet"
     yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"

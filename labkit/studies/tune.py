@@ -116,7 +116,7 @@ class Study(studies.Study):
             return f"*No tuning: {error}*"
 
     def figure(self) -> go.Figure | str:
-        """Time of every setting by size, over the launches that each got in the race."""
+        """Time of every setting by size, over all its launches: those of the race and those of the confirmation."""
         if isinstance(self.outcome, str):
             return studies.LEFT_OUT
         rows, every = self.of(self.values.benchmark), self.outcome.plan.settings[::-1]
