@@ -12,11 +12,11 @@ import subprocess
 import sys
 import time
 
+CELLS = {"nx": 100, "ny": 100, "nz": 100, "vars": 8}  # those of Kenny et al. 2020
 RANKS = (64, 256, 1024, 4096)
 CASES = {
-    "halo exchange, 18 neighbours": ("apps.halo3d26", 8, {"neighbours": "18", "periodic": True}),
     "allreduce 8 B": ("mpi.allreduce", 8, {}),
-    "allreduce 64 KiB": ("mpi.allreduce", 1 << 16, {}),
+    "halo exchange, faces of 640 kB": ("apps.halo3d26", 8, {"neighbours": "18", "periodic": True, **CELLS}),
 }
 
 

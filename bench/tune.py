@@ -1,13 +1,14 @@
 """Count how often the race of `labkit tune` finds the best setting, and what it costs beside measuring them all.
 
-Two parts. Simulated launches give the chance of stopping the best setting, beside the declared one. Then broadcasts on
+Three parts. Simulated launches give the chance of stopping the best setting, beside the declared one. Then broadcasts on
 the virtual cluster, where algorithms differ by factors: every setting is measured in every round (the exhaustive
-search), and the race runs on these launches, once for each of many random orders of the rounds. The second part is a
-race on stored launches: what it would have seen, not new measurements.
+search), and the race runs on these launches, once for each of many random orders of the rounds. This is a race on
+stored launches: what it would have seen, not new measurements. The last part simulates launches with the medians of the
+second and less noise, because the noise of the second is that of the machine at the time.
 
     python bench/tune.py [FOLDER] [--launches N] [--hosts N] [--simulated]
 
-FOLDER keeps the launches, and a second call continues. `--simulated` leaves the second part out.
+FOLDER keeps the launches, and a second call continues. `--simulated` leaves the other parts out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from labkit import measuring, records
 from labkit.campaign import Campaign
 from labkit.markdown import table
 from labkit.samples.facts import FINGERPRINT
-from labkit.spec import Effort, sweep
+from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import ERROR, standing
 from labkit.tuning import Plan, settings
 
@@ -90,7 +92,7 @@ def measured(folder: str, launches: int, hosts: int) -> None:
         print(f"launch {launch + 1} of {launches}", flush=True)
     names = {measuring.expand([spec], plan.effort, [0])[0].fingerprint: pair for pair, spec in specs.items()}
     costs = np.full((len(bases), launches, len(plan.settings)), math.nan)
-    for one in campaign.samples("mpi.bcast"):
+    for one in campaign.samples("mpi.bcast", {(name, launch) for name in names for launch in range(launches)}):
         n, k = names[str(FINGERPRINT.of(one.meta))]
         costs[n, one.launch, k] = math.log(np.median(records.values(one, plan.metric)))
     rows = []
@@ -111,6 +113,7 @@ def measured(folder: str, launches: int, hosts: int) -> None:
                 f"{math.exp(rest.max() - means[best]):.1f}",
                 f"{sum(leader == best for leader, *_ in outcomes)} of 100",
                 f"{sum(leader in near for leader, *_ in outcomes)} of 100",
+                f"{100 * np.median(values.std(axis=0, ddof=1)):.0f} %",
                 f"{100 * np.mean([cost for *_, cost in outcomes]) / values.size:.0f} %",
             ]
         )
@@ -118,7 +121,26 @@ def measured(folder: str, launches: int, hosts: int) -> None:
         f"\nMPI_Bcast, {hosts} virtual hosts at 50 Mbit/s, {len(plan.settings)} settings, {launches} launches of each\n"
     )
     head = ["size (B)", "best by all launches", "next slower by", "slowest, times", "race finds it", "or within 2 %"]
-    print(table([*head, "launches of all"], rows))
+    print(table([*head, "scatter of a launch", "launches of all"], rows))
+    quieter(bases, np.median(costs, axis=1), launches)
+
+
+def quieter(bases: Sequence[Spec], medians: NDArray[np.float64], launches: int) -> None:
+    """Print how races of simulated launches with these medians end, (points, settings), log."""
+    rows = []
+    for base, truth in zip(bases, medians, strict=True):
+        for noise in (0.02, 0.05, 0.1):
+            for count in (launches, 12):
+                outcomes = []
+                for seed in range(100):
+                    chance = np.random.default_rng(seed)
+                    costs = truth + chance.normal(scale=noise, size=(count, truth.size))
+                    outcomes.append(raced(costs + chance.normal(scale=0.05, size=(count, 1)), count - 1))
+                hits = sum(leader == truth.argmin() for leader, *_ in outcomes)
+                share = 100 * np.mean([cost for *_, cost in outcomes]) / costs.size
+                rows.append([str(base.size), f"{100 * noise:g} %", str(count), f"{hits} of 100", f"{share:.0f} %"])
+    print("\nThe same medians with simulated noise\n")
+    print(table(["size (B)", "noise", "launches of each setting", "race finds the best", "launches of all"], rows))
 
 
 if __name__ == "__main__":

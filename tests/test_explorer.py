@@ -23,7 +23,7 @@ from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
 from labkit.explorer import availability, export, live, measurement, panels, server, store, view
 from labkit.explorer.form import Choices, Form, levels
-from labkit.explorer.panels import bounds, compare, verdict
+from labkit.explorer.panels import bounds, compare, verdict, what_if
 from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.panels.point import _edges
 from labkit.explorer.selection import Selection
@@ -298,6 +298,7 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
         "export",
         "verdict",
         "bounds",
+        "what_if",
     ]
     explorer._open.clear()
     first = explorer.open("two-cores")
@@ -542,6 +543,22 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
     fields.benchmark.value = "sockets.tcp_stream"
     assert session.views["A"].statistic == "p999"
     assert "(none here)" in dict(map(reversed, fields.statistic.options))["p999"]  # type: ignore[call-overload]
+
+
+def test_a_cheaper_part_is_tried_on_the_published_and_on_a_measured_message() -> None:
+    session = Session(["examples/two-cores-labs"])
+    box = what_if.build(session)
+    of, size, start = box.children[0].children
+    start.click()
+    sliders = box.children[1]
+    sliders.cheaper["switch"].value = 70
+    assert "5.45 % saved" in sliders.result.value
+    of.value = what_if.MEASURED
+    start.click()
+    assert "64 B over TCP, one way" in box.children[1].result.value
+    size.value = 100
+    start.click()
+    assert "No campaign on show has a message of 100 B over TCP" in box.children[1].value
 
 
 def test_published_numbers_are_drawn_on_request_where_there_are_any() -> None:

@@ -214,6 +214,20 @@ def test_parameters_of_samples() -> None:
     assert resolved["deviation"].notna().all()
 
 
+def test_ranges_end_where_an_overhead_changes_too() -> None:
+    def slower(one: Samples) -> Samples:
+        more = 4e-6 if one.spec.benchmark == "mpi.delayed_overhead" and one.spec.size > 64 else 0.0
+        phases = {name: float(one.extras[name][0, 0]) * 1e-9 for name in one.extras}
+        if more:
+            phases["send_ns"] += more
+        return point(one.spec.benchmark, one.spec.size, float(one.time_ns[0, 0]) * 1e-9, one.launch, **phases)
+
+    (path,) = analysis.paths(map(slower, campaign()))
+    assert [(one.first, one.last) for one in path.model.ranges] == [(1, 64), (256, 65536)]
+    first, second = (one.parameters["o_s"].value for one in path.model.ranges)
+    assert second - first == pytest.approx(4e-6, rel=0.02)
+
+
 def test_launches_that_a_quantity_lacks_are_left_out() -> None:
     made = [one for one in campaign() if one.spec.benchmark != "mpi.bandwidth" or one.launch != 3]
     (path,) = analysis.paths(made)

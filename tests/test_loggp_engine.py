@@ -7,12 +7,14 @@ import itertools
 import math
 import time
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labkit import Effort, Spec, measure, records
 from labkit.errors import SpecError
 from labkit.models import schedules
 from labkit.models.loggp_engine import Costs, Line, Segment, Stage, finish, hockney, loggp
@@ -249,3 +251,37 @@ def test_4096_ranks_end_within_a_minute() -> None:
     for name in schedules.algorithms("mpi.allreduce"):
         assert finish(schedules.schedule("mpi.allreduce", name, 4096, 1 << 20), 4096, loggp(**NET)).max() > 0
     assert time.process_time() - begin < 60
+
+
+# ---- beside SimGrid --------------------------------------------------------------------------------------------------
+
+SAME = [  # collective, name of the algorithm in SimGrid's testbed, ours; others differ there by more than their name
+    ("allreduce", "recursive-doubling", "recursive doubling"),
+    ("allreduce", "ring", "ring"),
+    *(("bcast", name, name) for name in ("binomial", "linear")),
+    ("reduce", "binomial", "binomial"),
+    ("gather", "binomial", "binomial"),
+    ("allgather", "ring", "ring"),
+    ("allgather", "bruck", "Bruck"),
+    ("alltoall", "pairwise", "pairwise"),
+    ("alltoall", "bruck", "Bruck"),
+    ("alltoall", "linear", "linear"),
+]
+
+
+@pytest.mark.simgrid
+@pytest.mark.parametrize(
+    ("collective", "there", "here"),
+    [pytest.param(*one, marks=[pytest.mark.slow] * (k > 1)) for k, one in enumerate(SAME)],
+)
+def test_engine_agrees_with_simgrid_where_no_link_is_shared(
+    collective: str, there: str, here: str, tmp_path: Path
+) -> None:
+    testbed, ranks, rate = f"simulated:fat-tree,nodes=12,rate=10gbit,latency=1us,algorithm={there}", 8, 10e9 / 8
+    specs = [Spec(benchmark=f"mpi.{collective}", ranks=ranks, size=size, testbed=testbed) for size in (8, 65536)]
+    costs = Costs((Segment(time=Line(1e-6, 1 / rate), gap=Line(0, 1 / rate)),))
+    simulated = measure(specs, Effort(iterations=1, warmup=0, launches=1), into=tmp_path / "c").samples()
+    for one in simulated:
+        stages = schedules.schedule(f"mpi.{collective}", here, ranks, one.spec.size)
+        expected = records.seconds(one)[0]  # with at most 0.02 µs for each message that a rank sends
+        assert finish(stages, ranks, costs).max() == pytest.approx(expected, rel=0.01, abs=0.3e-6), one.spec.size

@@ -73,6 +73,54 @@ def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
     assert one.certain
 
 
+@pytest.mark.parametrize(("quiet", "busy", "sure"), [(0, 90_000, True), (50_000, 90_000, False), (0, 500, False)])
+def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: bool) -> None:
+    cost = {("shm", 8): (100, quiet), ("tcp", 8): (4000, busy)}
+    points = [
+        point(size, path, n, ns, interface_B={"lo": carried})
+        for (path, size), (ns, carried) in cost.items()
+        for n in range(3)
+    ]
+    one = findings.of_topic(rows(points), ("mpi.latency",), (), points)
+    assert one is not None
+    why = "Reason: each message passes the network stack of the kernel (counted: network interfaces received 270,000 B"
+    text = one.text.replace("\\", "")
+    assert (why in text) is sure
+    assert ("eason:" in text) is sure
+    assert "eason" not in one.brief
+    without = findings.of_topic(rows(points), ("mpi.latency",))
+    assert without is not None
+    assert "eason" not in without.text
+
+
+def test_links_that_are_full_are_the_reason_and_badges_are_a_likely_one() -> None:
+    def stream(testbed: str, mbps: float) -> Any:
+        spec = Spec(benchmark="sockets.tcp_stream", size=131072, ranks=1, testbed=testbed)
+        return [
+            made.samples(
+                spec,
+                reported=made.values("bandwidth_MBps", p50=mbps * (1 + 0.001 * n)),
+                launch=n,
+                meta={"fingerprint": spec.fingerprint({}), "badges": []},
+            )
+            for n in range(3)
+        ]
+
+    full = [*stream("virtual-cluster:4,rate=200mbit", 24), *stream("virtual-cluster:4,rate=50mbit", 6)]
+    one = findings.of_topic(rows(full), ("sockets.tcp_stream",))
+    assert one is not None
+    assert "Reason: the link is the limit (calculated: 96 % of 200 Mbit/s and 96 % of 50 Mbit/s)." in one.text
+    slow = [*stream("virtual-cluster:4,rate=200mbit", 12), *stream("virtual-cluster:4,rate=50mbit", 6)]
+    other = findings.of_topic(rows(slow), ("sockets.tcp_stream",))
+    assert other is not None
+    assert "eason" not in other.text
+    alone = [point(8, "shm", n, 100) for n in range(3)]
+    shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(3)]
+    likely = findings.of_topic(rows([*alone, *shared]), ("mpi.latency",))
+    assert likely is not None
+    assert "Likely reason: its ranks share processors (badge on one side only: oversubscription)." in likely.text
+
+
 def test_values_whose_intervals_overlap_do_not_differ() -> None:
     points = [point(8, path, n, ns * (1 + n)) for path, ns in (("shm", 100), ("tcp", 110)) for n in range(3)]
     one = findings.of_topic(rows(points), ("mpi.latency",))

@@ -48,7 +48,7 @@ def test_a_report_has_few_pages_and_they_are_well_filled(built: tuple[str, repor
 @pytest.mark.slow
 @pytest.mark.browser
 def test_the_first_page_has_the_abstract_and_the_headline_figures(built: tuple[str, report.Built]) -> None:
-    first = pypdf.PdfReader(str(built[1].pdf)).pages[0].extract_text()
+    first = pypdf.PdfReader(str(built[1].pdf)).pages[0].extract_text().replace("\xa0", " ")
     assert "Caveats:" in first
     assert "Figure 1:" in first
 

@@ -1,15 +1,17 @@
 """LogGP parameters of each path that samples describe, and what they predict for collectives.
 
 `mpi.latency` gives the time of a message, `mpi.bandwidth` the gap between messages in saturation,
-`mpi.delayed_overhead` both overheads, `mpi.host_overhead` their sum. Break points of the time over sizes cut these into
+`mpi.delayed_overhead` both overheads, `mpi.host_overhead` their sum. Break points of these over sizes cut them into
 ranges (`labkit.analysis.protocol`), and `labkit.models.loggp` fits each.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,10 +123,11 @@ def _path(group: Mapping[str, list[Samples]], local: Sequence[Samples]) -> Path 
         return None
     numbers = tuple(sorted(launches))
     times = {name: _times(sizes, numbers) for name, sizes in usable.items()}
-    breaks, ranges = _ranges(times["time"])
+    breaks = _breaks(times["time"])
     if breaks:  # the line of its range leaves it out, so do all quantities
         noisy = {line.left_out for line in breaks.lines} - {None}
         times = {name: _without(one, noisy) for name, one in times.items()}
+    ranges = _ranges(times, breaks)
     combine = _combining(local, len(numbers))
     spec = group["mpi.latency"][0].spec
     return Path(
@@ -194,12 +197,27 @@ def _without(times: Times, sizes: set[int | None]) -> Times:
     return Times(tuple(times.sizes[k] for k in kept), times.seconds[:, kept])
 
 
-def _ranges(times: Times) -> tuple[protocol.Protocol | None, list[tuple[int, int]]]:
-    """Ranges between the break points of the medians over launches; one range with too few sizes for any."""
+def _breaks(times: Times) -> protocol.Protocol | None:
+    """Break points of the medians over launches; None with too few sizes for any."""
     if len(times.sizes) < protocol.FEWEST:
-        return None, [(times.sizes[0], times.sizes[-1])]
-    breaks = protocol.breaks(times.sizes, np.median(times.seconds, axis=0))
-    return breaks, [(line.first, line.last) for line in breaks.lines]
+        return None
+    return protocol.breaks(times.sizes, np.median(times.seconds, axis=0))
+
+
+def _ranges(times: Mapping[str, Times], breaks: protocol.Protocol | None) -> list[tuple[int, int]]:
+    """Ranges between the break points of the time, and of the other quantities where three sizes stay on each side.
+
+    A library may change what its calls cost at a size where the time of a message does not change.
+    """
+    sizes = times["time"].sizes
+    found = [breaks, *(_breaks(times[name]) for name in ("send", "receive", "both", "gap") if name in times)]
+    cuts = [0, len(sizes)]
+    for change in (change for one in found if one for change in one.breaks):
+        cut = bisect_right(sizes, change.after)
+        if all(abs(cut - other) >= protocol.SHORTEST for other in cuts):
+            cuts.append(cut)
+    cuts.sort()
+    return [(sizes[begin], sizes[end - 1]) for begin, end in pairwise(cuts)]
 
 
 def _combining(local: Sequence[Samples], launches: int) -> NDArray[np.float64] | None:

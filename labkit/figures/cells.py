@@ -50,7 +50,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
             ygap=1,
             text=[["" if v is None else format_number(v, digits=3) for v in row] for row in z],
             texttemplate="%{text}",
-            textfont={"size": 10 if len(x) <= 13 else 8},
+            textfont={"size": 12 if len(x) <= 9 else 10 if len(x) <= 13 else 8},  # 12 px are 8 pt in the PDF
             customdata=[[_about(table, row, col, unit) for col in x] for row in y],
             hovertemplate="%{customdata}<extra></extra>",
             hoverongaps=False,

@@ -107,13 +107,14 @@ KERNEL(all_pairs)
     return 0;
 }
 
-/* Overhead at both ends: a send, a delay in which message and answer arrive, then the receive. The delay is twice the
- * median of a few untimed round trips. Phase 0 is both calls, 1 the send, 2 the receive, 3 the delay. */
+/* Overhead at both ends: a send, a delay in which message and answer arrive, then the receive. The delay is three times
+ * the shortest of a few untimed round trips: a disturbed one would make all iterations long. Phase 0 is both calls, 1 the
+ * send, 2 the receive, 3 the delay. */
 enum { TRIPS = 9 };
 
 KERNEL(delayed_overhead)
 {
-    int64_t trips[TRIPS] = {0}, sending = 0, waiting = 0, receiving = 0;
+    int64_t shortest = INT64_MAX, sending = 0, waiting = 0, receiving = 0;
     if (args->peer < 0) return 0;
     for (int k = 0; k < TRIPS; k++) {
         const int64_t begin = now_ns();
@@ -121,11 +122,9 @@ KERNEL(delayed_overhead)
         RECV(args->recv, 1)
         if (!args->active) SEND(args->send, 1)
         const int64_t trip = now_ns() - begin;
-        int place = k; /* sorted as they come */
-        for (; place > 0 && trips[place - 1] > trip; place--) trips[place] = trips[place - 1];
-        trips[place] = trip;
+        if (trip < shortest) shortest = trip;
     }
-    const int64_t delay = 2 * trips[TRIPS / 2];
+    const int64_t delay = 3 * shortest;
     if (args->active)
         TIMED_RECORD(
             const int64_t begin = now_ns();

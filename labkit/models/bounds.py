@@ -55,6 +55,7 @@ _BITS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kmg]?)bit(?:/s)?", 
 _TIME = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ns|us|ms|s)")
 # B, s: what passes before traffic control limits the rate (labkit.testbeds.virtual_cluster, soft_roce)
 _FRAMES, _BURST_S, _CABLE_BURST = 2.0 * 1514, 20e-6, 20e3
+_SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentation offload)
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
 COPIES = 2  # usual where a core copies; one after another they reach half the rate
@@ -148,6 +149,8 @@ class Wire:
     source : as in `Bound`.
     delay : one way, s.
     burst : B that pass before traffic control limits the rate; 0 on a real link.
+    segment : B of the largest packet that traffic control lets pass at once if its bucket is not empty: it pays later,
+        while the answer comes back. 0 on a real link.
     """
 
     name: str
@@ -156,6 +159,7 @@ class Wire:
     source: str
     delay: float = 0.0
     burst: float = 0.0
+    segment: float = 0.0
 
 
 def of_bandwidth(
@@ -216,6 +220,8 @@ def of_latency(
         return ()
     sent = 1 if samples.spec.benchmark == "verbs.read_latency" else crossings  # a read's request has no payload
     limited = max(0.0, (samples.spec.size or 0) / wire.efficiency.share - wire.burst)
+    if wire.segment:  # a direction has the whole round trip to pay for what passed at once
+        limited = max(limited / 2, limited - wire.segment)
     serial = sent * limited * 8 / wire.rate
     value = crossings * wire.delay + serial
     if not value:
@@ -317,7 +323,9 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         name, rate = _emulated(facts, EVIDENCE.of(samples.meta))
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
         burst = max(_FRAMES, rate / 8 * _BURST_S)
-        return Wire(name=name, rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=burst)
+        return Wire(
+            name=name, rate=rate, efficiency=efficiency, source="testbed", delay=delay, burst=burst, segment=_SEGMENT
+        )
     if facts.get("rate") or delay:
         rate = _rate(str(facts["rate"])) if facts.get("rate") else math.inf
         payload = ACTIVE_MTU.of(samples.meta) or next(

@@ -38,7 +38,6 @@ from labkit.models.loggp_engine import Costs, Line, Segment
 from labkit.units import format_share, format_size
 
 POOR = 0.2  # deviation from which a line does not describe its times
-_MANY = 8  # sizes from which break points are looked for
 _SUBJECTS = {
     "time": "the time of a message",
     "gap": "the gap",
@@ -308,9 +307,10 @@ def _poor(quantity: str, line: Fitted) -> str:
     """Why a line does not describe its times; empty if it does."""
     if not line.deviation > POOR:
         return ""
-    few = len(line.sizes) < _MANY
-    advice = "measure 8 sizes or more, so that break points are found" if few else "it changes within this range"
-    return f"{_SUBJECTS[quantity]} lies {format_share(line.deviation)} off one line: {advice}, or was disturbed"
+    return (
+        f"{_SUBJECTS[quantity]} lies {format_share(line.deviation)} off one line, so it was disturbed or changes "
+        "within this range; measure more sizes, on an idle machine"
+    )
 
 
 def _estimate(name: str, values: NDArray[np.float64], negative: str) -> Estimate:

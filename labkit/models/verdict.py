@@ -240,6 +240,8 @@ def _unbounded(samples: Samples) -> str:
         return f"loopback interface: the processor copies, no link bounds it; {_MEASURE}"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
+    if bounds.path(samples, Stated()) is not None:
+        return "the link has no delay, and its rate delays larger messages only"
     return "the samples do not say which link carried the bytes, or its rate: state --link and --mtu"
 
 

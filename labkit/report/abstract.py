@@ -203,7 +203,7 @@ def _topic(chapter: Chapter) -> tuple[str, ...]:
 
 @lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
 def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]) -> Finding | None:
-    return findings.of_topic(member.summary, benchmarks, focus)
+    return findings.of_topic(member.summary, benchmarks, focus, member.points)
 
 
 def verdicts(content: Content) -> str:

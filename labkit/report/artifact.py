@@ -18,7 +18,7 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.summary import flat
+from labkit.report.summary import flat, paired
 from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
 
@@ -105,10 +105,10 @@ def _folded(command: str) -> str:
 
 
 def host(content: Content) -> str:
-    """Return a table of everything known about the hosts."""
-    rows = [(source, [escape(a), escape(b)]) for source in content.sources for a, b in flat(source.host)]
+    """Return a table of everything known about the hosts, two facts in a row."""
+    rows = [(source, row) for source in content.sources for row in paired(flat(source.host))]
     return content.table(
-        ["fact", "value"],
+        ["fact", "value", "fact", "value"],
         rows,
         caption="Description of the host at the start. {#tbl-host-all}",
         empty=markdown.table(

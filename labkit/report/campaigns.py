@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,14 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import plural
+from labkit.samples.facts import CAMPAIGN
 from labkit.suites.rereading import differing
 from labkit.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labkit.samples import Samples
 
 _NAMED = 3  # campaigns that a title names
 
@@ -32,12 +35,14 @@ class Member:
     name : what tables and figures call it.
     facts : what its campaign.json held.
     records, summary : its rows.
+    points : its samples, without their values.
     """
 
     name: str
     facts: Mapping[str, Any]
     records: pd.DataFrame
     summary: pd.DataFrame
+    points: Sequence[Samples] = ()
 
     @property
     def host(self) -> Mapping[str, Any]:
@@ -62,12 +67,15 @@ def members(source: Source) -> tuple[Member, ...]:
     """Return the campaign of a source, or those it was merged from, each with its own facts."""
     origins = source.facts.get("origins")
     if not isinstance(origins, Mapping) or not origins or not len(source.records):
-        return (Member(source.name, {"host": source.host, **source.facts}, source.records, source.summary),)
+        return (
+            Member(source.name, {"host": source.host, **source.facts}, source.records, source.summary, source.points),
+        )
     merged = []
     for name in dict.fromkeys(source.records["campaign"]):
         facts = origins.get(name, source.facts if name == source.path.name else {})
-        rows = (table[table["campaign"] == name] for table in (source.records, source.summary))
-        merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, *rows))
+        rows, summary = (table[table["campaign"] == name] for table in (source.records, source.summary))
+        points = [one for one in source.points if CAMPAIGN.of(one.meta) in (name, "")]
+        merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, rows, summary, points))
     return tuple(merged)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labkit.analysis import reasons
 from labkit.analysis.contrast import SHIFT, Contrast, End, contrast
 from labkit.columns import METRICS
 from labkit.records import Value, headline_statistic, narrowed, value_of
@@ -18,6 +19,8 @@ from labkit.units import format_count, format_number, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from labkit.samples import Samples
 
 _LEVELS = {
     "shm": "shared memory",
@@ -58,7 +61,12 @@ class Finding:
     brief: str = ""
 
 
-def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[tuple[str, str]] = ()) -> Finding | None:
+def of_topic(
+    summary: pd.DataFrame,
+    benchmarks: Sequence[str],
+    focus: Sequence[tuple[str, str]] = (),
+    points: Sequence[Samples] = (),
+) -> Finding | None:
     """Return what matters most of a topic; None where nothing of it was measured.
 
     The first contrast in `focus` that the rows allow is taken, else the most distinct one of its benchmarks, else how
@@ -69,6 +77,7 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     summary : from `labkit.records.summary`.
     benchmarks : of the topic, the most important first.
     focus : benchmark and factor to look at first.
+    points : samples, whose counters may speak for a reason; their values may be left out.
     """
     tables = {
         name: summary[summary["benchmark"] == name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks])
@@ -76,8 +85,8 @@ def of_topic(summary: pd.DataFrame, benchmarks: Sequence[str], focus: Sequence[t
     tables = {name: narrowed(rows) for name, rows in tables.items() if len(rows)}
     for name, factor in focus:
         if name in tables and (first := _contrast(tables[name], (factor,))):
-            return of_contrast(first)
-    contrasts = [of_contrast(each) for rows in tables.values() if (each := _contrast(rows))]
+            return of_contrast(first, points)
+    contrasts = [of_contrast(each, points) for rows in tables.values() if (each := _contrast(rows))]
     if contrasts:
         return max(contrasts, key=lambda one: one.weight)
     runs = [one for name, rows in tables.items() if (one := _run(name, rows))]
@@ -89,8 +98,8 @@ def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | Non
     return contrast(rows, metric, factors) if metric else None
 
 
-def of_contrast(one: Contrast) -> Finding:
-    """Say which level costs more, how many times, how sure that is, and whether it depends on the size."""
+def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
+    """Say which level costs more, how many times, how sure that is, whether it depends on the size, and why."""
     end, what = one.main, _what(one.benchmark, one.main.size)
     best, worst = _levels(one.factor, end.best, end.worst)
     weight = abs(math.log(end.ratio)) if end.apart and end.ratio > 0 else 0.0
@@ -110,6 +119,8 @@ def of_contrast(one: Contrast) -> Finding:
     else:
         text = f"{what}: {METRICS[one.metric].label} differs most between {best} and {worst}"
     full, brief = (f"{text} ({numbers}{more}){_and_then(one)}." for more in (counts, ""))
+    if reason := reasons.of(one, points):
+        full += f" {escape(reason.sentence)}"
     return Finding(full, weight, end.apart, end.launches, end.n, brief)
 
 

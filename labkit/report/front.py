@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import figures
 from labkit.columns import METRICS, statistic_column
+from labkit.models import costs, limits
+from labkit.models.limits import Limit
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level
@@ -15,6 +17,7 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
+from labkit.samples.facts import FINGERPRINT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +41,10 @@ def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
     panels = list(_panels(shown.summary))
     if not panels:
         return {}, ""
-    drawn = [_drawn(rows, metric) for rows, metric in panels]
+    drawn = [_drawn(rows, metric, _limits(sources[0], shown.summary, rows, metric)) for rows, metric in panels]
     name = f"Campaign {escape(shown.name)}. " if len(all_members(Content(sources, {}))) > 1 else ""
-    return _joined(drawn), name + _caption(panels)
+    lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
+    return _joined(drawn), name + _caption(panels) + " Dashed lines are what the path allows." * lines
 
 
 def front_figure(content: Content) -> str:
@@ -72,9 +76,16 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows.drop_duplicates(["transport", "message_size_B"]) if rows["message_size_B"].nunique() > 1 else rows[:0]
 
 
-def _drawn(rows: pd.DataFrame, metric: str) -> Any:
-    """Return a panel as plotly's plain data, without the small print below its axis."""
-    drawn = figures.versus_size(rows, metric, series=["transport"], tail=None)
+def _limits(source: Source, summary: pd.DataFrame, rows: pd.DataFrame, metric: str) -> list[Limit]:
+    """Return the bounds of the points of a panel."""
+    wanted = {*rows["fingerprint"]}
+    points = {FINGERPRINT.of(one.meta): one for one in source.points if FINGERPRINT.of(one.meta) in wanted}
+    return limits.of(points.values(), metric, costs.of(summary))
+
+
+def _drawn(rows: pd.DataFrame, metric: str, curves: Sequence[Limit]) -> Any:
+    """Return a panel as plotly's plain data, with its bounds and without the small print below its axis."""
+    drawn = figures.bounded(figures.versus_size(rows, metric, series=["transport"], tail=None), curves)
     spec = drawn.to_plotly_json()
     layout = spec["layout"]
     layout["xaxis"]["title"]["text"] = layout["xaxis"]["title"]["text"].partition("<br>")[0]

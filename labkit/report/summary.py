@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from labkit import stats, units
@@ -144,6 +145,19 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return rows
 
 
+def paired(facts: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Return facts as rows of a table with two facts each, the first half on the left.
+
+    Examples
+    --------
+    >>> paired([("a", "1"), ("b", "2"), ("c", "3")])
+    [['a', '1', 'c', '3'], ['b', '2', '', '']]
+    """
+    cells = [[escape(name), escape(value)] for name, value in facts]
+    half = -(-len(cells) // 2)
+    return [[*left, *right] for left, right in zip_longest(cells[:half], cells[half:], fillvalue=["", ""])]
+
+
 def hosts(content: Content) -> str:
     """Return a short table of the hosts; the appendix has every fact."""
     rows: list[tuple[Source, list[str]]] = []
@@ -152,9 +166,9 @@ def hosts(content: Content) -> str:
             known = {key: host[key] for key in _HOST_FIRST if key in host}
             facts = [("campaign", name)] if name else []
             facts += flat(known or host) + _interfaces(host)
-            rows += [(source, [escape(name), escape(value)]) for name, value in facts]
+            rows += [(source, row) for row in paired(facts)]
     return content.table(
-        ["fact", "value"],
+        ["fact", "value", "fact", "value"],
         rows,
         caption="Systems that were measured; @tbl-host-all has all recorded facts. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",

@@ -7,10 +7,12 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from labkit.analysis.comparison.judging import MOST, UNDECIDED
 from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.files import PARAMETERS, point
+from labkit.tuning.tuner import lag
 from labkit.units import format_duration, format_number, format_share
 
 if TYPE_CHECKING:
@@ -102,7 +104,8 @@ def _races(outcome: Outcome) -> Iterator[str]:
         for k in order:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
-            yield f"  {format_share(race.behind[k], sign=True):>8}  {names[k]}: {how}"
+            how = "won" if k == race.leader else how
+            yield f"  {lag(race.behind[k]):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
 
@@ -116,9 +119,12 @@ def _below(outcome: Outcome) -> Iterator[str]:
         f"take in all rounds; chance to stop the best setting of a point: at most {format_share(outcome.plan.error)}"
     )
     yield "ratio: Hodges-Lehmann shift of the launches as a factor, with its 95 % interval"
-    needed = [one.confirmed.launches_needed for one in outcome.points if one.confirmed and not one.claimed]
-    if most := max((n for n in needed if n), default=0):
-        yield f"undecided points need about {most} launches a side: run the same command with --confirm {most}"
+    undecided = [one.confirmed for one in outcome.points if one.confirmed and one.confirmed.verdict == UNDECIDED]
+    needed = [one.launches_needed or MOST for one in undecided]
+    if needed and max(needed) < MOST:
+        yield f"undecided points need about {max(needed)} launches a side: run the same command with --confirm N"
+    elif needed:
+        yield f"undecided points need {MOST} launches a side or more: tune again when the machine is quiet"
     yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, reference, studies
+from labkit import figures, reference, studies
 from labkit.analysis import layers
 from labkit.analysis.layers import Path, time_of
 from labkit.models import breaking_band
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 PATHS = {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}
-# operation → benchmark, metric, factor to µs; those that this labkit has are measured
+# operation → benchmark, metric, factor to µs
 PRIMITIVES = {
     "read of the clock": ("micro.clock", "clock_read_ns", 1e-3),
     "cache line from core to core": ("micro.core_to_core", "line_transfer_ns", 1e-3),
@@ -27,6 +27,7 @@ PRIMITIVES = {
     "waking a thread": ("micro.wake_up", "wake_up_us", 1.0),
 }
 _KIND = "processor"
+_COPY = 64  # B, the least that micro.memory_copy copies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,7 @@ class Study(studies.Study):
         "sockets.udp_rr",
         "sockets.tcp_rr",
         *(name for name, *_ in PRIMITIVES.values()),
+        "micro.memory_copy",
     )
     values: Parameters
 
@@ -74,8 +76,8 @@ class Study(studies.Study):
             specs += sweep("sockets.tcp_rr", sizes=str(v.sockets), tool="sockperf")
             specs += sweep("mpi.latency", sizes=str(v.sockets), transport="shm", launcher=v.launcher)
         for name, *_ in PRIMITIVES.values():
-            if name in benchmarks.find():
-                specs += sweep(name)
+            specs += sweep(name)
+        specs += sweep("micro.memory_copy", sizes=str(_COPY))
         return list(dict.fromkeys(specs))
 
     # ---- the paper
@@ -244,6 +246,12 @@ class Study(studies.Study):
         for text, (benchmark, metric, factor) in PRIMITIVES.items():
             time = self._time(benchmark, metric, factor)
             rows.append({"operation": text, "time": stated(time, "µs") if time else "not measured", "by": benchmark})
+        rate = self._time("micro.memory_copy", "bandwidth_MBps", message_size_B=_COPY)
+        copy = rate and combine(lambda value: _COPY / value, rate)
+        text = f"copy of {size_words(_COPY)} in the caches"
+        rows.append(
+            {"operation": text, "time": stated(copy, "µs") if copy else "not measured", "by": "micro.memory_copy"}
+        )
         for transport in words(self.values.transports):
             poll = self._call("mpi.call_times", "poll_us", transport, 1)
             text = f"poll in vain: MPI_Test over {PATHS.get(transport, transport)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +20,7 @@ from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
 from labkit.tuning.plan import noted
+from labkit.tuning.tuner import lag
 from labkit.units import format_range, format_share
 
 if TYPE_CHECKING:
@@ -114,13 +116,15 @@ class Study(studies.Study):
             return f"*No tuning: {error}*"
 
     def figure(self) -> go.Figure | str:
-        """Time of every setting by size, over the launches that each got in the race."""
-        rows, file = self.of(self.values.benchmark), f"env_OMPI_MCA_{openmpi.FILES}"
-        if file in rows:
-            rows = rows[rows[file].isna()].drop(columns=file)
-        names = [name for name in rows if name.startswith("env_") and not name.endswith("dynamic_rules")]
-        several = [name for name in (*names, "bind", "transport", "ranks") if name in rows]
-        series = [name for name in several if rows[name].nunique(dropna=False) > 1]
+        """Time of every setting by size, over all its launches: those of the race and those of the confirmation."""
+        if isinstance(self.outcome, str):
+            return studies.LEFT_OUT
+        rows, every = self.of(self.values.benchmark), self.outcome.plan.settings[::-1]
+        if (file := f"env_OMPI_MCA_{openmpi.FILES}") in rows:
+            rows = rows[rows[file].isna()]  # without the ranks that read the file
+        names = [next(one.name for one in every if _sets(row, one)) for row in rows.to_dict("records")]
+        rows = rows.assign(setting=names)
+        series = ["setting", "ranks"] if rows["ranks"].nunique() > 1 else ["setting"]
         return self.drawn(figures.versus_size, rows, "latency_us", tail=None, series=series)
 
     def table(self) -> pd.DataFrame:
@@ -154,9 +158,9 @@ class Study(studies.Study):
             names = [setting.name for setting in self.outcome.plan.settings]
             for k in sorted(one.race.behind, key=lambda k, race=one.race: race.behind[k]):  # type: ignore[misc]
                 stopped = one.race.stopped.get(k)
-                end = "stopped" if stopped else "failed" if k in one.race.failed else "raced to the end"
-                behind = format_share(one.race.behind[k], sign=True)
-                rows.append((point(one.base), names[k], behind, stopped or one.race.rounds, end))
+                end = "won" if k == one.race.leader else "failed" if k in one.race.failed else "not stopped"
+                end = "stopped" if stopped else end
+                rows.append((point(one.base), names[k], lag(one.race.behind[k]), stopped or one.race.rounds, end))
         return pd.DataFrame(rows, columns=columns)
 
     def findings(self) -> str:
@@ -183,3 +187,10 @@ class Study(studies.Study):
             f"The chance that a race stopped the best setting of a point is at most {format_share(outcome.plan.error)}."
         )
         return markdown_list([*sentences, *([f"{outcome.ended}."] if outcome.ended else [])])
+
+
+def _sets(row: Mapping[str, object], setting: tuning.Setting) -> bool:
+    """Whether a row of the summary was measured in a setting; the default fits all rows, so it is tried last."""
+    given = {name.removeprefix("env_"): str(value) for name, value in row.items() if name.startswith("env_")}
+    same = all(given.get(name) == value for name, value in setting.environment)
+    return same and all(str(row.get(name)) == str(value) for name, value in setting.fields)

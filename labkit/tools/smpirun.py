@@ -38,6 +38,8 @@ SETTINGS = (
     "smpi/simulate-computation:no",
     "smpi/host-speed:1Gf",
     "smpi/wtime:0",
+    "smpi/send-is-detached-thresh:65536",  # below it a message leaves at once (eager), from it on when it is awaited
+    "smpi/async-small-thresh:65536",
     "contexts/stack-size:256",
 )
 _GRACE_S, _TAIL_B = 1.0, 4000
@@ -92,6 +94,7 @@ def command(ranks: int, settings: Sequence[str]) -> tuple[str, ...]:
     """
     return (
         "smpirun",
+        "-no-privatize",  # a replay has no variables of a program; else SimGrid loads itself once more for each rank
         "-np",
         str(ranks),
         "-platform",

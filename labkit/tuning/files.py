@@ -143,9 +143,10 @@ def _place(folder: Path) -> Path:
 def _head(tuned: Sequence[Tuned]) -> list[str]:
     """Return the comment at the beginning of a file: for which system, and what was confirmed."""
     first = tuned[0].base
+    library = launch.get(first.launcher).library
     lines = [
-        f"Written by labkit tune {first.benchmark}. Each setting was confirmed to be faster than the default, in",
-        "launches that took turns, on the system where it was measured. Measure again after a change of the system.",
+        f"Written by labkit tune {first.benchmark} for {library}. Each setting was confirmed",
+        "to be faster than the default, in launches that took turns. Measure again after a change of the system.",
     ]
     for one in tuned:
         if one.claimed and one.confirmed is not None:

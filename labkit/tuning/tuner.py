@@ -29,6 +29,7 @@ from labkit.stats.racing import Standing, standing
 from labkit.tuning import files, openmpi
 from labkit.tuning.plan import Plan, last_of, note, noted, number_of
 from labkit.tuning.settings import Setting
+from labkit.units import format_number, format_share
 
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
 FILE = "file"  # begins the name of a confirmation of written files
@@ -426,6 +427,17 @@ def _key(spec: Spec) -> tuple[object, ...]:
     """What tells the points and settings of one tuning apart on every machine."""
     launcher = spec.launcher.partition("@")[0]
     return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.environment, launcher)
+
+
+def lag(behind: float) -> str:
+    """Write how far a setting is behind the leader: in per cent, from double on as a factor.
+
+    Examples
+    --------
+    >>> lag(0.074), lag(1.09)
+    ('+7.4 %', '× 2.1')
+    """
+    return format_share(behind, sign=True) if behind < 1 else f"× {format_number(1 + behind, digits=2)}"
 
 
 def _masked(table: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:

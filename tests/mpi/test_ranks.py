@@ -341,6 +341,18 @@ def test_a_collective_or_window_of_the_wrong_rank_is_noticed(run_plan: Run, muta
     assert len(samples(frames, "failed")) == len(specs)
 
 
+def test_overheads_are_the_calls_without_the_delay_between_them(run_plan: Run) -> None:
+    frames, ended = run_plan([Spec(benchmark="mpi.delayed_overhead", size=64)], Effort(iterations=20))
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    (frame,) = samples(frames)
+    both, send, receive, delay = frame.values.reshape(frame.header["shape"])[:, 0]
+    assert (both == send + receive).all()
+    assert (send > 0).all()
+    assert (receive > 0).all()
+    assert len(set(delay // 1000)) < 20, "one delay for all iterations, but for where a clock read is late"
+    assert delay.min() > 0
+
+
 @pytest.mark.parametrize("name", HANGING)
 def test_a_message_to_the_wrong_rank_never_becomes_a_sample(run_plan: Run, mutants: Path, name: str) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "wrong_rank")

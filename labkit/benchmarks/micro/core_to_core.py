@@ -2,8 +2,9 @@
 
 Two threads on two cores share one word. One writes odd numbers and waits for the even ones, which the other writes. So
 the line of the word changes sides twice in a turn, and a sample is a hundred turns. It is the floor of the latency over
-shared memory: a message cannot arrive before the line that announces it. The definition is that of core-to-core-latency
-(Viennot): half the round trip on one shared line.
+shared memory: a message cannot arrive before the line that announces it. The value is half the round trip, as
+core-to-core-latency (Viennot) reports it. Its first test changes the line by compare-and-swap. Here one side stores and
+the other loads, as in a message.
 """
 
 from labkit.benchmarks import KernelBenchmark

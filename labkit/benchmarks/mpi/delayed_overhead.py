@@ -1,11 +1,11 @@
 """Overheads of sender and receiver, o_s and o_r: MPI_Send, and MPI_Recv of a message that has arrived already.
 
 Rank 0 sends, waits until message and answer have arrived, and receives the answer; the peer answers at once with a
-message of the same size. The delay is twice the median of nine untimed round trips before each chunk. The time of the
-send is o_s, that of the receive o_r of the parameterized LogP model (Kielmann, Bal, Verstoep, Fast Measurement of LogP
-Parameters for Message Passing Platforms, IPDPS 2000 workshops, LNCS 1800); Netgauge's pattern loggp delays its receive
-in the same way. Each has one read of the clock in it. A library that moves large messages only inside its calls has
-their transfer in both: see docs/statistics.md.
+message of the same size. The delay is three times the shortest of nine untimed round trips before each chunk. The time
+of the send is o_s, that of the receive o_r of the parameterized LogP model (Kielmann, Bal, Verstoep, Fast Measurement
+of LogP Parameters for Message Passing Platforms, IPDPS 2000 workshops, LNCS 1800). Netgauge's pattern loggp delays
+sends and receives in the same way, and takes the mean of nine. Each has one read of the clock in it. A library that
+moves large messages only inside its calls has their transfer in both: see docs/statistics.md.
 """
 
 from labkit.benchmarks import KernelBenchmark

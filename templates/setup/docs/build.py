@@ -28,6 +28,7 @@ PARTS = {
         "statistics",
         "models",
         "gate",
+        "tuning",
         "reference-data",
         "data-dictionary",
         "parity",
