@@ -347,3 +347,13 @@ def test_the_recorded_message_is_broken_down_with_its_intervals() -> None:
     assert "Not measured" not in study.findings()
     assert all("range of 3 launches" in text for text in table["saved"])
     assert next(iter(study.published_changes()["saved"])).startswith("29.9")
+
+
+def test_a_legend_of_many_kinds_is_broken_into_lines() -> None:
+    kinds = ("processor", "measurement", "not attributed", "the whole", "MPI", "Python")
+    parts = [figures.Part(kind, 1.0, kind) for kind in kinds]
+    few, many = (figures.stacked([figures.Stack("x", some, "measured")], "µs") for some in (parts[:2], parts))
+    assert "<br>" not in few.layout.annotations[0].text
+    assert many.layout.annotations[0].text.count("<br>") == 1
+    assert many.layout.margin.t > few.layout.margin.t
+    assert all(f"{kind} (measured)" in many.layout.annotations[0].text for kind in kinds)

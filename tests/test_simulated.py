@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from labkit import Effort, Spec, benchmarks, host, measure, records, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
+from labkit.models import loggp_engine, schedules
 from labkit.simulation import Network, calibration, collectives, network_of, platforms, program, workloads
 
 ONE = Effort(launches=1)
@@ -176,6 +177,8 @@ def test_what_has_no_meaning_in_a_simulation_is_refused() -> None:
             workloads.check(resolved(name, 2, **options))
     with pytest.raises(SpecError, match="has recursive-doubling, ring, reduce-bcast"):
         workloads.check(resolved("mpi.allreduce", 4), "fast")
+    with pytest.raises(SpecError, match="8 B cannot be cut into 12 blocks"):
+        workloads.check(resolved("mpi.allreduce", 12), "ring")
     with pytest.raises(SpecError, match="has pairwise and linear"):
         workloads.check(resolved("apps.fft_subcom3d", 4), "bruck")
     with pytest.raises(SpecError, match="at most 4,000,000"):
@@ -270,6 +273,42 @@ def test_a_fitted_network_repeats_the_table_and_a_taper_slows_an_alltoall(tmp_pa
 @pytest.mark.parametrize("topology", ["dragonfly,nodes=8", "torus,nodes=8", "ethernet2020,placement=fft"])
 def test_every_topology_can_be_simulated(topology: str, tmp_path: Path) -> None:
     assert 0 < us("apps.fft_subcom3d", f"simulated:{topology}", tmp_path, ranks=8, size=1000) < 1000
+
+
+@pytest.mark.simgrid
+@pytest.mark.parametrize(
+    ("name", "algorithm", "schedule"),
+    [
+        ("allreduce", "recursive-doubling", "recursive doubling"),
+        *(
+            pytest.param(name, algorithm, schedule, marks=pytest.mark.slow)
+            for name, algorithm, schedule in (
+                ("bcast", "binomial", "binomial"),
+                ("bcast", "scatter-allgather", "scatter and ring"),
+                ("reduce", "binomial", "binomial"),
+                ("gather", "binomial", "binomial"),
+                ("scatter", "binomial", "binomial"),
+                ("allgather", "ring", "ring"),
+                ("allgather", "bruck", "Bruck"),
+                ("alltoall", "pairwise", "pairwise"),
+                ("alltoall", "bruck", "Bruck"),
+            )
+        ),
+    ],
+)
+def test_without_shared_links_a_simulation_agrees_with_the_engine_of_loggp(
+    name: str, algorithm: str, schedule: str, tmp_path: Path
+) -> None:
+    latency, rate, size = 1e-6, 12.5e9, 128
+    line = loggp_engine.Segment(time=loggp_engine.Line(latency, 1 / rate), gap=loggp_engine.Line(0.0, 1 / rate))
+    exact = Effort(launches=1, iterations=1, warmup=0)
+    for ranks in (8, 12):
+        stages = schedules.ALGORITHMS[f"mpi.{name}"][schedule](ranks, size)
+        expected = loggp_engine.finish(stages, ranks, loggp_engine.Costs((line,))).max() * 1e9
+        bed = f"simulated:fat-tree,nodes={ranks},per_leaf={ranks},latency=1us,algorithm={algorithm}"
+        spec = Spec(benchmark=f"mpi.{name}", size=size, ranks=ranks, testbed=bed)
+        (only,) = measure([spec], exact, into=tmp_path / str(ranks)).samples()
+        assert only.time_ns.max() == pytest.approx(expected, rel=0.02)
 
 
 @pytest.mark.simgrid

@@ -13,6 +13,7 @@ from labkit.figures._plotly import go
 from labkit.units import format_number
 
 _ROW, LINE = 24, 100  # px of a row, characters of small print in a line
+_WORDS, _GAP = 84, 5  # characters in a line of the legend, and between two of its names
 QUIET = {"size": 11, "color": "#555"}
 
 
@@ -86,7 +87,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         showlegend=False,
         hoverinfo="skip",
     )
-    _legend(figure, [f'<span style="color:{colours[kind]}">■</span> {kind} ({origin})' for kind, origin in pairs])
+    above = _legend(figure, [(colours[kind], f"{kind} ({origin})") for kind, origin in pairs])
     lines = textwrap.wrap(note, LINE)
     small_print(figure, lines, 52)
     heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
@@ -101,16 +102,28 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         xaxis={"rangemode": "tozero", "title": {"text": f"time ({unit})"}},
         barmode="overlay",
         showlegend=False,
-        margin={"t": 40, "r": 60, "b": 60 + 15 * len(lines)},
+        margin={"t": 20 + 20 * above, "r": 60, "b": 60 + 15 * len(lines)},
     )
-    return style.finish(figure, height=100 + 15 * len(lines) + _ROW * len(rows))
+    return style.finish(figure, height=80 + 20 * above + 15 * len(lines) + _ROW * len(rows))
 
 
-def _legend(figure: go.Figure, words: Sequence[str]) -> None:
-    """Write the legend as a line above the axes, where it has all the width.
+def _legend(figure: go.Figure, words: Sequence[tuple[str, str]]) -> int:
+    """Write the legend as lines above the axes, where it has all the width; return the number of lines.
 
     Plotly would break its own legend to the width of the axes, of which the names of parts leave little.
+
+    Parameters
+    ----------
+    words : colour and name of each kind.
     """
+    lines: list[list[tuple[str, str]]] = [[]]
+    for colour, name in words:
+        if lines[-1] and sum(len(one) + _GAP for _, one in lines[-1]) + len(name) > _WORDS:
+            lines.append([])
+        lines[-1].append((colour, name))
+    text = "<br>".join(
+        "   ".join(f'<span style="color:{colour}">■</span> {name}' for colour, name in line) for line in lines
+    )
     figure.add_annotation(
         x=1,
         y=1,
@@ -118,10 +131,12 @@ def _legend(figure: go.Figure, words: Sequence[str]) -> None:
         yref="paper",
         xanchor="right",
         yanchor="bottom",
+        align="right",
         yshift=6,
-        text="   ".join(words),
+        text=text,
         showarrow=False,
     )
+    return len(lines)
 
 
 def small_print(figure: go.Figure, lines: Sequence[str], below: float) -> None:

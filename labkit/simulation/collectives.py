@@ -45,6 +45,11 @@ def algorithm(spec: Spec, wanted: str = "auto") -> str:
         raise SpecError(
             f"algorithm={wanted!r}, but the simulated {name} has {', '.join(ALGORITHMS[name])}. Set algorithm=auto."
         )
+    if (name, wanted) == ("allreduce", "ring") and spec.size < spec.ranks:
+        raise SpecError(
+            f"algorithm=ring, but {spec.size} B cannot be cut into {spec.ranks} blocks, and SimGrid then takes another "
+            "algorithm. Set algorithm=recursive-doubling."
+        )
     return wanted
 
 

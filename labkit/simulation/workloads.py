@@ -23,7 +23,8 @@ BARRIER = "smpi/barrier:ompi_bruck"
 _ACK = 4  # B of the answer to a window, as in osu_bw
 INCAST, INTERFERENCE = "congestion.incast", "congestion.interference"
 CALLS = 64  # messages of each stream of an incast
-_DELIVERED = "smpi/send-is-detached-thresh:0"  # a send ends when its message is there, however short it is
+# a send ends when its message is there, however short it is
+_DELIVERED = ("smpi/send-is-detached-thresh:0", "smpi/async-small-thresh:0")
 _BYTE = 6  # SimGrid's number of MPI_CHAR
 
 
@@ -350,7 +351,7 @@ def _incast(spec: Spec) -> Program:
     receiver.marks.append((1, len(receiver.actions)))
     places = (*(rank.number // streams for rank in ranks), senders)
     flows = {rank.number: CALLS * spec.size for rank in ranks}
-    return Program([*ranks, receiver], (BARRIER, _DELIVERED), "", places, flows)
+    return Program([*ranks, receiver], (BARRIER, *_DELIVERED), "", places, flows)
 
 
 def _nothing(spec: Spec, rank: Rank, algorithm: str) -> Iteration:

@@ -38,6 +38,8 @@ SETTINGS = (
     "smpi/simulate-computation:no",
     "smpi/host-speed:1Gf",
     "smpi/wtime:0",
+    "smpi/send-is-detached-thresh:65536",  # below it a message leaves at once (eager), from it on when it is awaited
+    "smpi/async-small-thresh:65536",
     "contexts/stack-size:256",
 )
 _GRACE_S, _TAIL_B = 1.0, 4000
