@@ -270,10 +270,8 @@ SAME = [  # collective, name of the algorithm in SimGrid's testbed, ours; others
 
 
 @pytest.mark.simgrid
-@pytest.mark.parametrize(
-    ("collective", "there", "here"),
-    [pytest.param(*one, marks=[pytest.mark.slow] * (k > 1)) for k, one in enumerate(SAME)],
-)
+@pytest.mark.slow  # one of test_simulated.py is quick
+@pytest.mark.parametrize(("collective", "there", "here"), SAME)
 def test_engine_agrees_with_simgrid_where_no_link_is_shared(
     collective: str, there: str, here: str, tmp_path: Path
 ) -> None:

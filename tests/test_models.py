@@ -284,6 +284,24 @@ def test_a_small_message_over_an_emulated_link_has_no_floor_and_a_reason() -> No
     assert (one.verdict, one.reason) == ("no bound", "the link has no delay, and its rate delays larger messages only")
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"testbed": {"delay": "soon"}},
+        {"testbed": {"rate_bps": "many", "slow_bps": 3}},
+        {"testbed": {"rate_bps": 0}},
+        {"testbed": {"rate": "1gbit", "mtu": 1}},
+    ],
+)
+@pytest.mark.parametrize("benchmark", ["mpi.bandwidth", "mpi.latency"])
+def test_facts_that_cannot_be_read_bound_nothing(benchmark: str, facts: dict[str, Any]) -> None:
+    points = [point(benchmark, meta=facts, host={"nics": [{"speed_Mbps": "fast"}, 3], "rdma_devices": {"a": 1}})]
+    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    assert one.verdict == "no bound"
+    with pytest.raises(SpecError, match="link='slow'"):
+        verdict.judge(points, records.summary(records.table(points)), Stated(link="slow"))
+
+
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 

@@ -16,10 +16,13 @@ from typing import Any
 from labkit.errors import SpecError
 from labkit.measuring import paths
 from labkit.models import links
-from labkit.models.costs import Cost, Costs
+from labkit.models.costs import Costs
+from labkit.models.inside import Bound as Bound
+from labkit.models.inside import copied, handed_over, of_host
+from labkit.models.inside import inside as inside
 from labkit.samples import Samples
-from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
-from labkit.units import format_number, format_size
+from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED
+from labkit.units import format_number
 
 # benchmark → directions whose bytes its bandwidth adds up
 BANDWIDTH = {
@@ -56,14 +59,8 @@ _TIME = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ns|us|ms|s)")
 # B, s: what passes before traffic control limits the rate (labkit.testbeds.virtual_cluster, soft_roce)
 _FRAMES, _BURST_S, _CABLE_BURST = 2.0 * 1514, 20e-6, 20e3
 _SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentation offload)
-_INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
-_COUNTS = 0.01  # part of a floor from which its formula names the copy
-COPIES = 2  # usual where a core copies; one after another they reach half the rate
-_UNITS = {  # name of a floor → what its cost is of
-    "line of cache": "line of cache from core to core",
-    "wake-up": "wake-up of a thread, the cheaper of one core and two",
-    "system calls": "system call: one sends, one receives",
-}
+# what facts of a path raise that cannot be read: samples may come from anyone, and then have no bounds
+UNREADABLE = (SpecError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 _CARRIED = 0.5  # part of the busiest link's bytes above which a link is on the path
 
 
@@ -100,41 +97,6 @@ class Stated:
         _ = self.rate, _seconds(self.delay), links.pcie_of(self.pcie) if self.pcie else None
         if self.mtu and not 256 <= self.mtu <= 65536:
             raise SpecError(f"mtu={self.mtu}, but it must be 256 to 65536 B. See 'ip link', or ibv_devinfo.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bound:
-    """One limit of a path.
-
-    Parameters
-    ----------
-    name : what limits.
-    value : B/s of payload, or s.
-    formula : how it follows.
-    source : where its facts are from: ``testbed``, ``host``, ``stated`` or ``measured``.
-    low, high : interval of a measured bound over launches; NaN of a computed one, and of a single launch.
-    copies : copies that a library or the kernel usually makes where a core must copy once; 1 for any other bound.
-    close : whether a good implementation comes close to it; otherwise it bounds, but judges nothing.
-    """
-
-    name: str
-    value: float
-    formula: str
-    source: str
-    low: float = math.nan
-    high: float = math.nan
-    copies: int = 1
-    close: bool = True
-
-    @property
-    def measured(self) -> bool:
-        """Whether it is a measurement itself."""
-        return self.source == "measured"
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Ends of its interval; both the value where it has none."""
-        return (self.value, self.value) if math.isnan(self.low) else (self.low, self.high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,12 +139,20 @@ def of_bandwidth(
     SpecError
         If a statement cannot be read.
     """
-    directions, stated = BANDWIDTH.get(samples.spec.benchmark, 0), stated or Stated()
+    (stated or Stated()).check()
+    try:
+        return _of_bandwidth(samples, stated or Stated(), costs)
+    except UNREADABLE:
+        return ()
+
+
+def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
+    directions = BANDWIDTH.get(samples.spec.benchmark, 0)
     directions *= 2 if samples.spec.values.get("bidirectional") else 1
     if not directions:
         return ()
     if inside(samples):
-        return _copied(samples, directions, _costs(samples, costs))
+        return copied(samples, directions, of_host(samples, costs))
     bounds = []
     wire = path(samples, stated)
     if wire is not None and math.isfinite(wire.rate):
@@ -212,10 +182,18 @@ def of_latency(
     SpecError
         If a statement cannot be read.
     """
+    (stated or Stated()).check()
+    try:
+        return _of_latency(samples, stated or Stated(), costs)
+    except UNREADABLE:
+        return ()
+
+
+def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
     crossings = LATENCY.get(samples.spec.benchmark, 0)
     if crossings and inside(samples):
-        return _handed_over(samples, crossings, _costs(samples, costs))
-    wire = path(samples, stated or Stated())
+        return handed_over(samples, crossings, of_host(samples, costs))
+    wire = path(samples, stated)
     if not crossings or wire is None:
         return ()
     sent = 1 if samples.spec.benchmark == "verbs.read_latency" else crossings  # a read's request has no payload
@@ -234,78 +212,6 @@ def of_latency(
 
 def _both(directions: int) -> str:
     return "2 directions × " if directions == 2 else ""
-
-
-# ---- paths inside a host ---------------------------------------------------------------------------------------------
-
-
-def inside(samples: Samples) -> str:
-    """``shared-memory`` or ``loopback`` if the bytes of a point left no host; else empty."""
-    return next((badge.code for badge in badges(samples.meta) if badge.code in _INSIDE), "")
-
-
-def _costs(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
-    """Costs of the host of a point; none if they were not measured there."""
-    return (costs or {}).get(str(samples.host.get("name") or samples.host.get("hostname") or ""), Costs())
-
-
-def _copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
-    """A core copies every byte at least once; each direction, thread and stream may have a core of its own."""
-    size, options = samples.spec.size, samples.spec.values
-    near = costs.copy(size)
-    if near is None:
-        return ()
-    cores = directions * int(options.get("threads", 1)) * int(options.get("streams", 1))
-    copied, cost = near
-    call = costs.system_call if samples.spec.benchmark == "sockets.tcp_stream" else None
-
-    def rate(copy: float, call: float) -> float:
-        return cores * size / (size / copy + call)
-
-    ends = (rate(low, cost_of_call) for low, cost_of_call in zip(_ends(cost), reversed(_ends(call)), strict=True))
-    low, high = ends if cost.launches > 1 else (math.nan, math.nan)
-    formula = f"{f'{cores} × ' if cores > 1 else ''}{cost} for copies of {format_size(copied)} by one core"
-    if call:
-        formula += f", and {call} for each send"
-    value = rate(cost.value, call.value if call else 0.0)
-    bound = Bound(
-        name="copy by one core",
-        value=value,
-        formula=formula,
-        source="measured",
-        low=low,
-        high=high,
-        copies=COPIES,
-        close=inside(samples) == "shared-memory",  # over loopback, the protocol costs more than the copies
-    )
-    return (bound,)
-
-
-def _handed_over(samples: Samples, crossings: int, costs: Costs) -> tuple[Bound, ...]:
-    """What a message needs to reach another process of its host: a line of cache, or the kernel and a wake-up."""
-    calls, times, name = costs.line, 1, "line of cache"
-    if inside(samples) == "loopback":
-        wakes = samples.spec.family == "sockets"  # an MPI library polls; a plain receiver sleeps in the kernel
-        calls, times, name = (costs.wake_up, 1, "wake-up") if wakes and costs.wake_up else (None, 1, "")
-        if calls is None:
-            calls, times, name = costs.system_call, 2, "system calls"
-    if calls is None:
-        return ()
-    count, size, near = crossings * times, samples.spec.size or 0, costs.copy(samples.spec.size or 0)
-    copied = crossings * size / near[1].value if near else 0.0
-    low, high = (count * end + copied for end in (calls.low, calls.high))
-    formula = f"{count} × {calls} for a {_UNITS[name]}"
-    if near and copied > _COUNTS * calls.value:
-        formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once on each way"
-    value = count * calls.value + copied
-    return (Bound(name=name, value=value, formula=formula, source="measured", low=low, high=high),)
-
-
-def _ends(cost: Cost | None) -> tuple[float, float]:
-    """Interval of a cost; the value twice for a single launch, 0 without a cost."""
-    if cost is None:
-        return 0.0, 0.0
-    return (cost.value, cost.value) if math.isnan(cost.low) else (cost.low, cost.high)
 
 
 # ---- the path of a point ---------------------------------------------------------------------------------------------

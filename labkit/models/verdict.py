@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -206,7 +207,7 @@ def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[st
         share=value / limit if highest else limit / value,
         verdict=verdict,
         reason=reason,
-        steps=tuple(_steps(samples, bound, chosen.largest)) if verdict in ("doubtful", "bad") else (),
+        steps=_checks(samples, bound, chosen.largest) if verdict in ("doubtful", "bad") else (),
     )
 
 
@@ -240,12 +241,21 @@ def _unbounded(samples: Samples) -> str:
         return f"loopback interface: the processor copies, no link bounds it; {_MEASURE}"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
-    if bounds.path(samples, Stated()) is not None:
-        return "the link has no delay, and its rate delays larger messages only"
+    with suppress(*bounds.UNREADABLE):
+        if bounds.path(samples, Stated()) is not None:
+            return "the link has no delay, and its rate delays larger messages only"
     return "the samples do not say which link carried the bytes, or its rate: state --link and --mtu"
 
 
 # ---- what to check ---------------------------------------------------------------------------------------------------
+
+
+def _checks(samples: Samples, bound: Bound | None, largest: int) -> tuple[Step, ...]:
+    """What to check; nothing if the description of the host, which may come from anyone, cannot be read."""
+    try:
+        return tuple(_steps(samples, bound, largest))
+    except bounds.UNREADABLE:
+        return ()
 
 
 def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step]:

@@ -96,6 +96,8 @@ def described(spec: Mapping[str, Any]) -> str:
     --------
     >>> described({"data": [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}], "layout": {"yaxis": {"title": "latency"}}})
     'latency: shm from 0.5 to 0.75 (2 points).'
+    >>> described({"data": [{"type": "bar", "orientation": "h", "name": "wire", "x": [274.8], "y": [9]}]})
+    'Figure: wire 274.8.'
     """
     try:
         layout = spec.get("layout", {})
@@ -117,7 +119,8 @@ def _described(trace: Mapping[str, Any]) -> str:
         cells = [z for row in values(trace.get("z")) for z in row if isinstance(z, int | float) and math.isfinite(z)]
         ends = f" from {format_number(min(cells))} to {format_number(max(cells))}" if cells else ""
         return f"{name}{ends} ({len(cells)} cells)"
-    heights = [y for y in values(trace.get("y")) if isinstance(y, int | float) and math.isfinite(y)]
+    lengths = "x" if trace.get("orientation") == "h" else "y"  # of horizontal bars
+    heights = [y for y in values(trace.get(lengths)) if isinstance(y, int | float) and math.isfinite(y)]
     if not heights:
         return ""
     if len(heights) == 1:

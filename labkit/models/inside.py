@@ -1,0 +1,125 @@
+"""Bounds of paths that leave no host: shared memory and the loopback interface, from measured costs of the machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from labkit.models.costs import Cost, Costs
+from labkit.samples import Samples
+from labkit.samples.facts import badges
+from labkit.units import format_number, format_size
+
+_INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
+_COUNTS = 0.01  # part of a floor from which its formula names the copy
+COPIES = 2  # usual where a core copies; one after another they reach half the rate
+_UNITS = {  # name of a floor → what its cost is of
+    "line of cache": "line of cache from core to core",
+    "wake-up": "wake-up of a thread, the cheaper of one core and two",
+    "system calls": "system call: one sends, one receives",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """One limit of a path.
+
+    Parameters
+    ----------
+    name : what limits.
+    value : B/s of payload, or s.
+    formula : how it follows.
+    source : where its facts are from: ``testbed``, ``host``, ``stated`` or ``measured``.
+    low, high : interval of a measured bound over launches; NaN of a computed one, and of a single launch.
+    copies : copies that a library or the kernel usually makes where a core must copy once; 1 for any other bound.
+    close : whether a good implementation comes close to it; otherwise it bounds, but judges nothing.
+    """
+
+    name: str
+    value: float
+    formula: str
+    source: str
+    low: float = math.nan
+    high: float = math.nan
+    copies: int = 1
+    close: bool = True
+
+    @property
+    def measured(self) -> bool:
+        """Whether it is a measurement itself."""
+        return self.source == "measured"
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of its interval; both the value where it has none."""
+        return (self.value, self.value) if math.isnan(self.low) else (self.low, self.high)
+
+
+def inside(samples: Samples) -> str:
+    """``shared-memory`` or ``loopback`` if the bytes of a point left no host; else empty."""
+    return next((badge.code for badge in badges(samples.meta) if badge.code in _INSIDE), "")
+
+
+def of_host(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
+    """Costs of the host of a point; none if they were not measured there."""
+    return (costs or {}).get(str(samples.host.get("name") or samples.host.get("hostname") or ""), Costs())
+
+
+def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
+    """A core copies every byte at least once; each direction, thread and stream may have a core of its own."""
+    size, options = samples.spec.size, samples.spec.values
+    near = costs.copy(size)
+    if near is None:
+        return ()
+    cores = directions * int(options.get("threads", 1)) * int(options.get("streams", 1))
+    copied, cost = near
+    call = costs.system_call if samples.spec.benchmark == "sockets.tcp_stream" else None
+
+    def rate(copy: float, call: float) -> float:
+        return cores * size / (size / copy + call)
+
+    ends = (rate(low, cost_of_call) for low, cost_of_call in zip(_ends(cost), reversed(_ends(call)), strict=True))
+    low, high = ends if cost.launches > 1 else (math.nan, math.nan)
+    formula = f"{f'{cores} × ' if cores > 1 else ''}{cost} for copies of {format_size(copied)} by one core"
+    if call:
+        formula += f", and {call} for each send"
+    value = rate(cost.value, call.value if call else 0.0)
+    bound = Bound(
+        name="copy by one core",
+        value=value,
+        formula=formula,
+        source="measured",
+        low=low,
+        high=high,
+        copies=COPIES,
+        close=inside(samples) == "shared-memory",  # over loopback, the protocol costs more than the copies
+    )
+    return (bound,)
+
+
+def handed_over(samples: Samples, crossings: int, costs: Costs) -> tuple[Bound, ...]:
+    """What a message needs to reach another process of its host: a line of cache, or the kernel and a wake-up."""
+    calls, times, name = costs.line, 1, "line of cache"
+    if inside(samples) == "loopback":
+        wakes = samples.spec.family == "sockets"  # an MPI library polls; a plain receiver sleeps in the kernel
+        calls, times, name = (costs.wake_up, 1, "wake-up") if wakes and costs.wake_up else (None, 1, "")
+        if calls is None:
+            calls, times, name = costs.system_call, 2, "system calls"
+    if calls is None:
+        return ()
+    count, size, near = crossings * times, samples.spec.size or 0, costs.copy(samples.spec.size or 0)
+    copied = crossings * size / near[1].value if near else 0.0
+    low, high = (count * end + copied for end in (calls.low, calls.high))
+    formula = f"{count} × {calls} for a {_UNITS[name]}"
+    if near and copied > _COUNTS * calls.value:
+        formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once on each way"
+    value = count * calls.value + copied
+    return (Bound(name=name, value=value, formula=formula, source="measured", low=low, high=high),)
+
+
+def _ends(cost: Cost | None) -> tuple[float, float]:
+    """Interval of a cost; the value twice for a single launch, 0 without a cost."""
+    if cost is None:
+        return 0.0, 0.0
+    return (cost.value, cost.value) if math.isnan(cost.low) else (cost.low, cost.high)
