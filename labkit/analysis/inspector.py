@@ -213,7 +213,8 @@ def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
             subject=benchmarks.label(one.spec),
             sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
             "the warm-up was too short.",
-            evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, p = {chance:.1g}",
+            evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, "
+            f"p = {format_number(chance, digits=1)}",
             command=f"labkit measure {one.spec.benchmark} -x {10 * count}",
         )
     ]
@@ -233,7 +234,7 @@ def _drift(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
         subject=benchmarks.label(one.spec),
         sentence=f"From the first tenth of the iterations to the last, the median changes by "
         f"{format_share(change, sign=True)}, steadily: frequency, temperature or memory drifted.",
-        evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p = {chance:.1g}",
+        evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p = {format_number(chance, digits=1)}",
         command="labkit doctor   # governor, frequency, other load",
     )
 
@@ -288,7 +289,8 @@ def noise(one: Samples) -> Iterator[Observation]:
         cause = next((f"the timer tick of a kernel with HZ={hz}" for hz in _TICKS if _near(tick, hz)), "")
         cause = cause or "no rate of a Linux tick, so a turn of the scheduler, a daemon or another guest"
         text += f". They come {format_number(tick.frequency, digits=4)} times a second: {cause}"
-        sure = f"; {format_share(tick.share)} of them in a tenth of the period, power {tick.power:.0f}"
+        power = format_number(tick.power, digits=2)
+        sure = f"; {format_share(tick.share)} of them in a tenth of the period, power {power}"
     else:
         text, sure = f"{text}, at no fixed rate", ""
     text += f". {_long(one, seen)}" if (seen.excess_ns > _LONG_NS).any() else "."
