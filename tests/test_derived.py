@@ -146,6 +146,7 @@ def test_a_report_of_an_example_changes_nothing_in_it(root: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in (EXAMPLES / "virtual-cluster").rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_report_of_a_read_only_campaign_goes_elsewhere(root: Path, tmp_path: Path) -> None:
     from tests.test_report import make_campaign
 

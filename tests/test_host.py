@@ -528,6 +528,7 @@ PRINTED = {
     "cc": ("cc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) 2022\n", "12.2.0-14+deb12u1"),
     "chromium": ("Chromium 130.0.6723.91 built on Debian GNU/Linux 12 (bookworm)\n", "130.0.6723.91"),
     "quarto": ("1.6.40\n", "1.6.40"),
+    "smpirun": ("SimGrid version 3.32\n", "3.32"),
     "iproute2": ("ip utility, iproute2-6.1.0, libbpf 1.1.2\n", "6.1.0"),
     "qemu": ("QEMU emulator version 7.2.13 (Debian 1:7.2+dfsg-7+deb12u7)\n", "7.2.13"),
 }

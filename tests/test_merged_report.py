@@ -60,6 +60,7 @@ def outputs(merged: Path) -> tuple[Shown, ...]:
     return shown(merged, *NOTEBOOKS)
 
 
+@pytest.mark.slow
 def test_figures_of_a_merged_campaign_are_drawn_and_name_their_campaigns(outputs: tuple[Shown, ...]) -> None:
     figures = {one.label: one for one in outputs if one.spec}
     assert {"fig-latency", "fig-bandwidth", "fig-message-rate"} <= figures.keys()

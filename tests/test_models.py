@@ -454,6 +454,12 @@ def test_over_loopback_a_copy_bounds_but_judges_nothing() -> None:
     assert judged_inside("mpi.bandwidth", 20_000.0, LOOPBACK).verdict == "above its bound"
 
 
+def test_simulated_points_are_not_judged() -> None:
+    summary = records.summary(records.table([point()]))
+    assert len(verdict.judge([point()], summary)) == 1
+    assert verdict.judge([point()], summary.assign(origin="simulated")) == []
+
+
 @pytest.mark.parametrize("folder", sorted(EXAMPLES.iterdir()), ids=lambda folder: folder.name)
 def test_no_bound_of_the_examples_is_on_the_wrong_side_of_a_measurement(folder: Path) -> None:
     """Of every size and setting, not only of those that are judged."""

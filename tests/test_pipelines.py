@@ -71,6 +71,7 @@ def test_the_measuring_is_a_command_that_labkit_accepts(kind: str) -> None:
             cli.parser().parse_args(shlex.split(words[0])[1:])
 
 
+@pytest.mark.slow
 def test_a_good_night_is_kept_and_a_bad_one_is_not(place: Path) -> None:
     _, gate, contract, summary, keep = steps()["github"]
     kept(place / "data" / "campaigns" / "today", campaign(100))

@@ -267,6 +267,7 @@ def test_comparison_has_the_verdicts_of_labkit_compare(tmp_path: Path) -> None:
     assert "latency" in made["index.html"].text
 
 
+@pytest.mark.slow
 def test_factors_that_nobody_declared_mark_a_comparison(tmp_path: Path) -> None:
     first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
     for file in (second / "samples").rglob("*.parquet"):

@@ -267,7 +267,7 @@ def test_tune_claims_nothing_where_the_default_is_the_fastest(cluster: Cluster, 
     stale.parent.mkdir(parents=True)
     stale.write_text("old")
     outcome = tune(plan(), Campaign(tmp_path / "c"))
-    assert [one.reason for one in outcome.points] == ["the default is the fastest"] * 2
+    assert [one.reason for one in outcome.points] == ["the default leads the race"] * 2
     assert outcome.written.paths == ()
     assert not stale.exists()
     assert max(number for _, number in ran) < tuner.CONFIRM

@@ -108,7 +108,7 @@ def judge(
     stated: Stated | None = None,
     costs: Mapping[str, Costs] | None = None,
 ) -> list[Judged]:
-    """Judge every setting of the benchmarks of `bounds.BANDWIDTH` and `bounds.LATENCY`.
+    """Judge every setting of the benchmarks of `bounds.BANDWIDTH` and `bounds.LATENCY`; simulated points are left out.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _chosen(summary: pd.DataFrame) -> Iterator[_Chosen]:
     """Choose of each setting its highest bandwidth, and the latency of its smallest size."""
     for names, metrics in ((bounds.BANDWIDTH, ("bandwidth_MBps",)), (bounds.LATENCY, ("round_trip_us", "latency_us"))):
         for name in (name for name in dict.fromkeys(summary["benchmark"]) if name in names):
-            rows = summary[summary["benchmark"] == name]
+            rows = summary[(summary["benchmark"] == name) & (summary["origin"] != "simulated")]
             if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
                 yield from _of_settings(_having(rows, metric), metric)
 

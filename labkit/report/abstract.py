@@ -9,6 +9,7 @@ from functools import lru_cache
 from labkit import stats, studies
 from labkit.errors import LabkitError
 from labkit.models.verdict import Judged
+from labkit.notes import joined
 from labkit.report import bounded, findings, markdown
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
@@ -64,7 +65,7 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     places: dict[str, list[str]] = {}
     for member in members:
         places.setdefault(_place(member), []).append(f"**{escape(member.name)}** ({_extent(member)})")
-    where = "; ".join(f"{place}: {findings.listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
+    where = joined(f"{place}: {findings.listed(names[:_NAMED])}" for place, names in [*places.items()][:_NAMED])
     more = f" and {plural(len(members) - _NAMED, 'more campaign')}" if len(members) > _NAMED else ""
     parts = [f"labkit measured {where}{more}."]
     if measured:

@@ -12,6 +12,7 @@ from labkit.analysis import layers
 from labkit.analysis.layers import Path, time_of
 from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
+from labkit.notes import joined
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, words
 
@@ -276,7 +277,7 @@ class Study(studies.Study):
                     f"{one.title}: {stated(one.whole, one.unit)} from one to the next, {stated(post, '%')} to post it."
                 )
             if (one := self.stack(transport)) and len(one.parts) > 1:
-                added = "; ".join(f"{part.text} adds {stated(part.time, one.unit)}" for part in one.parts[1:])
+                added = joined(f"{part.text} adds {stated(part.time, one.unit)}" for part in one.parts[1:])
                 sentences.append(f"{one.title}: {added}.")
         missing = [row["operation"] for row in self.primitives().to_dict("records") if row["time"] == "not measured"]
         missing += [

@@ -15,6 +15,7 @@ from labkit.errors import SpecError
 from labkit.figures.fits import Fit, fits
 from labkit.models import schedules
 from labkit.models.loggp import PARAMETERS, Estimate, Range
+from labkit.notes import joined
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -166,7 +167,7 @@ class Study(studies.Study):
                         names.setdefault(_sizes(one), []).append(NAMES.get(name, name))
         sentences = []
         for (transport, why), where in reasons.items():
-            which = "; ".join(f"{', '.join(names)} of {sizes}" for sizes, names in where.items())
+            which = joined(f"{', '.join(names)} of {sizes}" for sizes, names in where.items())
             sentences.append(f"Over {transport}, {which}: {why}.")
         return markdown_list(sentences) or "*All parameters are resolved.*"
 

@@ -23,6 +23,7 @@ from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import DataError, KernelError, LaunchError
 from labkit.measuring import Point, Report
+from labkit.notes import joined
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
 from labkit.stats.racing import Standing, standing
@@ -164,7 +165,7 @@ class _Tuner:
         """Race, confirm, write and prove."""
         standings = self._race()
         tuned = [
-            Tuned(self.points[n, 0].spec, one, one.leader, reason="" if one.leader else "the default is the fastest")
+            Tuned(self.points[n, 0].spec, one, one.leader, reason="" if one.leader else "the default leads the race")
             for n, one in enumerate(standings)
         ]
         tuned = self._confirmed(tuned)
@@ -258,7 +259,7 @@ class _Tuner:
             f"{self.plan.settings[one.leader].name} leads"
             for base, one in zip(self.plan.bases, standings, strict=True)
         ]
-        return "; ".join(parts)
+        return joined(parts)
 
     # ---- the budget ----------------------------------------------------------------------------------------------
 

@@ -176,6 +176,7 @@ def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> Non
     picture(page, "two-plots")
 
 
+@pytest.mark.slow
 def test_the_plot_can_be_taken_away(page: Any, here: tuple[str, str, Path]) -> None:
     for form in ("csv", "py", "html", "png"):
         page.locator(f"button.lab-export-{form}").click()

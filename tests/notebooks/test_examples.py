@@ -23,7 +23,20 @@ RECORDED = {
     folder.name: [entry["name"] for entry in json.loads((folder / "campaign.json").read_text()).get("notebooks", [])]
     for folder in EXAMPLES
 }
-NOTEBOOKS = [pytest.param(name, where, id=name) for where, names in RECORDED.items() for name in sorted(names)]
+QUICK = {
+    "10-latency",
+    "21-sockets",
+    "30-collectives",
+    "40-storage",
+    "51-completion",
+    "62-congestion-impact",
+    "65-all-pairs",
+}
+NOTEBOOKS = [
+    pytest.param(name, where, id=name, marks=[] if name in QUICK else pytest.mark.slow)
+    for where, names in RECORDED.items()
+    for name in sorted(names)
+]
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,7 @@ def background(lab: Lab) -> Iterator[Background]:
 
 
 # the interrupt may come while a question to Slurm is being started
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
     job = background.cut
