@@ -267,6 +267,17 @@ def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str
     return f"+{text}" if sign and share > 0 else text
 
 
+def format_chance(p: float, *, least: float = 1e-4) -> str:
+    """Write what follows the name of a probability: its value, or that it is below the least that is worth telling.
+
+    Examples
+    --------
+    >>> format_chance(0.0312), format_chance(2e-9)
+    ('= 0.031', '< 0.0001')
+    """
+    return f"< {format_exact(least)}" if p < least else f"= {format_number(p, digits=2)}"
+
+
 def format_exact(value: float) -> str:
     """Write a number that somebody set, such as a level of a factor: without rounding and without an exponent.
 

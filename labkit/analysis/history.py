@@ -22,7 +22,7 @@ from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.records.factors import level
 from labkit.stats import changes
 from labkit.stats.shift import holm
-from labkit.units import format_number, format_share
+from labkit.units import format_chance, format_number, format_share
 
 CHANCE = 0.05  # of a false change, over all series
 FEWEST = 2  # campaigns that make a history
@@ -296,7 +296,7 @@ def told(series: Series, change: Change, chance: float) -> str:
     return (
         f"{series.name}: {before} until {last.name} ({last.created[:10]}), {after} from {moment.name} "
         f"({moment.created[:10]}) on: {share}, {'worse' if worse else 'better'}; {change.degree(chance)}, "
-        f"p = {format_number(change.p_adjusted, digits=2)} over all series. What changed: {what}{more}."
+        f"p {format_chance(change.p_adjusted)} over all series. What changed: {what}{more}."
     )
 
 

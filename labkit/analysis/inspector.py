@@ -26,7 +26,7 @@ from labkit.samples import Samples
 from labkit.samples.facts import INVOLUNTARY_SWITCHES
 from labkit.spec import Spec
 from labkit.stats import modes, periodic
-from labkit.units import format_number, format_share, format_size
+from labkit.units import format_chance, format_number, format_share, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,8 +213,7 @@ def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
             subject=benchmarks.label(one.spec),
             sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
             "the warm-up was too short.",
-            evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, "
-            f"p = {format_number(chance, digits=1)}",
+            evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, p {format_chance(chance)}",
             command=f"labkit measure {one.spec.benchmark} -x {10 * count}",
         )
     ]
@@ -234,7 +233,7 @@ def _drift(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
         subject=benchmarks.label(one.spec),
         sentence=f"From the first tenth of the iterations to the last, the median changes by "
         f"{format_share(change, sign=True)}, steadily: frequency, temperature or memory drifted.",
-        evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p = {format_number(chance, digits=1)}",
+        evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p {format_chance(chance)}",
         command="labkit doctor   # governor, frequency, other load",
     )
 
