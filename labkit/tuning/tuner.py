@@ -254,12 +254,11 @@ class _Tuner:
     def _news(self, standings: Sequence[Standing]) -> str:
         """Return how many settings still race, by base."""
         total = len(self.plan.settings)
-        parts = [
+        return joined(
             f"{benchmarks.label(base)}: {'settled' if one.settled else f'{len(one.racing)} of {total} settings race'}, "
             f"{self.plan.settings[one.leader].name} leads"
             for base, one in zip(self.plan.bases, standings, strict=True)
-        ]
-        return joined(parts)
+        )
 
     # ---- the budget ----------------------------------------------------------------------------------------------
 
