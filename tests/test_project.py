@@ -191,8 +191,10 @@ def outcomes(folder: Path, marker: str, *prefix: str, **environment: str) -> str
     shutil.copy(ROOT / "tests" / "conftest.py", folder / "tests")
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "tests" / "test_examples.py").write_text(EXAMPLES.format(marker=marker))
-    command = [*prefix, sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests"]
-    return run(*command, cwd=folder, **environment).stdout
+    options = ["-p", "no:cacheprovider", "--basetemp", str(folder / "base")]  # beside other runs, which clean up
+    done = run(*prefix, sys.executable, "-m", "pytest", *options, "tests", cwd=folder, **environment)
+    assert "what this machine can do" in done.stdout, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.mark.netns
