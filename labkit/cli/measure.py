@@ -64,14 +64,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         help="message sizes: powers of two from MIN to MAX, or a list A,B,C (default: the benchmark's)",
     )
     add("-W", "--window", metavar="N", help="same as -o window=N")
-    add(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="set an option of the benchmark; 'labkit describe BENCHMARK' lists them",
-    )
+    option(verb)
     add(
         "--factor",
         action="append",
@@ -82,13 +75,30 @@ def options(verb: argparse.ArgumentParser) -> None:
     )
     fields.add(verb, Spec, PLACE)
     fields.add(verb, Effort, EFFORT)
-    add(
+    into(verb)
+    add("--dry-run", action="store_true", help="print the points and the commands; start nothing")
+    output(verb)
+
+
+def option(verb: argparse.ArgumentParser) -> None:
+    """Add the flag that sets options of a benchmark."""
+    verb.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set an option of the benchmark; 'labkit describe BENCHMARK' lists them",
+    )
+
+
+def into(verb: argparse.ArgumentParser) -> None:
+    """Add the flag that names the campaign."""
+    verb.add_argument(
         "--into",
         metavar="CAMPAIGN",
         help="campaign folder for the samples (default: a new one, named after the date and time)",
     )
-    add("--dry-run", action="store_true", help="print the points and the commands; start nothing")
-    output(verb)
 
 
 def factors(words: Sequence[str], refused: Sequence[str] = ()) -> dict[str, list[Any]]:

@@ -43,14 +43,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         "env.NAME for a variable of the library; bind, transport, ppn, device, launcher. Several factors race in all "
         "combinations. Separate values with ; if they contain commas",
     )
-    add(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="set an option of the benchmark; 'labkit describe BENCHMARK' lists them",
-    )
+    measure.option(verb)
     fields.add(verb, Spec, PLACE)
     fields.add(verb, Effort, EFFORT)
     add(
@@ -96,11 +89,7 @@ def options(verb: argparse.ArgumentParser) -> None:
         help="smallest difference that matters, as a part of the value (default: %(default)s, which is 2 percent)",
     )
     add("--no-proof", action="store_true", help="do not measure ranks with and without the files that were written")
-    add(
-        "--into",
-        metavar="CAMPAIGN",
-        help="campaign folder for the samples (default: a new one, named after the date and time)",
-    )
+    measure.into(verb)
     add("--output", metavar="FOLDER", help="folder for the files that the library reads (default: CAMPAIGN/tune)")
     add("--dry-run", action="store_true", help="print the settings and the longest time; start nothing")
     formats(verb, "table", "json")

@@ -38,13 +38,10 @@ from labkit.models.loggp_engine import Costs, Line, Segment
 from labkit.units import format_share, format_size
 
 POOR = 0.2  # deviation from which a line does not describe its times
-_SUBJECTS = {
-    "time": "the time of a message",
-    "gap": "the gap",
-    "send": "the sender's overhead",
-    "receive": "the receiver's overhead",
-    "both": "the overhead of both ends",
-}
+_OFF = (
+    f"a line that it needs lies more than {format_share(POOR)} off its times, so these were disturbed or change within "
+    "the range; measure more sizes, on an idle machine"
+)
 QUANTITIES: Mapping[str, str] = {  # quantity → what must be measured for it
     "time": "a ping-pong (mpi.latency)",
     "gap": "windows of messages (mpi.bandwidth)",
@@ -272,7 +269,7 @@ def _parameters(lines: Mapping[str, Fitted], absent: Mapping[str, str], launches
         if values is None:
             return Estimate(name, math.nan, math.nan, math.nan, launches, absent[needs])
         used = [one for one in ("time", "send", "receive", "both") if one in lines] if name == "L" else [needs]
-        why = next(filter(None, (_poor(one, lines[one]) for one in used)), "")
+        why = _OFF if any(lines[one].deviation > POOR for one in used) else ""
         return Estimate(name, math.nan, math.nan, math.nan, launches, why) if why else _estimate(name, values, negative)
 
     def of(quantity: str, part: str) -> NDArray[np.float64] | None:
@@ -301,16 +298,6 @@ def _parameters(lines: Mapping[str, Fitted], absent: Mapping[str, str], launches
         estimate("beta", time.per_byte, needs="time", negative=flat),
     ]
     return {one.name: one for one in rows}
-
-
-def _poor(quantity: str, line: Fitted) -> str:
-    """Why a line does not describe its times; empty if it does."""
-    if not line.deviation > POOR:
-        return ""
-    return (
-        f"{_SUBJECTS[quantity]} lies {format_share(line.deviation)} off one line, so it was disturbed or changes "
-        "within this range; measure more sizes, on an idle machine"
-    )
 
 
 def _estimate(name: str, values: NDArray[np.float64], negative: str) -> Estimate:

@@ -158,17 +158,17 @@ class Study(studies.Study):
 
     def unresolved(self) -> str:
         """Parameters that are not resolved, with the reason, as a Markdown list."""
-        reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
+        reasons: dict[str, dict[str, list[str]]] = {}
         for path in self.paths:
             for one in path.model.ranges:
                 for name, estimate in one.parameters.items():
                     if not estimate.resolved:
-                        names = reasons.setdefault((path.transport, estimate.why), {})
-                        names.setdefault(_sizes(one), []).append(NAMES.get(name, name))
+                        names = reasons.setdefault(estimate.why, {})
+                        names.setdefault(f"{_sizes(one)} over {path.transport}", []).append(NAMES.get(name, name))
         sentences = []
-        for (transport, why), where in reasons.items():
-            which = joined(f"{', '.join(names)} of {sizes}" for sizes, names in where.items())
-            sentences.append(f"Over {transport}, {which}: {why}.")
+        for why, where in reasons.items():
+            which = joined(f"{', '.join(names)} of {place}" for place, names in where.items())
+            sentences.append(f"{which}: {why}.")
         return markdown_list(sentences) or "*All parameters are resolved.*"
 
     # ---- predictions -------------------------------------------------------------------------------------------------

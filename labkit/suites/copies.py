@@ -43,8 +43,9 @@ def note(campaign: Campaign, entry: Entry, copy: Path, inputs: str) -> None:
 def noted(campaign: Campaign, name: str, copy: Path) -> str:
     """Return the fingerprint of what labkit made a copy from; empty if it did not, or if the copy was changed."""
     entry = _known(_file(campaign)).get(name)
-    same = isinstance(entry, dict) and entry.get("copy") == states.digest(states.of(copy))
-    return str(entry.get("inputs", "")) if same and isinstance(entry, dict) else ""
+    if not isinstance(entry, dict) or entry.get("copy") != states.digest(states.of(copy)):
+        return ""
+    return str(entry.get("inputs", ""))
 
 
 def _file(campaign: Campaign) -> Path:
