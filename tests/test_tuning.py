@@ -19,7 +19,7 @@ from labkit.show import tuned as shown
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import standing
 from labkit.studies.tune import Study
-from labkit.tuning import Outcome, Plan, Setting, files, openmpi, read, settings, tune, tuner
+from labkit.tuning import Outcome, Plan, Setting, files, mpich, openmpi, read, settings, tune, tuner
 from labkit.tuning.openmpi import Rule
 from tests import made
 
@@ -131,6 +131,65 @@ def test_wrong_factor_is_an_error(factors: dict[str, list[str]], words: str) -> 
     """The message says what is right."""
     with pytest.raises(SpecError, match=words):
         settings("mpi.allreduce", factors)
+
+
+# as mpivars of MPICH 4.0.2 prints it (its lines run together) and of 5.0.2
+MPIVARS_4 = """\
+\tMPIR_CVAR_BCAST_INTRA_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast \
+algorithmauto - Internal algorithm selection (can be overridden with MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)\
+binomial                                - Force Binomial Treenb                                      - Force \
+nonblocking algorithmsmp                                     - Force smp algorithm\
+scatter_recursive_doubling_allgather    - Force Scatter Recursive-Doubling Allgather\
+scatter_ring_allgather                  - Force Scatter Ring
+\tMPIR_CVAR_BCAST_INTER_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast \
+algorithmauto - Internal algorithm selectionflat - Force flat algorithm
+"""
+MPIVARS_5 = """\
+\tMPIR_CVAR_BCAST_INTRA_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast algorithm
+auto - Internal algorithm selection (can be overridden with MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)
+binomial                                - Force Binomial Tree
+pipelined_tree                          - Force tree-based pipelined algorithm
+\tMPIR_CVAR_BCAST_TREE_KVAL       =2\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tk value
+"""
+
+
+@pytest.fixture
+def mpich_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An MPICH whose programs need not exist, and whose mpivars prints `MPIVARS_5`."""
+    mpiexec = launch.Launcher("mpich", "/none/mpiexec", "MPICH 5.0.2", (5, 0, 2), launch._files.file("mpich"))
+    monkeypatch.setattr(launch, "get", lambda name: mpiexec)
+    monkeypatch.setattr(mpich, "algorithms", lambda program, name: mpich.listed(MPIVARS_5, name))
+
+
+def test_mpich_s_algorithms_are_found_in_both_forms_of_its_list() -> None:
+    """4.0 prints the descriptions without ends of lines; algorithms between groups of ranks do not count."""
+    many = ("binomial", "nb", "smp", "scatter_recursive_doubling_allgather", "scatter_ring_allgather")
+    assert mpich.listed(MPIVARS_4, "mpi.bcast") == many
+    assert mpich.listed(MPIVARS_5, "mpi.bcast") == ("binomial", "pipelined_tree")
+    assert mpich.listed(MPIVARS_5, "mpi.latency") == ()
+
+
+@pytest.mark.usefixtures("mpich_only")
+def test_mpich_s_algorithms_are_settings() -> None:
+    """All of them, or some by name; a wrong name gets the right one."""
+    every = settings("mpi.bcast", {"algorithm": ["all"]})
+    assert [one.name for one in every] == ["default", "algorithm=binomial", "algorithm=pipelined_tree"]
+    assert every[2].environment == (("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "pipelined_tree"),)
+    assert settings("mpi.bcast", {"algorithm": ["binomial"]}) == every[:2]
+    with pytest.raises(SpecError, match="Did you mean binomial"):
+        settings("mpi.bcast", {"algorithm": ["binomal"]})
+    with pytest.raises(SpecError, match="labkit knows none"):
+        settings("mpi.bcast", {"segment": ["8192"]})
+
+
+def test_mpich_without_mpivars_or_algorithms_says_what_to_write(tmp_path: Path) -> None:
+    """No mpivars beside the launcher, or no such collective in its list: one error with the way out."""
+    with pytest.raises(LaunchError, match=r"mpivars is not installed.*env.MPIR_CVAR_BCAST_INTRA_ALGORITHM"):
+        mpich.algorithms(str(tmp_path / "mpiexec"), "mpi.bcast")
+    (tmp_path / "mpivars").write_text("#!/bin/sh\necho 0 MPI Control Variables\n")
+    (tmp_path / "mpivars").chmod(0o755)
+    with pytest.raises(SpecError, match=r"lists none for mpi\.latency"):
+        mpich.algorithms(str(tmp_path / "mpiexec"), "mpi.latency")
 
 
 # ---- the tuner -------------------------------------------------------------------------------------------------------
