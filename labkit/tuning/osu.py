@@ -170,7 +170,7 @@ def _output(base: Spec, argv: list[str], written: files.Written | None, effort: 
     launcher = launch.get(base.launcher)
     placement = Placement.of(base, launcher, testbeds.outline(base.testbed))
     command = launcher.command(placement, [shutil.which(argv[0]) or argv[0], *argv[1:]])
-    variables: Mapping[str, str] = {}
+    variables: dict[str, str] = {}
     if written:
         command, variables = files.sourced(written, command), dict(files.reading(written, base.launcher))
     with testbeds.open(base.testbed) as testbed:
