@@ -61,7 +61,8 @@ def solved(stem: str) -> nbformat.NotebookNode:
     DataError
         If a question has no cell, or no solution.
     """
-    book, known = nbformat.read(notebook(stem), as_version=4), solutions(name_of(stem))
+    book: nbformat.NotebookNode = nbformat.read(notebook(stem), as_version=4)
+    known = solutions(name_of(stem))
     cells = {cell.id.removeprefix("answer-"): cell for cell in book.cells if cell.id.startswith("answer-")}
     if odd := sorted(cells.keys() ^ known.keys()):
         raise DataError(

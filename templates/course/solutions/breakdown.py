@@ -1,7 +1,6 @@
 """Solutions of the lab breakdown: a cell for each question."""
 
 from labkit import reference, teaching
-from labkit.models import what_if
 
 lab = teaching.begin("breakdown")
 paper = reference.load("breaking-band-2019")
@@ -38,6 +37,8 @@ off = 100 * (paper.sum("latency") / paper["latency_observed"].value - 1)
 lab.submit("off", off)
 
 # %% pays
+from labkit.models import what_if
+
 share = {
     "the wire": what_if.published(paper, "injection", ["wire"], 90),
     "PCIe": what_if.published(paper, "injection", ["pcie"], 90),
