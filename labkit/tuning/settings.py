@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from labkit import launch
 from labkit.errors import SpecError, known
 from labkit.spec import BINDINGS, Spec
-from labkit.tuning import openmpi
+from labkit.tuning import mpich, openmpi
 
 DEFAULT = "default"
 FIELDS = ("launcher", "transport", "bind", "ppn", "device")
@@ -109,14 +109,13 @@ def _field(name: str, level: str) -> str | int:
 def _of_collective(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> list[Setting]:
     """Return the settings of a collective's algorithm, its segment or its fan-out, in the words of its library."""
     chosen = launch.get(launcher)
-    what = openmpi.collective(benchmark)
+    program, what = chosen.of.program if chosen.of else chosen.program, openmpi.collective(benchmark)
     if chosen.kind == "openmpi" and what:
-        return _of_openmpi(what, name, levels, chosen.of.program if chosen.of else chosen.program)
-    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi.") and levels != ["all"]:
-        variable = f"MPIR_CVAR_{benchmark.removeprefix('mpi.').upper()}_INTRA_ALGORITHM"
-        return [Setting(f"algorithm={level}", environment=((variable, level),)) for level in levels]
-    if chosen.kind == "mpich" and name == "algorithm":
-        raise SpecError("algorithm=all works with Open MPI only. Write MPICH's names; its program mpivars lists them.")
+        return _of_openmpi(what, name, levels, program)
+    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi."):
+        variable, every = mpich.variable(benchmark), mpich.algorithms(program, benchmark)
+        words = every if list(levels) == ["all"] else [mpich.checked(level, every) for level in levels]
+        return [Setting(f"algorithm={word}", environment=((variable, word),)) for word in words]
     raise SpecError(
         f"--factor {name}, but labkit knows none of {benchmark} in {chosen.library}. Name the library's variable: "
         "--factor env.NAME=A,B."
