@@ -201,7 +201,8 @@ def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:
     if not changes:
         return f"One line α + β·m describes all sizes {basis}: no break point."
     places = [
-        f"between {format_size(b.after)} and {format_size(b.before)} ({format_share(b.jump, sign=True)})"
+        f"between {format_size(b.after)} and {format_size(b.before)}"
+        + ("" if math.isnan(b.jump) else f" ({format_share(b.jump, sign=True)})")
         for b in changes
     ]
     return f"The time changes to another line {', '.join(places)} {basis}."

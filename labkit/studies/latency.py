@@ -12,7 +12,7 @@ from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies import markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -133,8 +133,7 @@ class Study(studies.Study):
             least = group.iloc[0]
             sentences.append(
                 f"Over {path}, a message of {size_words(least['message_size_B'])} takes "
-                f"{statement(least, 'latency_us')}; 99 of 100 iterations take at most "
-                f"{number(least['latency_us_p99'])} µs."
+                f"{statement(least, 'latency_us')}{tail(least, 'latency_us', 'iterations')}."
             )
             most = group.iloc[-1]
             sentences.append(
