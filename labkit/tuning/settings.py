@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,17 @@ def settings(benchmark: str, factors: Mapping[str, Sequence[str | int]], launche
         raise SpecError(f"The factors have {count} combinations, but a race takes at most {MOST}. Leave levels out.")
     combined = [_combined(levels) for levels in itertools.product(*axes)]
     return [Setting(DEFAULT), *(one for one in dict.fromkeys(combined) if one.fields or one.environment)]
+
+
+def inherited(every: Sequence[Setting]) -> dict[str, str]:
+    """Return variables of the environment that the default has too, although the settings are about them.
+
+    With a rules file in them, Open MPI 4.1 does not even heed the algorithms of the settings.
+    """
+    about = {name for one in every for name, _ in one.environment}
+    if any(openmpi.VARIABLE.fullmatch(name) for name in about):
+        about |= {f"OMPI_MCA_{name}" for name in (openmpi.DYNAMIC, openmpi.RULES, openmpi.FILES)}
+    return {name: os.environ[name] for name in sorted(about) if name in os.environ}
 
 
 def _combined(levels: Sequence[Setting]) -> Setting:
