@@ -14,7 +14,6 @@ from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
 from labkit import notebook
-from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.measuring import Progress
 from labkit.notes import joined
@@ -23,7 +22,7 @@ from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
 from labkit.teaching.panels import Panel, Said
 from labkit.teaching.questions import Question, judge, plain
-from labkit.teaching.results import Results
+from labkit.teaching.results import Results, read
 from labkit.teaching.summary import beside, of_session
 from labkit.units import format_duration
 
@@ -91,10 +90,7 @@ class Session:
             handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)
-        specs, campaigns = self.lab.specs(), map(Campaign, self.source.campaigns)
-        names = sorted({spec.benchmark for spec in specs})
-        samples = (sample for campaign in campaigns for name in names for sample in campaign.samples(name))
-        self._results = Results(samples, specs)
+        self._results = read(self.source.campaigns, self.lab.specs())
         lines = [self.source.words]
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")
