@@ -333,4 +333,11 @@ LAB = Lab(
         "launches": _launches,
         "confirmation": _confirmation,
     },
+    means="Change a setting of the library only if launches that did not choose it show that it helps, at the sizes and numbers of ranks that your program uses. Let all settings take turns, start each anew, and stop what is certainly slow. Of many settings that do the same, one always looks best.",
+    reading=(
+        "Lab 9, *Lies, statistics and benchmarks*: why a launch is one observation.",
+        "`docs/tuning.md`: the race, its error, and the files that a library reads.",
+        "`notebooks/86-tune.ipynb`: tune a collective of your machine.",
+        "J. E. Smith and R. L. Winkler, Management Science 2006.",
+    ),
 )
