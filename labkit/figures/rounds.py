@@ -50,8 +50,8 @@ def rounds(
                 "symbol": [one.shape for one in drawn],
                 "size": [13 if one is special else 7 for one in drawn],
             },
-            customdata=order,
-            hovertemplate=f"{name}, launch %{{customdata}}: %{{y:.4g}}<extra></extra>",
+            text=[f"{name}, launch {n}: {format_number(value)}" for n, value in enumerate(launches, 1)],
+            hovertemplate="%{text}<extra></extra>",
             showlegend=False,
         )
         figure.add_scatter(
