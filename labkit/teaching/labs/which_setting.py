@@ -162,8 +162,8 @@ def _confirmed(results: Results) -> Expected:
 
 def _judged(results: Results) -> Judgement:
     values = _by_algorithm(results)
-    sides = [Launches(list(_halves(values[name])[1])) for name in (DEFAULT, _own(results))]
-    return judge([Pair(*sides, TIME)])[0]
+    plain, chosen = (Launches(list(_halves(values[name])[1])) for name in (DEFAULT, _own(results)))
+    return judge([Pair(plain, chosen, TIME)])[0]
 
 
 def _verdict(results: Results) -> Expected:
