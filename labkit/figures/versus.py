@@ -15,7 +15,7 @@ from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
-from labkit.figures.points import bars_of, hover_fields, metric_of, texts
+from labkit.figures.points import bars_of, described, hover_fields, metric_of, texts
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.units import format_number
@@ -80,6 +80,7 @@ def versus(
         yaxis=up,
         showlegend=len(drawn) > 1 or bool(names),
         hovermode="closest",
+        meta=described(summary, drawn[0][0] if len({metric for metric, _ in drawn}) == 1 else "", "numbers", x),
     )
     return style.finish(figure)
 
@@ -155,7 +156,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
     values = lines.column(rows, metric.name, statistic)
     error = bars_of(line, metric.name, marker["color"])
-    places: list[float | None] = [_place(value, axis) for value in rows[x]]
+    places: list[float | None] = [axes.on(value, axis) for value in rows[x]]
     about = style.hover(
         [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[statistic].label}"],
         {column_title(x): [format_number(float(v)) for v in rows[x]]}
@@ -177,11 +178,6 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
         line={"color": marker["color"], "dash": look.dash, "width": 2},
         **about,
     )
-
-
-def _place(value: float, axis: Mapping[str, Any]) -> float:
-    """Return the place of a value; 0 has one of its own on a logarithmic axis."""
-    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
 
 
 def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
 from labkit import notebook
-from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.measuring import Progress
 from labkit.notes import joined
@@ -91,10 +90,7 @@ class Session:
             handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)
-        specs, campaigns = self.lab.specs(), map(Campaign, self.source.campaigns)
-        names = sorted({spec.benchmark for spec in specs})
-        samples = (sample for campaign in campaigns for name in names for sample in campaign.samples(name))
-        self._results = Results(samples, specs)
+        self._results = Results.of(self.source.campaigns, self.lab.specs())
         lines = [self.source.words]
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")
@@ -121,7 +117,7 @@ class Session:
         """Display a figure, a table, a sentence or a widget of this lab."""
         if name not in self.lab.shows:
             raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
-        thing = self.lab.shows[name](self.results)
+        thing = self.results.bounded(self.lab.shows[name](self.results))
         if isinstance(thing, Widget):
             display(thing)
         else:
