@@ -28,6 +28,7 @@ from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 from labkit.figures.topology import topology
+from labkit.figures.unit import in_unit
 from labkit.figures.versus import versus
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "factors",
     "fitting",
     "heat_map",
+    "in_unit",
     "keep",
     "launches",
     "measured_and_published",
