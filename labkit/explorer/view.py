@@ -219,7 +219,7 @@ def metrics_of(summary: pd.DataFrame) -> list[str]:
 def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
     """Statistics that a metric has in a table; the headline first, if it is not the same statistic at every point."""
     present = [name for name in SHOWN if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()]
-    leads = {lead for row in summary.to_dict("records") if (lead := records.statistic_of(row, metric))}
+    leads = {*records.statistics_of(summary, metric).tolist()} - {""}
     return [HEADLINE, *present] if len(leads) > 1 else present
 
 

@@ -318,6 +318,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, str, Path]) -> Non
     for kind in ("histogram", "over iterations", "per rank", "distribution"):
         page.locator(".lab-views").get_by_text(kind).click()
         page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
+    page.get_by_role("button", name="the Python code that draws it").click()
     playwright.expect(page.locator(".lab-python")).to_contain_text(EVIL)
     page.locator("button.lab-export-csv").click()
     playwright.expect(page.locator(".lab-exported")).to_contain_text(EVIL)

@@ -31,7 +31,7 @@ def build(session: Session) -> Any:
 
     def show_lines() -> None:
         view = session.views.get(letter.value)
-        if view is None or not view.metric:
+        if view is None or not view.metric or not code.buttons[0].value:  # nobody sees it
             lines.value = ""
             return
         summary = session.store.summary(session.campaigns, view.benchmark)
@@ -57,10 +57,12 @@ def build(session: Session) -> Any:
         buttons.append(button)
     every = widgets.Button(description="Whole page", tooltip=_WHOLE).add_class("lab-export-whole")
     every.on_click(lambda pressed: _told(note, "html", page))
+    code = Folds([lines], ["the Python code that draws it"])
+    code.buttons[0].observe(lambda change: show_lines(), "value")
     letter.observe(lambda change: show_lines(), "value")
     session.on("view", show_lines)
     row = widgets.HBox([letter, *buttons, every, folder], layout={"flex_flow": "row wrap"})
-    return widgets.VBox([row, note, _views(session), Folds([lines], ["the Python code that draws it"])])
+    return widgets.VBox([row, note, _views(session), code])
 
 
 def _told(note: Any, form: str, write: Callable[[], Path]) -> None:
