@@ -7,6 +7,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 from labkit.figures.bounded import bounded
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
+from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
 from labkit.figures.looks import keep
 from labkit.figures.measured_and_published import measured_and_published
@@ -34,6 +35,7 @@ from labkit.figures.versus import versus
 __all__ = [
     "CONFIG",
     "ORIGINS",
+    "Asked",
     "Part",
     "Stack",
     "bars",
@@ -42,6 +44,7 @@ __all__ = [
     "distribution",
     "factors",
     "fitting",
+    "guesses",
     "heat_map",
     "in_unit",
     "keep",

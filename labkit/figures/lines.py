@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from labkit.records import headline_statistic, statistics_of, why_not
 
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
 _REASONS = 3  # that stand below a figure
+_SOME = re.compile(r"only \d+ of \d+ launches")  # of many points
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
     """Say why points have no such statistic; empty where all have it."""
     lacking = rows[np.isnan(column(rows, metric, statistic))]
     reasons = dict.fromkeys(
-        why_not(row, metric, statistic).partition(", n = ")[0] for row in lacking.to_dict("records")
+        _SOME.sub("only some launches", why_not(row, metric, statistic).partition(", n = ")[0])
+        for row in lacking.to_dict("records")
     )
     if not reasons:
         return ""

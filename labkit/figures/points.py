@@ -140,9 +140,10 @@ def versus_size(
     zero = "size 0 is set apart" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
     small = joined((lines.meaning(drawn, metric), thin, zero, lacking))
+    heights = np.concatenate([column(line.rows, metric, line.statistic) for line in drawn])
     figure.update_layout(
         xaxis=axes.sizes(sizes, style.note(column_title("message_size_B"), small)),
-        yaxis=axes.measure(definition, lines.title(drawn, metric)),
+        yaxis=axes.measure(definition, lines.title(drawn, metric), heights),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
         meta=_subject(frame, metric, "sizes"),
@@ -232,7 +233,7 @@ def _bound_lines(figure: go.Figure, bounds: Mapping[str, float], metric: Metric)
             line={"color": "#555", "width": 1.2, "dash": "dash"},
             annotation_text=text,
             annotation_position=position,
-            annotation_font_size=11,
+            annotation_font_size=12,
         )
 
 

@@ -44,7 +44,7 @@ def versus(
     shown : metric, drawn as its headline statistic (see `versus_size`), or name in the legend → column such as
         ``latency_us_osu_mean``, drawn as it is; all in the same unit.
     series : columns whose values make a line each. Origins are always kept apart.
-    log : logarithmic upward axis; None for costs only.
+    log : logarithmic upward axis; None for costs, and for rates that span two decades.
     label : of the axis to the right; the column's own title when left out.
     even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
     hover : False where somebody else says what a point is: texts take longer than all the rest.
@@ -69,12 +69,12 @@ def versus(
     for metric, line in drawn:
         figure.add_trace(_line(line, x, METRICS[metric], right, hover).update(name=line.name, meta=line.look.meta))
     up: dict[str, Any] = {"title": {"text": _title(drawn, columns)}}
-    if METRICS[drawn[0][0]].kind == "rate" if log is None else not log:
+    heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
+    heights = heights[~np.isnan(heights)]
+    if METRICS[drawn[0][0]].kind == "rate" and not axes.is_far(heights) if log is None else not log:
         up["rangemode"] = "tozero"
     else:
         up["type"] = "log"
-        heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
-        heights = heights[~np.isnan(heights)]
         if heights.size and heights.max() >= 10 * heights.min():  # else plotly finds ticks that lie in the range
             up["dtick"] = "D2"
     figure.update_layout(
