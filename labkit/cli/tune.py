@@ -112,6 +112,10 @@ def _tune(options: argparse.Namespace) -> int:
 
     plan = _plan(options)
     measuring.expand([one.of(base) for base in plan.bases for one in plan.settings], plan.effort, [0])  # refuse early
+    for name, value in tuning.inherited(plan.settings).items():
+        print(
+            f"warning: {name}={value} is set here, so the default has it too. Run `unset {name}` first", file=sys.stderr
+        )
     if options.dry_run:
         print(tuned.plan(plan))
         return OK

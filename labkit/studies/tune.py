@@ -19,8 +19,8 @@ from labkit.studies import markdown_list, words
 from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
+from labkit.tuning.outcome import lag
 from labkit.tuning.plan import noted
-from labkit.tuning.tuner import lag
 from labkit.units import format_range, format_share, parse_count
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 OFFERED = ("mpi.allreduce", "mpi.bcast", "mpi.alltoall", "mpi.allgather", "mpi.reduce", "mpi.latency")
 COLUMNS = ["size, ranks", "winner", "default", "with it", "ratio", "interval", "result", "ratio with the file"]
+PROGRAM = "ratio in an OSU program"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +147,10 @@ class Study(studies.Study):
                     proved.ratio if proved else None,
                 )
             )
-        return pd.DataFrame(rows, columns=COLUMNS)
+        table = pd.DataFrame(rows, columns=COLUMNS)
+        if self.outcome.program:
+            table[PROGRAM] = [one.outside.ratio if one.outside else None for one in self.outcome.points]
+        return table
 
     def race(self) -> pd.DataFrame:
         """A row for each setting and point: how far behind the leader it was, and when it stopped."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, notes, records, testbeds
+from labkit.campaign import Campaign
 from labkit.columns import statistic_column
 from labkit.errors import DataError
 from labkit.notes import Note
@@ -145,6 +147,19 @@ class Results:
     def badges(self) -> tuple[Note, ...]:
         """Return the badges of all points, each once."""
         return notes.once(self.summary["badges"])
+
+
+def read(campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
+    """Read the samples of a lab's points from campaigns.
+
+    Raises
+    ------
+    DataError
+        If there is no sample of any of them.
+    """
+    names = sorted({spec.benchmark for spec in specs})
+    found = map(Campaign, campaigns)
+    return Results((one for campaign in found for name in names for one in campaign.samples(name)), specs)
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import launch
 from labkit.errors import SpecError, known
 from labkit.spec import BINDINGS, Spec
-from labkit.tuning import openmpi
+from labkit.tuning import mpich, openmpi
 from labkit.units import parse_count
 
 DEFAULT = "default"
@@ -66,6 +67,17 @@ def settings(benchmark: str, factors: Mapping[str, Sequence[str | int]], launche
     return [Setting(DEFAULT), *(one for one in dict.fromkeys(combined) if one.fields or one.environment)]
 
 
+def inherited(every: Sequence[Setting]) -> dict[str, str]:
+    """Return variables of the environment that the default has too, although the settings are about them.
+
+    With a rules file in them, Open MPI 4.1 does not even heed the algorithms of the settings.
+    """
+    about = {name for one in every for name, _ in one.environment}
+    if any(openmpi.VARIABLE.fullmatch(name) for name in about):
+        about |= {f"OMPI_MCA_{name}" for name in (openmpi.DYNAMIC, openmpi.RULES, openmpi.FILES)}
+    return {name: os.environ[name] for name in sorted(about) if name in os.environ}
+
+
 def _combined(levels: Sequence[Setting]) -> Setting:
     """Return several settings as one."""
     variables = {name: value for one in levels for name, value in one.environment}
@@ -111,14 +123,13 @@ def _field(name: str, level: str) -> str | int:
 def _of_collective(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> list[Setting]:
     """Return the settings of a collective's algorithm, its segment or its fan-out, in the words of its library."""
     chosen = launch.get(launcher)
-    what = openmpi.collective(benchmark)
+    program, what = chosen.of.program if chosen.of else chosen.program, openmpi.collective(benchmark)
     if chosen.kind == "openmpi" and what:
-        return _of_openmpi(what, name, levels, chosen.of.program if chosen.of else chosen.program)
-    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi.") and levels != ["all"]:
-        variable = f"MPIR_CVAR_{benchmark.removeprefix('mpi.').upper()}_INTRA_ALGORITHM"
-        return [Setting(f"algorithm={level}", environment=((variable, level),)) for level in levels]
-    if chosen.kind == "mpich" and name == "algorithm":
-        raise SpecError("algorithm=all works with Open MPI only. Write MPICH's names; its program mpivars lists them.")
+        return _of_openmpi(what, name, levels, program)
+    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi."):
+        variable, every = mpich.variable(benchmark), mpich.algorithms(program, benchmark)
+        words = every if list(levels) == ["all"] else [mpich.checked(level, every) for level in levels]
+        return [Setting(f"algorithm={word}", environment=((variable, word),)) for word in words]
     raise SpecError(
         f"--factor {name}, but labkit knows none of {benchmark} in {chosen.library}. Name the library's variable: "
         "--factor env.NAME=A,B."
