@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import launch, measuring
+from labkit import launch, measuring, tuning
 from labkit.analysis.comparison.judging import Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.cli import main
@@ -370,9 +370,9 @@ def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None
     assert "continues" in shown.text(outcome, "table")
 
 
-@pytest.mark.parametrize("name", ["file", "a,b"])
+@pytest.mark.parametrize("name", ["file", "a,b", "/proc/there/is/none"])
 def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, tmp_path: Path, name: str) -> None:
-    """A file of that name, or a comma, which separates Open MPI's lists, is an error before anything is measured."""
+    """A file of that name, a comma, which separates Open MPI's lists, or no right to write: an error at once."""
     (tmp_path / "file").write_text("")
     ran = cluster(TIMES)
     with pytest.raises(DataError, match="--output"):
@@ -575,7 +575,7 @@ def test_study_reads_what_another_machine_measured(
         (["--sizes", "8"], "no factor"),
         (["--factor", "bind=core"], "needs sizes"),
         (["--sizes", "8", "--factor", "bind=core", "--budget", "0"], "--budget"),
-        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks x"),
+        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks 'x'"),
         (["--sizes", "8", "--factor", "ranks=2,4"], "cannot be a factor"),
         (["--sizes", "8", "--factor", "bind=core", "-o", "cadence=isolated,streaming"], "Give one value"),
         (["--sizes", "8", "--factor", "bind=core", "--rounds", "1"], "--rounds"),
@@ -603,6 +603,19 @@ def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
     assert len(campaign.done()) == 2
     with pytest.raises(LabkitError, match="1 of 1 points failed"):
         measuring.measure(specs[2], effort, into=campaign, launches=[0])
+
+
+@pytest.mark.usefixtures("openmpi_only")
+def test_variable_that_the_default_would_have_too_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rules file or an algorithm in the environment: the race would not be against the library's own choice."""
+    every = settings("mpi.allreduce", {"algorithm": ["ring"]})
+    for name in (f"OMPI_MCA_{openmpi.FILES}", FORCED):
+        monkeypatch.delenv(name, raising=False)
+    assert tuning.inherited(every) == {}
+    monkeypatch.setenv(f"OMPI_MCA_{openmpi.FILES}", "/x/openmpi-mca-params.conf")
+    monkeypatch.setenv(FORCED, "4")
+    assert set(tuning.inherited(every)) == {f"OMPI_MCA_{openmpi.FILES}", FORCED}
+    assert tuning.inherited(settings("mpi.allreduce", {"bind": ["core"]})) == {}
 
 
 @pytest.mark.mpi

@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from labkit.studies._sentences import markdown_list as markdown_list
 from labkit.studies._sentences import number as number
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
+from labkit.studies._sentences import tail as tail
 from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
 EFFORT = ("launches", "ci", "time_cap", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
+_OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
 
 
@@ -245,7 +248,9 @@ class Study:
         total = len(self.records)
         badges = [f"{text} ({count})" for text, count in doubts.kinds(self.records["badges"])]
         lines = [f"- badges, with how many of {total} records have them: {', '.join(badges)}"] if badges else []
-        lines += [f"- {text} ({count} of {total} records)" for text, count in doubts.kinds(self.records["warnings"])]
+        kinds = doubts.kinds(self.records["warnings"])
+        texts = [(_OPTION.sub(r"`\g<0>`", text), count) for text, count in kinds]
+        lines += [f"- {text} ({count} of {total} records)" for text, count in texts]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]

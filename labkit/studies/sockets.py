@@ -11,7 +11,7 @@ from labkit import benchmarks, figures, records, studies, tools
 from labkit.columns import METRICS, split
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies import markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -292,8 +292,7 @@ class Study(studies.Study):
         for _, row in self.of("sockets.under_load").iterrows():
             sentences.append(
                 f"At {number(row['option_message_rate'])} messages per second, sent whatever has come back, the round "
-                f"trip takes {statement(row, 'round_trip_us')}; 99 of 100 take at most "
-                f"{number(row['round_trip_us_p99'])} µs."
+                f"trip takes {statement(row, 'round_trip_us')}{tail(row, 'round_trip_us')}."
             )
         return sentences
 

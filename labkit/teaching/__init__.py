@@ -22,7 +22,7 @@ from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
 from labkit.teaching.panels import Panel, Said
 from labkit.teaching.questions import Question, judge, plain
-from labkit.teaching.results import Results
+from labkit.teaching.results import Results, read
 from labkit.teaching.summary import beside, of_session
 from labkit.units import format_duration
 
@@ -90,7 +90,7 @@ class Session:
             handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)
-        self._results = Results.of(self.source.campaigns, self.lab.specs())
+        self._results = read(self.source.campaigns, self.lab.specs())
         lines = [self.source.words]
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")

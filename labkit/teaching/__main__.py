@@ -15,6 +15,9 @@ def _course(options: argparse.Namespace) -> str:
 
 
 def _class(options: argparse.Namespace) -> str:
+    if options.page is not None:
+        course.page(options.folder, options.page)
+        return f"{options.page}: written. `labkit lab`, or any Jupyter, opens it.\n"
     return "\n".join(of_class(name, learners) for name, learners in collected(options.folder).items())
 
 
@@ -29,6 +32,8 @@ def main(words: list[str]) -> int:
         verb = verbs.add_parser(name, help=text, description=text)
         verb.add_argument("folder", nargs="?", type=Path, default=Path(folder), help=f"default: {folder}")
         verb.set_defaults(run=run)
+        if run is _class:
+            verb.add_argument("--page", type=Path, metavar="FILE", help="write a notebook with its figures instead")
     options = parser.parse_args(words)
     try:
         sys.stdout.write(options.run(options))

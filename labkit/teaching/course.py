@@ -15,7 +15,7 @@ LABS = project.NOTEBOOKS / "labs"
 TEMPLATES = project.SHIPPED / "templates" / "course"
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 _CELL = re.compile(r"^# %% (\w+)\n(.*?)(?=^# %% |\Z)", re.MULTILINE | re.DOTALL)
-_COPIED = ("nbgrader_config.py",)
+_COPIED = ("nbgrader_config.py", "class.ipynb")
 
 
 def stems() -> list[str]:
@@ -97,3 +97,30 @@ def write(folder: Path) -> list[Path]:
     for name in _COPIED:
         written.append(Path(shutil.copy(TEMPLATES / name, folder)))
     return written
+
+
+def page(folder: Path, target: Path) -> None:
+    """Write the page over a class as an executed notebook.
+
+    Parameters
+    ----------
+    folder : with a folder for each learner.
+    target : the notebook.
+
+    Raises
+    ------
+    DataError
+        If there are no diaries below the folder.
+    """
+    import papermill
+
+    from labkit.teaching.summary import collected
+
+    collected(folder)  # one clear error before a kernel starts
+    papermill.execute_notebook(
+        str(TEMPLATES / "class.ipynb"),
+        str(target),
+        parameters={"folder": str(outside.resolved(folder))},
+        progress_bar=False,
+        log_output=False,
+    )

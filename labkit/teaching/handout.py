@@ -19,7 +19,7 @@ from labkit.report.options import written
 from labkit.teaching import definition, sources, summary
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
-from labkit.teaching.results import Results
+from labkit.teaching.results import Results, read
 
 _TOLERANCE = "an answer is right within the interval of this run"
 _BEGIN = "run-"  # of the folder that a lab's notebook makes
@@ -45,7 +45,7 @@ def build(
     attempts = handed_in(folder)
     lab = definition.get(folder.name.removeprefix(_BEGIN).replace("-", "_"))
     source = sources.used(lab, attempts)
-    results = Results.of(source.campaigns, lab.specs())
+    results = read(source.campaigns, lab.specs())
     with tempfile.TemporaryDirectory() as place:
         chapter = Path(place) / "lab.ipynb"
         nbformat.write(chapter_of(lab, attempts, results, source.words), chapter)

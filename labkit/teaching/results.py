@@ -64,13 +64,6 @@ class Results:
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
 
-    @classmethod
-    def of(cls, campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
-        """Read the points of a lab from the folders of campaigns."""
-        opened, names = [Campaign(path) for path in campaigns], sorted({spec.benchmark for spec in specs})
-        known = {host: one for campaign in opened for host, one in costs.read(campaign).items()}
-        return cls((one for campaign in opened for name in names for one in campaign.samples(name)), specs, known)
-
     def bounded(self, thing: Any) -> Any:
         """Return what a lab shows, a figure with the bounds of its benchmarks where some are known."""
         if not hasattr(thing, "to_plotly_json"):
@@ -169,6 +162,19 @@ class Results:
     def badges(self) -> tuple[Note, ...]:
         """Return the badges of all points, each once."""
         return notes.once(self.summary["badges"])
+
+
+def read(campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
+    """Read the samples of a lab's points from campaigns.
+
+    Raises
+    ------
+    DataError
+        If there is no sample of any of them.
+    """
+    names, found = sorted({spec.benchmark for spec in specs}), [Campaign(path) for path in campaigns]
+    known = {host: one for campaign in found for host, one in costs.read(campaign).items()}
+    return Results((one for campaign in found for name in names for one in campaign.samples(name)), specs, known)
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ labkit's.
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import Plan
 from labkit.tuning.reading import read
-from labkit.tuning.settings import Setting, settings
+from labkit.tuning.settings import Setting, inherited, settings
 from labkit.tuning.tuner import tune
 
-__all__ = ["Outcome", "Plan", "Setting", "Tuned", "read", "settings", "tune"]
+__all__ = ["Outcome", "Plan", "Setting", "Tuned", "inherited", "read", "settings", "tune"]

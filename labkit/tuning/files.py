@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -102,11 +103,20 @@ def check(folder: Path) -> None:
     Raises
     ------
     DataError
-        If something else has its name, or Open MPI could not read its path.
+        If something else has its name, it cannot be written to, or Open MPI could not read its path.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
     _place(folder)
+    there = next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".labkit-", dir=there):
+            pass
+    except OSError as error:
+        raise DataError(
+            f"{folder}, where the files for the library go, cannot be written: {error.strerror or error} ({there}). "
+            "Set --output to a folder that you can write to."
+        ) from error
 
 
 def present(folder: Path, digest: str) -> Written:

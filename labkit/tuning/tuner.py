@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labkit import benchmarks, measuring, records
 from labkit.analysis.comparison.judging import FASTER, Judgement, Launches, Pair, judge
@@ -26,7 +25,7 @@ from labkit.measuring import Point, Report
 from labkit.notes import joined
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
-from labkit.stats.racing import Standing, standing
+from labkit.stats.racing import Standing, masked, standing
 from labkit.tuning import files, osu
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import Plan, note, number_of
@@ -174,9 +173,9 @@ class Tuner:
         table = np.array([[self._cost((n, k, r)) for k in range(len(self.plan.settings))] for r in range(rounds)])
         if np.isnan(table).all(axis=1).any():
             raise LaunchError(f"No setting of {benchmarks.label(self.plan.bases[n])} could be measured. See the log.")
-        return standing(
-            _masked(table, self.plan), looks=self.plan.rounds - 1, error=self.plan.error, relevant=self.plan.relevant
-        )
+        looks, error, relevant = self.plan.rounds - 1, self.plan.error, self.plan.relevant
+        ran = masked(table, looks=looks, error=error, relevant=relevant)
+        return standing(ran, looks=looks, error=error, relevant=relevant)
 
     def _cost(self, key: tuple[int, int, int]) -> float:
         """Return the logarithm of a launch's median, lower is better; NaN where there is none."""
@@ -328,13 +327,3 @@ class Tuner:
     def _first(self, name: str) -> int:
         """Return the first launch number of a winner's confirmation; the campaign remembers it."""
         return CONFIRM * (1 + number_of(self.campaign, self.plan.benchmark, name))
-
-
-def _masked(table: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
-    """Return the race's values without those that a longer race of the same campaign left behind."""
-    masked = table.copy()
-    for rounds in range(1, len(table)):
-        racing = standing(masked[:rounds], looks=plan.rounds - 1, error=plan.error, relevant=plan.relevant).racing
-        out = [k for k in range(table.shape[1]) if k not in racing]
-        masked[rounds:, out] = np.nan
-    return masked

@@ -12,9 +12,9 @@ import nbformat
 import papermill
 import pytest
 
-from labkit import teaching
+from labkit import figures, teaching
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.teaching import course, definition, sources
+from labkit.teaching import classroom, course, definition, sources
 from labkit.teaching.__main__ import main as cli
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
@@ -276,6 +276,39 @@ def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
     assert "| ratio | 1 of 2 | 1 | 2 |" in text
     with pytest.raises(DataError, match=r"no run-\*/diary.json"):
         collected(tmp_path / "ada" / "nobody")
+
+
+def test_predictions_of_a_class_are_drawn_beside_what_each_machine_found(tmp_path: Path) -> None:
+    learners = []
+    for who, guess in (("ada", 3.0), ("bob", 30.0), ("eve", 300.0)):
+        attempts = Attempts(tmp_path / who / "run-latency-and-bandwidth")
+        attempts.note_source("recorded")
+        attempts.predict("tcp_8", guess)
+        learners.append((who, attempts))
+    attempts.note_source("measured")  # eve on a machine of her own
+    own = attempts.folder / "campaign"
+    shutil.copytree(sources.EXAMPLES / "two-cores" / "samples" / "mpi.latency", own / "samples" / "mpi.latency")
+    facts = json.loads((sources.EXAMPLES / "two-cores" / "campaign.json").read_text())
+    facts["host"]["cpu_model"] = "Own"
+    (own / "campaign.json").write_text(json.dumps(facts))
+    (first, second), unread = classroom.predictions(definition.get("latency_and_bandwidth"), learners)
+    assert not unread
+    assert dict(first.predicted) == {"ada": 3.0, "bob": 30.0, "eve": 300.0}
+    assert not second.predicted
+    recorded, hers = first.found.items()
+    assert (list(recorded[1]), list(hers[1])) == (["ada"], ["eve"])  # who reads the same recording is one run
+    assert hers[0] == "Own, 2 cores"
+    figure = figures.guesses([first, second])
+    rows = {trace.y[0]: list(trace.x) for trace in figure.data if len(trace.x)}
+    assert rows["predicted"] == [3.0, 30.0, 300.0]
+    assert rows["Own, 2 cores"] == rows[recorded[0]]
+    chosen = figures.Asked("?", "", {"ada": "a", "bob": "b", "eve": "a"}, {"Own": {"eve": "b"}}, ("a", "b"))
+    (bar,) = figures.guesses([chosen]).data
+    assert (list(bar.x), list(bar.text)) == ([2, 1], ["", "found by 1 run"])
+    with pytest.raises(DataError, match="no predictions"):
+        figures.guesses([])
+    own.joinpath("campaign.json").write_text("{")
+    assert classroom.predictions(definition.get("latency_and_bandwidth"), learners)[1][0].startswith("eve (")
 
 
 def test_a_spoiled_diary_is_named(tmp_path: Path) -> None:
