@@ -201,7 +201,7 @@ def quieter(bases: Sequence[Spec], medians: NDArray[np.float64], launches: int) 
     rows = []
     for base, truth in zip(bases, medians, strict=True):
         for noise in (0.02, 0.05, 0.1):
-            for count in (launches, 12):
+            for count in dict.fromkeys((launches, 12)):
                 outcomes = []
                 for seed in range(100):
                     chance = np.random.default_rng(seed)
