@@ -142,6 +142,18 @@ def format_size(size: int, *, unit: str = "B") -> str:
     return f"{size} {unit}" if unit else str(size)
 
 
+def parse_count(text: str) -> int | None:
+    """Return the whole number that ASCII digits write; None for all other texts and for numbers that no kernel holds.
+
+    Examples
+    --------
+    >>> parse_count("12"), parse_count("-1"), parse_count("²"), parse_count("9" * 5000)
+    (12, None, None, None)
+    """
+    number = int(text) if re.fullmatch(r"[0-9]{1,19}", text) else None
+    return number if number is None or number <= ranges.WIDE else None
+
+
 def parse_duration(text: str | float) -> float:
     """Seconds of a duration such as ``0.5``, ``250ms`` or ``2min``.
 

@@ -13,6 +13,7 @@ import ipywidgets as widgets
 from labkit.benchmarks import meanings
 from labkit.errors import SpecError
 from labkit.spec import validated
+from labkit.units import parse_count
 
 _LOOK = {"style": {"description_width": "100px"}, "layout": {"width": "auto"}}
 UNITS = {"ci": "of median", "time_cap": "s", "time_limit": "s"}  # of fields whose name does not say it
@@ -159,7 +160,7 @@ def levels(text: str, what: str) -> list[int]:
     SpecError
         If one is none.
     """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdigit() for part in parts):
+    counts = [parse_count(part.strip()) for part in text.split(",") if part.strip()]
+    if not counts or None in counts:
         raise SpecError(f"{what}={text!r}, but it must be whole numbers, as in 2 or 2,4.")
-    return [int(part) for part in parts]
+    return [count for count in counts if count is not None]

@@ -4,7 +4,7 @@ Every figure says in its axis titles what is drawn, in which unit, and what its 
 badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
-from labkit.figures.bounded import bounded
+from labkit.figures.bounded import bounded, with_bounds
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
@@ -70,4 +70,5 @@ __all__ = [
     "topology",
     "versus",
     "versus_size",
+    "with_bounds",
 ]

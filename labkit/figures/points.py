@@ -151,16 +151,23 @@ def versus_size(
         yaxis=axes.measure(definition, lines.title(drawn, metric), heights),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
-        meta=_subject(frame, metric, "sizes"),
+        meta=described(frame, metric, "sizes", "message_size_B"),
     )
     return style.finish(figure)
 
 
-def _subject(rows: pd.DataFrame, metric: str, axis: str) -> dict[str, Any]:
-    """Say what a figure shows, for whoever draws published numbers into it."""
+def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[str, Any]:
+    """Say what a figure shows, for whoever draws published numbers or bounds into it.
+
+    Parameters
+    ----------
+    metric : empty where it shows several.
+    axis : to the right: ``sizes``, ``numbers`` or ``categories``.
+    column : of that axis.
+    """
     names = sorted(rows["benchmark"].unique()) if "benchmark" in rows else []
     sizes = sorted({int(size) for size in rows["message_size_B"]}) if "message_size_B" in rows else []
-    return {"benchmarks": names, "metric": metric, "sizes": sizes, "axis": axis}
+    return {"benchmarks": names, "metric": metric, "sizes": sizes, "axis": axis, "column": column}
 
 
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
@@ -305,6 +312,6 @@ def bars(
         showlegend=len(drawn) > 1 or bool(series),
         barmode="group",
         bargap=0.35,
-        meta=_subject(summary, metric, "categories"),
+        meta=described(summary, metric, "categories", category),
     )
     return style.finish(figure)

@@ -15,7 +15,7 @@ from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
-from labkit.figures.points import bars_of, hover_fields, metric_of, numbers, texts
+from labkit.figures.points import bars_of, described, hover_fields, metric_of, numbers, texts
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.units import format_number
@@ -82,6 +82,7 @@ def versus(
         yaxis=up,
         showlegend=len(drawn) > 1 or bool(names),
         hovermode="closest",
+        meta=described(summary, drawn[0][0] if len({metric for metric, _ in drawn}) == 1 else "", "numbers", x),
     )
     return style.finish(figure)
 
@@ -157,7 +158,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bo
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
     values = lines.column(rows, metric.name, statistic)
     error = bars_of(line, metric.name, marker["color"])
-    places: list[float | None] = [_place(value, axis) for value in rows[x]]
+    places: list[float | None] = [axes.on(value, axis) for value in rows[x]]
     about: dict[str, Any] = _about(rows, x, metric, statistic) if hover else {"hoverinfo": "none"}
     heights = [None if v != v else v for v in values.tolist()]
     if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next
@@ -186,11 +187,6 @@ def _about(rows: pd.DataFrame, x: str, metric: Metric, statistic: str) -> dict[s
         | hover_fields(rows, metric, statistic, ["p95", "p99", "max"]),
         value=texts(rows, metric, statistic),
     )
-
-
-def _place(value: float, axis: Mapping[str, Any]) -> float:
-    """Return the place of a value; 0 has one of its own on a logarithmic axis."""
-    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
 
 
 def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, Any]:
