@@ -49,6 +49,10 @@ $(VENV)/.tests: $(VENV)/.lab $(SETUP)/test.lock
 .venv-docs/.packages: requirements.lock $(SETUP)/docs.lock $(SETUP)/python.sh
 	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/docs.lock
 	@touch $@
+# a validator of RO-Crates, without labkit: it wants older packages
+.venv-crate/.packages: $(SETUP)/crate.lock $(SETUP)/python.sh
+	@$(SETUP)/python.sh packages $(@D) $(SETUP)/crate.lock
+	@touch $@
 .venv-dist/.packages: $(SETUP)/dist.lock $(SETUP)/python.sh
 	@$(SETUP)/python.sh packages $(@D) $(SETUP)/dist.lock
 	@touch $@
@@ -83,7 +87,7 @@ test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
 	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" && exit $$pure
 
-test-all: venvs course testing ## run all tests, those with ranks on three MPIs (at most 60 minutes)
+test-all: venvs course testing .venv-crate/.packages ## run all tests, those with ranks on three MPIs (at most 60 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not ($(MACHINE))"; failed=$$?; \
 	    $(BIN)/python -m pytest -m "$(MACHINE)" || failed=1; \
 	    for venv in $(OTHER_MPIS); do \

@@ -27,6 +27,10 @@ class LabkitError(Exception):
 
     failures: tuple[Failed, ...] = ()
 
+    def _render_traceback_(self) -> list[str]:
+        """In a notebook: the message alone; what raised it is no part of the reason (IPython calls this)."""
+        return [f"{type(self).__name__}: {self}"]
+
     @property
     def brief(self) -> str:
         """The reason in a line."""

@@ -60,7 +60,7 @@ class Layout:
     empty : pages that are less than `FULL`, and end no chapter.
     split : tables with a single row before or after a page break, or with a row that a page break cuts.
     late : first links to a figure or table of the chapter that begins two pages later or more.
-    following : number of those that begin on the next page.
+    following : those that begin on the next page; no fault, because text may fill the page before a figure.
     small : print of captions and figures below `SMALL`.
     touching : cells of a row without a gap between their texts.
     """
@@ -70,7 +70,7 @@ class Layout:
     empty: list[str] = field(default_factory=list)
     split: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
-    following: int = 0
+    following: list[str] = field(default_factory=list)
     small: list[str] = field(default_factory=list)
     touching: list[str] = field(default_factory=list)
 
@@ -120,10 +120,10 @@ def layout(path: Path) -> Layout:
     heads = sorted(
         (element.first, -max(run.base for run in element.runs)) for element in elements if element.kind == "/H1"
     )
-    for first, page in _references(reader, numbers, heads):
-        if page - first > 1:
-            found.late.append(f"page {first}: what it refers to begins on page {page}")
-        found.following += page - first == 1
+    for first, page, name in _references(reader, numbers, heads):
+        if page > first:
+            places = found.late if page - first > 1 else found.following
+            places.append(f"page {first}: {name} begins on page {page}")
     return found
 
 
@@ -241,9 +241,9 @@ def _small(element: Element) -> Iterator[str]:
 
 def _references(
     reader: pypdf.PdfReader, numbers: Mapping[int, int], heads: list[tuple[int, float]]
-) -> Iterator[tuple[int, int]]:
-    """Yield the page of the first link to each figure and table in its own chapter, and the page where this begins."""
-    targets: dict[tuple[int, float, float], int] = {}
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the page of the first link to each figure and table in its own chapter, the page where it begins, its kind."""
+    targets: dict[tuple[int, float, float], tuple[int, str]] = {}
     for number, page in enumerate(reader.pages, 1):
         for one in page.get("/Annots") or []:
             note = one.get_object()
@@ -254,8 +254,8 @@ def _references(
             target = (numbers[place.idnum], float(left), float(top))
             here, there = (number, -float(note["/Rect"][3])), (target[0], -target[2])
             if bisect_right(heads, here) == bisect_right(heads, there):
-                targets.setdefault(target, number)
-    yield from sorted((first, page) for (page, *_), first in targets.items())
+                targets.setdefault(target, (number, str(note["/Contents"])))
+    yield from sorted((first, page, name) for (page, *_), (first, name) in targets.items())
 
 
 class _Reading:
@@ -375,8 +375,7 @@ def main() -> None:
     for name in sys.argv[1:]:
         found = layout(Path(name))
         print(f"{name}: {found.pages} pages, {100 * sum(found.filled) / len(found.filled):.0f} % of them used")
-        print(f"  figures and tables on the page after their text: {found.following}")
-        for kind, places in found.faults.items():
+        for kind, places in {"on the page after their text": found.following, **found.faults}.items():
             print(f"  {kind}: {len(places)}")
             for place in places:
                 print(f"    {place}")

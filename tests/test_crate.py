@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from labkit.errors import SpecError
 from labkit.report import crate
 
 EXAMPLE = project.SHIPPED / "data" / "campaigns" / "examples" / "two-cores-labs"
+VALIDATOR = project.SHIPPED / ".venv-crate" / "bin" / "python"  # roc-validator wants older packages than labkit has
 ADA = "Ada Lovelace, 0000-0002-1825-0097"
 
 
@@ -127,6 +130,42 @@ def test_the_same_campaign_gives_the_same_metadata_on_a_day(graph: dict[str, dic
         entities = {one["@id"]: one for one in json.loads(packed.read(crate.FILE))["@graph"]}
     entities["./"]["datePublished"] = graph["./"]["datePublished"]
     assert entities == graph
+
+
+def complaints(folder: Path, contexts: Path, cache: Path) -> list[str]:
+    """What roc-validator says of a crate, without what the specifications only recommend."""
+    command = [VALIDATOR, Path(__file__).with_name("validate_crate.py"), folder, contexts, cache]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["checks"] > 40
+    return list(told["issues"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not VALIDATOR.exists() and not os.environ.get("LABKIT_REQUIRE"),
+    reason="no .venv-crate. Run: make .venv-crate/.packages",
+)
+def test_a_validator_of_the_profile_accepts_the_crate(
+    archive: Path, graph: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    published = json.loads((Path(__file__).parent / "golden" / "ro-crate-1.1-context.json").read_text())
+    used = {name for one in graph.values() for name in (*one, *kinds(one)) if not name.startswith("@")} - {"sha256"}
+    assert used <= set(published["@context"]), "add further terms from the context that RO-Crate 1.1 publishes"
+    contexts = tmp_path / "contexts.json"  # what the addresses in the crate lead to; it uses no term of the second one
+    contexts.write_text(
+        json.dumps({published["@id"]: published, "https://w3id.org/ro/terms/workflow-run/context": {"@context": {}}})
+    )
+    folder = tmp_path / "crate"
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(folder)
+    assert complaints(folder, contexts, tmp_path / "cache") == []
+    content = json.loads((folder / crate.FILE).read_text())
+    action = next(one for one in content["@graph"] if "CreateAction" in kinds(one))
+    action.pop("instrument")
+    (folder / crate.FILE).write_text(json.dumps(content))
+    assert any("instrument" in text for text in complaints(folder, contexts, tmp_path / "cache"))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ import pytest
 from labkit import figures, records, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, static, style
+from labkit.figures._plotly import go
+from labkit.models.limits import Limit
 from labkit.notes import badge
 from labkit.samples import ORIGINS, Samples
 from labkit.spec import Reported, Spec
@@ -127,6 +129,39 @@ def test_costs_are_logarithmic_and_rates_start_at_zero() -> None:
         "bandwidth, median (MB/s)",
     )
     assert cost.xaxis.title.text.startswith("message size (B)")
+
+
+def test_a_rate_that_spans_decades_is_logarithmic_without_a_bound_and_linear_beside_one() -> None:
+    launches = [bandwidth(size) for size in (1, 64, 4096)]
+    rows = records.summary(records.table(launches))
+    assert rows["bandwidth_MBps_p50"].max() > 100 * rows["bandwidth_MBps_p50"].min()
+    drawn = figures.versus_size(rows, "bandwidth_MBps")
+    assert drawn.layout.yaxis.type == "log"
+    assert figures.versus(rows, "message_size_B", "bandwidth_MBps").layout.yaxis.type == "log"
+    top = float(rows["bandwidth_MBps_p50"].max())
+    bound = Limit(
+        name="link",
+        benchmarks=("mpi.bandwidth",),
+        kind="bound",
+        metric="bandwidth_MBps",
+        values={4096: 1.2 * top},
+        formulas={4096: ""},
+        measured=False,
+    )
+    beside = figures.bounded(drawn, [bound])
+    assert (beside.layout.yaxis.type, beside.layout.yaxis.rangemode) == ("linear", "tozero")
+    assert beside.layout.yaxis.minor.ticks is None
+    far = replace(bound, values={4096: 1000 * top})
+    assert figures.bounded(drawn, [far]).layout.yaxis.type == "log"
+
+
+def test_a_long_title_of_the_upward_axis_is_folded() -> None:
+    figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4]))
+    figure.update_layout(yaxis_title_text="bandwidth, median or as named (MB/s)", showlegend=True)
+    short = style.finish(go.Figure(figure)).layout.yaxis.title.text
+    figure.update_layout(xaxis_title_text=style.note("message size (B)", "word " * 60))
+    assert "<br>" in style.finish(figure).layout.yaxis.title.text
+    assert "<br>" not in short
 
 
 @pytest.mark.parametrize(
@@ -542,10 +577,8 @@ def test_lines_against_a_window_have_its_values_as_ticks() -> None:
     assert (figure.layout.xaxis.type, figure.layout.yaxis.type) == ("log", "log")
     assert "bars: range of 3 launches" in figure.layout.xaxis.title.text
     assert figure.layout.yaxis.title.text == "message rate, median (1/s)"
-    assert (
-        figures.versus(windows(), "option_window", "bandwidth_MBps", series=["message_size_B"]).layout.yaxis.type
-        is None
-    )
+    near = windows()[windows()["message_size_B"] == 8]
+    assert figures.versus(near, "option_window", "bandwidth_MBps").layout.yaxis.type is None
 
 
 def test_zero_stands_apart_on_a_logarithmic_axis_only() -> None:

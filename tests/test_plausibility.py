@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -349,5 +351,12 @@ def test_the_report_counts_and_lists_them(example: tuple[str, sources.Source]) -
     content = Content([source], {})
     assert oddities.count(content).startswith("**Odd results:** ")
     assert "unexplained" in oddities.count(content)
-    table = oddities.listed(content)
-    assert len([line for line in table.splitlines() if line.startswith("|")]) == len(source.evidence.odd) + 2
+    rows = [line for line in oddities.listed(content).splitlines() if line.startswith("|")][2:]
+    shared = [int(match[1]) for row in rows if (match := re.match(r"\| (\d+) more like those above", row))]
+    assert len(rows) - len(shared) + sum(shared) == len(source.evidence.odd), "each is in a row"
+    assert oddities.as_csv(content).count("\n") == len(source.evidence.odd) + 1
+    many = oddities._groups([replace(source.evidence.odd[0], times=float(n)) for n in range(9, 1, -1)])
+    assert [len(group) for group in many] == [1, 1, 6]
+    row = oddities._row(many[-1])
+    assert row[0].startswith("6 more like those above: ")
+    assert "2.0 to 7.0 times" in row[1]

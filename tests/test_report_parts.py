@@ -19,6 +19,9 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit.errors import ReportError
+from labkit.figures import savings, stacked
+from labkit.figures.path import Part, Stack
+from labkit.models.breakdown import Time
 from labkit.report import cleaning, figures, flatten, markdown, methods, notebook, summary
 from labkit.report.book import Book
 
@@ -74,6 +77,30 @@ def test_data_of_typed_arrays_errors_and_heat_maps() -> None:
         ("q", "1", "4"),
     ]
     assert figures.as_csv({"data": [{"type": "sankey"}]}) == ""
+
+
+def test_data_name_the_rows_and_panels_of_a_figure() -> None:
+    parts = [
+        Part("post & <b>doorbell</b>", 1.5, "CPU"),
+        Part("wire", 0.25, "link", 0.2, 0.3),
+        Part("copy", 2.0, "CPU"),
+    ]
+    stacks = [Stack("a message", parts, "measured", Part("observed", 4.0, "the whole"))]
+    rows = list(csv.DictReader(io.StringIO(figures.as_csv(stacked(stacks, "µs").to_plotly_json()))))
+    assert [(row["trace"], row["y"], row["base"], row["x"]) for row in rows] == [
+        ("CPU (measured)", "post & doorbell", "0.0", "1.5"),
+        ("CPU (measured)", "copy", "1.75", "2.0"),
+        ("link (measured)", "wire", "1.5", "0.25"),
+        ("the whole (measured)", "observed", "0.0", "4.0"),
+    ], "without the labels of the bars, and with names in the place of row numbers"
+    curve = [(10.0, Time(value=2.0)), (90.0, Time(value=20.0))]
+    drawn = savings.saving({"latency": {"wire": curve}, "bandwidth": {"wire": curve}}).to_plotly_json()
+    rows = list(csv.DictReader(io.StringIO(figures.as_csv(drawn))))
+    assert [row["panel"] for row in rows] == ["latency", "latency", "bandwidth", "bandwidth"]
+    numbers = {"data": [{"x": [1, 2], "y": [3, 4]}]}
+    ticks = {"tickvals": [1, 2, 8], "ticktext": ["1", "2", "8"]}
+    text = figures.as_csv(numbers | {"layout": {"xaxis": ticks, "yaxis": {"type": "log", **ticks}}})
+    assert text == "trace,x,y\n0,1,3\n0,2,4\n", "numbers stay numbers"
 
 
 def test_a_figure_is_described_from_its_data() -> None:

@@ -16,7 +16,8 @@ import pytest
 import labkit
 from labkit import folders, project, report, samples, states
 from labkit.figures import static
-from labkit.report import painting, styles, unchanged
+from labkit.report import painting, sources, styles, unchanged
+from labkit.report.stage import stage
 from tests.test_report import SVG, make_campaign, pages
 
 SAID = "nothing has changed since this report was made"
@@ -157,6 +158,41 @@ def test_an_unchanged_report_stays_and_a_changed_sample_makes_it_anew(campaign: 
     assert (campaign / "report" / "key-numbers.json").read_text() != numbers
 
 
+def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(campaign, tmp_path / "after"))
+    both = [sources.read(campaign), sources.read(other)]
+    alone = stage(both[:1], style="survey", engine="plain")[0].folder
+    assert alone == campaign / "report-survey"
+    before = states.of(alone)
+    shared = stage(both, style="survey", engine="plain")[0].folder
+    assert shared == campaign / "report-survey+after"
+    named = "report-survey+after/data/"
+    assert any(named in path.read_text() for path in shared.glob("*.qmd")), "the command to check sums names the folder"
+    assert list(states.of(alone)) == list(before), "the report of one campaign stays as it is"
+    assert not (other / "report").exists()
+    state = fingerprint(campaign)
+    (shared / "key-numbers.json").write_text("[]")
+    assert fingerprint(campaign) == state, "reports are no inputs of a report"
+
+
+def test_a_notebook_that_comes_while_a_report_is_made_is_in_the_next_one(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebooks = sorted((campaign / "notebooks").glob("*.ipynb"))
+
+    def slow(specs: list[object]) -> list[str]:
+        shutil.copy(notebooks[0], campaign / "notebooks" / "99-late.ipynb")
+        return [SVG for _ in specs]
+
+    monkeypatch.setattr(painting, "svgs", slow)
+    state = fingerprint(campaign)
+    made, _ = stage([sources.read(campaign)], style="report", engine="plain")
+    assert not (made.folder / "99-late.ipynb").exists()
+    assert fingerprint(campaign) != state
+    made, _ = stage([sources.read(campaign)], style="report", engine="plain")
+    assert (made.folder / "99-late.ipynb").exists()
+
+
 @pytest.mark.slow
 def test_a_report_that_was_touched_is_made_anew(campaign: Path) -> None:
     built = report.build([campaign], engine="plain")
@@ -184,8 +220,8 @@ def test_a_report_that_was_touched_is_made_anew(campaign: Path) -> None:
 @pytest.mark.parametrize("style", ["report", "survey", "slides"])
 def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: str) -> None:
     global opened
-    report.build([campaign], engine="plain", style=style)  # imports what it needs
-    (campaign / "report" / unchanged.FILE).unlink()
+    built = report.build([campaign], engine="plain", style=style)  # imports what it needs
+    (built.html.parents[1] / unchanged.FILE).unlink()
     sys.addaudithook(_see)
     opened = []
     try:
@@ -198,6 +234,6 @@ def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: 
     covered |= {Path(state[0]) for state in states.of(campaign, unchanged._is_input(campaign))}
     assert one_sample(campaign) in read & covered
     system = (*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, "/usr", "/etc", "/proc", "/sys", "/dev")
-    known = [folders.cache(), campaign / "report", *map(Path, system)]
+    known = [folders.cache(), built.html.parents[1], *map(Path, system)]
     beyond = [one for one in read - covered if one.is_file() and not any(map(one.is_relative_to, known))]
     assert not beyond

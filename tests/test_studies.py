@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from labkit import studies
 from labkit.campaign import Campaign
@@ -72,3 +73,17 @@ def test_nobody_reaches_into_a_cache() -> None:
     """A value that is kept is a function of its inputs; nothing is taken out by hand."""
     sources = {path: path.read_text() for path in Path(studies.__file__).parents[1].rglob("*.py")}
     assert not [path for path, text in sources.items() if '__dict__["' in text or "__dict__.pop" in text]
+
+
+def test_a_figure_that_needs_more_sizes_says_which(campaign: Campaign) -> None:
+    for told in (reading(campaign).protocol_figure("shm"), reading(campaign).protocol_findings()):
+        assert "there is 1: 8 B" in str(told)
+        assert 'sizes = "8:1Ki"' in str(told)
+
+
+def test_a_wrong_parameter_is_one_clear_error_in_the_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    shell = InteractiveShell()
+    shell.run_cell('from labkit import notebook\nnotebook.study("latency", {"sizes": "8", "size": "9"})')
+    said = capsys.readouterr().out
+    assert said.startswith("SpecError: notebook latency has no 'size'. Did you mean sizes?")
+    assert len(said.splitlines()) == 1

@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import launch, measuring
+from labkit import launch, measuring, tuning
 from labkit.analysis.comparison.judging import Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.cli import main
@@ -18,8 +20,8 @@ from labkit.errors import DataError, Failed, LabkitError, LaunchError, SpecError
 from labkit.show import tuned as shown
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import standing
-from labkit.studies.tune import Study
-from labkit.tuning import Outcome, Plan, Setting, files, openmpi, read, settings, tune, tuner
+from labkit.studies.tune import PROGRAM, Study
+from labkit.tuning import Outcome, Plan, Setting, Tuned, files, mpich, openmpi, osu, read, settings, tune, tuner
 from labkit.tuning.openmpi import Rule
 from tests import made
 
@@ -133,6 +135,65 @@ def test_wrong_factor_is_an_error(factors: dict[str, list[str]], words: str) -> 
         settings("mpi.allreduce", factors)
 
 
+# as mpivars of MPICH 4.0.2 prints it (its lines run together) and of 5.0.2
+MPIVARS_4 = """\
+\tMPIR_CVAR_BCAST_INTRA_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast \
+algorithmauto - Internal algorithm selection (can be overridden with MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)\
+binomial                                - Force Binomial Treenb                                      - Force \
+nonblocking algorithmsmp                                     - Force smp algorithm\
+scatter_recursive_doubling_allgather    - Force Scatter Recursive-Doubling Allgather\
+scatter_ring_allgather                  - Force Scatter Ring
+\tMPIR_CVAR_BCAST_INTER_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast \
+algorithmauto - Internal algorithm selectionflat - Force flat algorithm
+"""
+MPIVARS_5 = """\
+\tMPIR_CVAR_BCAST_INTRA_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast algorithm
+auto - Internal algorithm selection (can be overridden with MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE)
+binomial                                - Force Binomial Tree
+pipelined_tree                          - Force tree-based pipelined algorithm
+\tMPIR_CVAR_BCAST_TREE_KVAL       =2\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tk value
+"""
+
+
+@pytest.fixture
+def mpich_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An MPICH whose programs need not exist, and whose mpivars prints `MPIVARS_5`."""
+    mpiexec = launch.Launcher("mpich", "/none/mpiexec", "MPICH 5.0.2", (5, 0, 2), launch._files.file("mpich"))
+    monkeypatch.setattr(launch, "get", lambda name: mpiexec)
+    monkeypatch.setattr(mpich, "algorithms", lambda program, name: mpich.listed(MPIVARS_5, name))
+
+
+def test_mpich_s_algorithms_are_found_in_both_forms_of_its_list() -> None:
+    """4.0 prints the descriptions without ends of lines; algorithms between groups of ranks do not count."""
+    many = ("binomial", "nb", "smp", "scatter_recursive_doubling_allgather", "scatter_ring_allgather")
+    assert mpich.listed(MPIVARS_4, "mpi.bcast") == many
+    assert mpich.listed(MPIVARS_5, "mpi.bcast") == ("binomial", "pipelined_tree")
+    assert mpich.listed(MPIVARS_5, "mpi.latency") == ()
+
+
+@pytest.mark.usefixtures("mpich_only")
+def test_mpich_s_algorithms_are_settings() -> None:
+    """All of them, or some by name; a wrong name gets the right one."""
+    every = settings("mpi.bcast", {"algorithm": ["all"]})
+    assert [one.name for one in every] == ["default", "algorithm=binomial", "algorithm=pipelined_tree"]
+    assert every[2].environment == (("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "pipelined_tree"),)
+    assert settings("mpi.bcast", {"algorithm": ["binomial"]}) == every[:2]
+    with pytest.raises(SpecError, match="Did you mean binomial"):
+        settings("mpi.bcast", {"algorithm": ["binomal"]})
+    with pytest.raises(SpecError, match="labkit knows none"):
+        settings("mpi.bcast", {"segment": ["8192"]})
+
+
+def test_mpich_without_mpivars_or_algorithms_says_what_to_write(tmp_path: Path) -> None:
+    """No mpivars beside the launcher, or no such collective in its list: one error with the way out."""
+    with pytest.raises(LaunchError, match=r"mpivars is not installed.*env.MPIR_CVAR_BCAST_INTRA_ALGORITHM"):
+        mpich.algorithms(str(tmp_path / "mpiexec"), "mpi.bcast")
+    (tmp_path / "mpivars").write_text("#!/bin/sh\necho 0 MPI Control Variables\n")
+    (tmp_path / "mpivars").chmod(0o755)
+    with pytest.raises(SpecError, match=r"lists none for mpi\.latency"):
+        mpich.algorithms(str(tmp_path / "mpiexec"), "mpi.latency")
+
+
 # ---- the tuner -------------------------------------------------------------------------------------------------------
 
 Cluster = Callable[..., list[tuple[str, int]]]
@@ -230,7 +291,8 @@ def test_tune_resumes_without_measuring_again(cluster: Cluster, tmp_path: Path) 
     ran.clear()
     assert shown.text(tune(plan(), Campaign(tmp_path / "c")), "table") == shown.text(first, "table")
     assert not ran
-    assert shown.text(read(Campaign(tmp_path / "c")), "table") == shown.text(first, "table")
+    read_again = shown.text(read(Campaign(tmp_path / "c")), "table").splitlines()
+    assert read_again == [line for line in shown.text(first, "table").splitlines() if "outside labkit" not in line]
     for path in sorted((tmp_path / "c" / "samples" / "mpi.allreduce").glob("*-1.parquet")):
         path.unlink()
     assert by_name(tune(plan(), Campaign(tmp_path / "c"))) == by_name(first)
@@ -308,9 +370,9 @@ def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None
     assert "continues" in shown.text(outcome, "table")
 
 
-@pytest.mark.parametrize("name", ["file", "a,b"])
+@pytest.mark.parametrize("name", ["file", "a,b", "/proc/there/is/none"])
 def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, tmp_path: Path, name: str) -> None:
-    """A file of that name, or a comma, which separates Open MPI's lists, is an error before anything is measured."""
+    """A file of that name, a comma, which separates Open MPI's lists, or no right to write: an error at once."""
     (tmp_path / "file").write_text("")
     ran = cluster(TIMES)
     with pytest.raises(DataError, match="--output"):
@@ -325,12 +387,12 @@ def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cl
     asked = plan(settings=every)
     race = standing([[1.0, 0.5]] * 3)
     win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
-    both = [tuner.Tuned(base, race, 1, win) for base in asked.bases]
+    both = [Tuned(base, race, 1, win) for base in asked.bases]
     written = files.write(tmp_path / "both", asked, both)
     assert [path.name for path in written.paths] == [files.PARAMETERS, "ucx.env"]
     assert "btl_eager = 1" in written.paths[0].read_text()
     assert "export UCX_TLS=sm" in written.paths[1].read_text()
-    written = files.write(tmp_path / "one", asked, [both[0], tuner.Tuned(asked.bases[1], race, 0)])
+    written = files.write(tmp_path / "one", asked, [both[0], Tuned(asked.bases[1], race, 0)])
     assert written.paths == ()
     assert not (tmp_path / "one").exists()
     assert "not at every point" in written.left_out[0]
@@ -343,11 +405,11 @@ def test_rule_is_not_written_without_the_rest_of_its_setting(cluster: Cluster, t
     asked = plan(settings=(Setting("default"), Setting("both", environment=variables)))
     race = standing([[1.0, 0.5]] * 3)
     win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
-    claims = [tuner.Tuned(base, race, 1, win) for base in asked.bases]
+    claims = [Tuned(base, race, 1, win) for base in asked.bases]
     rules, parameters = files.write(tmp_path / "all", asked, claims).paths
     assert openmpi.chosen(rules.read_text(), "allreduce", 2, 1024)[0] == 3
     assert "btl_eager = 1" in parameters.read_text()
-    written = files.write(tmp_path / "one", asked, [claims[0], tuner.Tuned(asked.bases[1], race, 0)])
+    written = files.write(tmp_path / "one", asked, [claims[0], Tuned(asked.bases[1], race, 0)])
     assert written.paths == ()
     assert "both is faster at 1 KiB" in written.left_out[0]
 
@@ -368,6 +430,119 @@ def test_result_is_json(cluster: Cluster, tmp_path: Path) -> None:
     assert first["winner"] == "algorithm=recursive_doubling"
     assert first["confirmed"]["ratio_high"] < 1
     assert {row["setting"] for row in first["race"]} >= {"default", "algorithm=ring"}
+
+
+# ---- the proof outside labkit ----------------------------------------------------------------------------------------
+
+# as osu_allreduce of OMB 7.4 prints it
+OSU = """
+# OSU MPI Allreduce Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+{size:<10d}{time:>18.2f}
+"""
+
+
+@pytest.fixture
+def osu_ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """An osu_allreduce in the place of ranks, which takes 0.7 times as long with the files; the list of its runs."""
+    ran: list[tuple[int, bool]] = []
+
+    def output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
+        ran.append((base.size, written is not None))
+        time = 10 * (0.7 if written else 1.0) * (1 + 0.001 * len(ran))
+        return OSU.format(size=base.size, time=time)
+
+    monkeypatch.setattr(osu.shutil, "which", lambda name: f"/none/{name}")
+    monkeypatch.setattr(osu, "_output", output)
+    return ran
+
+
+def test_osu_program_reads_the_files_in_turns_with_runs_without(
+    cluster: Cluster, osu_ran: list[tuple[int, bool]], tmp_path: Path
+) -> None:
+    """The ratio comes from what it printed; its texts stay, so the same command starts nothing, and reading agrees."""
+    cluster(TIMES)
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert (outcome.program, outcome.unproved) == ("osu_allreduce", "")
+    for one in outcome.points:
+        assert one.outside is not None
+        assert one.outside.ratio_low < 0.7 < one.outside.ratio_high
+        assert one.outside.design == "interleaved"
+    assert len(osu_ran) == 2 * 2 * 8
+    assert osu_ran[:4] == [(1024, True), (1024, False), (65536, True), (65536, False)]
+    assert osu_ran[4:6] == [(1024, False), (1024, True)]
+    whole = shown.text(outcome, "table")
+    assert "ratio in osu_allreduce" in whole
+    assert len(list((tmp_path / "c" / osu.FOLDER).glob("*/*.txt"))) == len(osu_ran)
+    ran = len(osu_ran)
+    assert shown.text(tune(plan(), Campaign(tmp_path / "c")), "table") == whole
+    assert shown.text(read(Campaign(tmp_path / "c")), "table") == whole
+    assert len(osu_ran) == ran
+    assert PROGRAM in Study(campaign=str(tmp_path / "c"), measure=False).table()
+
+
+def test_osu_program_that_is_absent_fails_or_gets_no_faster_is_told(
+    cluster: Cluster, osu_ran: list[tuple[int, bool]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim without a proof outside labkit says so and why; one that is contradicted is a warning."""
+    cluster(TIMES)
+    monkeypatch.setattr(osu, "_output", lambda base, *rest: OSU.format(size=base.size, time=10.0))
+    same = shown.text(tune(plan(), Campaign(tmp_path / "a")), "table")
+    assert "not faster at 1 KiB" in same
+    assert "do not rely on it" in same
+
+    def fails(*given: object) -> str:
+        raise LaunchError("osu_allreduce failed. It must be built for Open MPI 4.1.4.", exit_status=1)
+
+    monkeypatch.setattr(osu, "_output", fails)
+    text = shown.text(tune(plan(), Campaign(tmp_path / "b")), "table")
+    assert "no whole proof outside labkit: osu_allreduce failed. It must be built for Open MPI 4.1.4." in text
+    monkeypatch.setattr(osu.shutil, "which", lambda name: None)
+    text = shown.text(tune(plan(), Campaign(tmp_path / "d")), "table")
+    assert "no proof outside labkit: osu_allreduce is not on PATH" in text
+    assert "proof" not in shown.text(tune(plan(), Campaign(tmp_path / "d"), proof=False), "table")
+
+
+def test_text_without_the_value_is_refused() -> None:
+    """A run that printed another size, or no table, is no value."""
+    base = Spec(benchmark="mpi.allreduce", size=1024)
+    assert osu.value(OSU.format(size=1024, time=3.5), base, "latency_us", "x") == 3.5
+    with pytest.raises(DataError, match="no latency_us"):
+        osu.value(OSU.format(size=8, time=3.5), base, "latency_us", "x")
+    with pytest.raises(DataError, match="x"):
+        osu.value("Segmentation fault", base, "latency_us", "x")
+
+
+def test_files_of_variables_are_read_as_a_shell_does(tmp_path: Path) -> None:
+    """The proof reads the file itself, not what labkit knows of it."""
+    (tmp_path / "a b").mkdir()
+    path = tmp_path / "a b" / "mpich.env"
+    path.write_text("export MPIR_CVAR_BCAST_INTRA_ALGORITHM='x y'\n")
+    command = files.sourced(
+        files.Written((path,)), ["sh", "-c", 'echo "$MPIR_CVAR_BCAST_INTRA_ALGORITHM" "$1"', "sh", "z"]
+    )
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "x y z\n"
+    assert files.sourced(files.Written(), ["a"]) == ["a"]
+
+
+@pytest.mark.mpi
+def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script in the place of OSU's program: its ranks see the file in the runs with it, and only in these."""
+    parameters = tmp_path / files.PARAMETERS
+    parameters.write_text("btl_tcp_eager_limit = 4096\n")
+    program = tmp_path / "osu_allreduce"
+    seen = f'case "$OMPI_MCA_{openmpi.FILES}" in {parameters}*) time=7.00;; *) time=10.00;; esac'
+    table = OSU.format(size=1024, time=1.0).replace("1.00", "$time")
+    leader = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ] || exit 0'
+    program.write_text(f"#!/bin/sh\n{leader}\n{seen}\ncat <<END{table}END\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    base = measuring.expand([Spec(benchmark="mpi.allreduce", size=1024)], Effort(), [0])[0].spec
+    runs = osu.Runs(base, "osu_allreduce", "latency_us", tmp_path / "proof")
+    runs.run(files.Written((parameters,), parameters), 0, 1e-5, Effort(time_cap=0.1))
+    reads = launch.get("auto").kind == "openmpi"
+    assert (runs.side(False).values, runs.side(True).values) == ([10.0], [7.0 if reads else 10.0])
 
 
 # ---- the notebook's study --------------------------------------------------------------------------------------------
@@ -400,7 +575,7 @@ def test_study_reads_what_another_machine_measured(
         (["--sizes", "8"], "no factor"),
         (["--factor", "bind=core"], "needs sizes"),
         (["--sizes", "8", "--factor", "bind=core", "--budget", "0"], "--budget"),
-        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks x"),
+        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks 'x'"),
         (["--sizes", "8", "--factor", "ranks=2,4"], "cannot be a factor"),
         (["--sizes", "8", "--factor", "bind=core", "-o", "cadence=isolated,streaming"], "Give one value"),
         (["--sizes", "8", "--factor", "bind=core", "--rounds", "1"], "--rounds"),
@@ -428,6 +603,19 @@ def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
     assert len(campaign.done()) == 2
     with pytest.raises(LabkitError, match="1 of 1 points failed"):
         measuring.measure(specs[2], effort, into=campaign, launches=[0])
+
+
+@pytest.mark.usefixtures("openmpi_only")
+def test_variable_that_the_default_would_have_too_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rules file or an algorithm in the environment: the race would not be against the library's own choice."""
+    every = settings("mpi.allreduce", {"algorithm": ["ring"]})
+    for name in (f"OMPI_MCA_{openmpi.FILES}", FORCED):
+        monkeypatch.delenv(name, raising=False)
+    assert tuning.inherited(every) == {}
+    monkeypatch.setenv(f"OMPI_MCA_{openmpi.FILES}", "/x/openmpi-mca-params.conf")
+    monkeypatch.setenv(FORCED, "4")
+    assert set(tuning.inherited(every)) == {f"OMPI_MCA_{openmpi.FILES}", FORCED}
+    assert tuning.inherited(settings("mpi.allreduce", {"bind": ["core"]})) == {}
 
 
 @pytest.mark.mpi

@@ -104,6 +104,30 @@ def of(rows: pd.DataFrame, metric: str = "latency_us") -> Protocol:
     return breaks(ordered["message_size_B"], ordered[f"{metric}_{headline_statistic(ordered, metric)}"])
 
 
+def wanting(sizes: Sequence[int]) -> str:
+    """Say how many sizes are missing to find break points, and which would do.
+
+    Parameters
+    ----------
+    sizes : above 0 that were measured, B, in any order.
+
+    Examples
+    --------
+    >>> wanting([8, 65536, 1024]).split(". ")[1]
+    'Measure from 8 B to 64 KiB, each twice the one before: sizes = "8:64Ki".'
+    >>> wanting([1024]).split(". ")[0]
+    'Break points need 8 sizes above 0 B or more, and there is 1: 1 KiB'
+    """
+    known = sorted(sizes) or [1]
+    ends = known[0], max(known[-1], known[0] * 2 ** (FEWEST - 1))
+    there = f"there {'is' if len(sizes) == 1 else 'are'} {len(sizes)}: {', '.join(map(format_size, known))}"
+    return (
+        f"Break points need {FEWEST} sizes above 0 B or more, and {there if sizes else 'there is none'}. "
+        f"Measure from {' to '.join(map(format_size, ends))}, each twice the one before: "
+        f'sizes = "{":".join(format_size(end, unit="") for end in ends)}".'
+    )
+
+
 def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
     """Find where time against size changes to another line.
 
@@ -201,7 +225,8 @@ def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:
     if not changes:
         return f"One line α + β·m describes all sizes {basis}: no break point."
     places = [
-        f"between {format_size(b.after)} and {format_size(b.before)} ({format_share(b.jump, sign=True)})"
+        f"between {format_size(b.after)} and {format_size(b.before)}"
+        + ("" if math.isnan(b.jump) else f" ({format_share(b.jump, sign=True)})")
         for b in changes
     ]
     return f"The time changes to another line {', '.join(places)} {basis}."

@@ -5,7 +5,7 @@ samples/<benchmark>/<fingerprint>-<launch>.parquet
 samples/<benchmark>/compacted-<digest>.parquet   finished points, many in one file
 starts/<digest>.json   what the points of one start of the ranks share: hosts, affinities, command, machine
 notebooks/      executed
-report/         staged copies and results; report-STYLE/ for each other style
+report/         staged copies and results; report-STYLE/ for each other style, report+B/ for a report with campaign B
 events.jsonl    what other processes must know, the acknowledgement of each point among it
 log.txt         one line for everything that happened, for people
 lease.json      the campaign lock, while a run measures into it

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import folders, outside, project
@@ -17,6 +18,7 @@ from labkit import folders, outside, project
 EXAMPLES = project.CAMPAIGNS / "examples"
 HOME = "derived"
 REPORT = "report"  # folder of the report in the style of this name; other styles have a folder each
+_LONGEST = 120  # characters of the name of a report's folder
 WRITTEN = (
     "log.txt",
     "events.jsonl",
@@ -45,7 +47,7 @@ def folder(path: Path, root: Path) -> Path:
     root : folder of all campaigns.
     """
     if not bundled(path) and os.access(path, os.W_OK):
-        written = [*(path / name for name in WRITTEN), *path.glob(f"{REPORT}-*")]
+        written = [*(path / name for name in WRITTEN), *path.glob(f"{REPORT}[-+]*")]
         if not any(one.is_symlink() for one in written):
             return path
     resolved = outside.resolved(path)
@@ -55,15 +57,36 @@ def folder(path: Path, root: Path) -> Path:
     return _home(root) / name
 
 
-def report(style: str) -> str:
-    """Return the name of the folder for the report in a style.
+def report(style: str, others: Sequence[Path] = ()) -> str:
+    """Return the name of the folder for a report: of its style, and of the campaigns beside the one that holds it.
+
+    Parameters
+    ----------
+    style : of the report.
+    others : the further campaigns.
 
     Examples
     --------
-    >>> report("report"), report("survey")
-    ('report', 'report-survey')
+    >>> report("report"), report("survey"), report("survey", [Path("after"), Path("runs/later")])
+    ('report', 'report-survey', 'report-survey+after+later')
     """
-    return REPORT if style == REPORT else f"{REPORT}-{style}"
+    alone = REPORT if style == REPORT else f"{REPORT}-{style}"
+    names = [outside.resolved(one).name for one in others]
+    whole = "+".join([alone, *(re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII) for name in names)])
+    if len(whole) <= _LONGEST:
+        return whole
+    return f"{alone}+{len(names)}-campaigns-{hashlib.sha256('/'.join(names).encode()).hexdigest()[:8]}"
+
+
+def is_shared(name: str) -> bool:
+    """Return whether the name of a report's folder is that of a report of several campaigns.
+
+    Examples
+    --------
+    >>> is_shared("report-survey"), is_shared("report-survey+after")
+    (False, True)
+    """
+    return is_report(name) and "+" in name
 
 
 def is_report(name: str) -> bool:
@@ -71,10 +94,10 @@ def is_report(name: str) -> bool:
 
     Examples
     --------
-    >>> is_report("report-survey"), is_report("reports")
-    (True, False)
+    >>> is_report("report-survey"), is_report("report+after"), is_report("reports")
+    (True, True, False)
     """
-    return name == REPORT or name.startswith(f"{REPORT}-")
+    return name == REPORT or name.startswith((f"{REPORT}-", f"{REPORT}+"))
 
 
 def _home(root: Path) -> Path:

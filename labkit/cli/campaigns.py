@@ -131,6 +131,7 @@ def _crate(place: Path, options: argparse.Namespace) -> Path:
     source = sources.read(place)
     home = Campaign(place).derived
     reports = [folder for folder in sorted(home.glob(f"{derived.REPORT}*")) if derived.is_report(folder.name)]
+    reports = [folder for folder in reports if not derived.is_shared(folder.name)]  # those publish others' data too
     added = {path.relative_to(home).as_posix(): path for folder in reports for path in crate.rendered(folder)}
 
     def describe(packed: Sequence[archive.Packed]) -> dict[str, str]:
@@ -238,7 +239,8 @@ def report_options(verb: argparse.ArgumentParser) -> None:
         "--style",
         default="report",
         help="what the report holds and how it looks: report, letter, survey, acceptance, comparison, lab, slides, or "
-        "a style of your project (default: %(default)s, in report/; others in report-STYLE/)",
+        "a style of your project (default: %(default)s, in report/; others in report-STYLE/; of campaigns A and B in "
+        "report+B/ of A)",
     )
     verb.add_argument(
         "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"

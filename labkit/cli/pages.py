@@ -25,10 +25,13 @@ def jupyter(options: argparse.Namespace) -> int:
 def explore_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit explore`."""
     verb.add_argument("campaign", nargs="*", help="campaign to open: a folder, or a name in data/campaigns")
+    verb.add_argument(
+        "--view", default="", metavar="NAME", help="show a view that was saved in the Explorer, or its file"
+    )
 
 
 def explore(options: argparse.Namespace) -> int:
     """Open the Explorer."""
     from labkit.explorer import server
 
-    return server.explore(options.campaign, options.rest, say)
+    return server.explore(options.campaign, options.rest, say, view=options.view)

@@ -1,20 +1,29 @@
-"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0."""
+"""Axes: message sizes in powers of two with binary ticks, costs on a logarithm, rates from 0 where they are near."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from labkit.columns import Metric
 from labkit.units import format_size
 
 _TICKS = 13  # that fit beside each other at 720 px
+_FAR = 100.0  # greatest over least value from which a rate has a logarithmic axis
 
 
 def place(size: float, smallest: float) -> float:
     """Return the place of a size on the logarithmic axis; 0 has one a power of two below the smallest other size."""
     return size if size > 0 else smallest / 2
+
+
+def on(value: float, axis: Mapping[str, Any]) -> float:
+    """Return the place of a value on an axis; 0 has one of its own on a logarithmic axis, its first tick."""
+    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
 
 
 def sizes(values: Sequence[float], title: str) -> dict[str, Any]:
@@ -47,8 +56,30 @@ def sizes(values: Sequence[float], title: str) -> dict[str, Any]:
     }
 
 
-def measure(metric: Metric, title: str) -> dict[str, Any]:
-    """Axis of a metric: logarithmic for a cost, linear from 0 for a rate."""
-    if metric.kind == "cost":
+def is_far(values: ArrayLike) -> bool:
+    """Return whether values above 0 span so much that the small ones would all lie at the foot of a linear axis.
+
+    Examples
+    --------
+    >>> is_far([0.0, 5.0, 400.0]), is_far([3.0, float("nan"), 500.0])
+    (False, True)
+    """
+    heights = np.asarray(values, np.float64)
+    heights = heights[heights > 0]
+    return bool(heights.size) and float(heights.max()) >= _FAR * float(heights.min())
+
+
+def measure(metric: Metric, title: str, values: ArrayLike = ()) -> dict[str, Any]:
+    """Axis of a metric: logarithmic for a cost, and for a rate whose values span two decades; else linear from 0.
+
+    `labkit.figures.bounded` makes the axis of a rate linear where it draws what the path allows, because then the share
+    of that counts.
+
+    Parameters
+    ----------
+    metric, title : what the axis shows.
+    values : that are drawn.
+    """
+    if metric.kind == "cost" or is_far(values):
         return {"type": "log", "title": {"text": title}, "minor": {"ticks": "outside", "ticklen": 3}}
     return {"type": "linear", "rangemode": "tozero", "title": {"text": title}}

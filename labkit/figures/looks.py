@@ -177,7 +177,7 @@ def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:
         if old and looks.get(old.series, old.slot) != old.slot:
             new = Look(old.series, looks[old.series])
             changed[old.series] = (old, new)
-            trace.update(_painted(trace, old, new) | {"meta": new.meta})
+            trace.update(_painted(trace, old, new) | {"meta": {**trace["meta"], **new.meta}})
     for shape in spec.get("layout", {}).get("shapes", []):
         if shape.get("name") in changed:
             shape.update(_painted(shape, *changed[shape["name"]]))

@@ -10,8 +10,8 @@ from labkit.figures._plotly import go
 from labkit.units import format_share, format_size
 
 _BREAK, _LIMIT = "#d55e00", "#555555"
-_LETTER = 6.2  # px of a letter at 11 px
-_ROW = 15  # px between rows of labels
+_LETTER = 6.8  # px of a letter at 12 px
+_ROW = 16  # px between rows of labels
 
 
 def mark_breaks(
@@ -29,7 +29,9 @@ def mark_breaks(
     -------
     The same figure, with room above for the labels.
     """
-    marks = [(math.sqrt(max(b.after, 0.5) * b.before), format_share(b.jump, sign=True), _BREAK, "dash") for b in breaks]
+    jumps = ["" if math.isnan(b.jump) else format_share(b.jump, sign=True) for b in breaks]
+    places = [math.sqrt(max(b.after, 0.5) * b.before) for b in breaks]
+    marks = [(place, jump, _BREAK, "dash") for place, jump in zip(places, jumps, strict=True)]
     marks += [(size, f"{name} {format_size(int(size))}", _LIMIT, "dot") for name, size in (variables or {}).items()]
     low, high = figure.layout.xaxis.range
     marks = sorted(mark for mark in marks if mark[0] > 0 and low <= math.log10(mark[0]) <= high)
@@ -53,7 +55,7 @@ def mark_breaks(
             showarrow=False,
             xanchor="right" if to_left else "left",
             yanchor="bottom",
-            font={"size": 11, "color": colour},
+            font={"size": 12, "color": colour},
         )
     return _room(figure, len(ends))
 

@@ -14,7 +14,7 @@ from labkit.units import format_number
 
 _ROW, LINE = 24, 100  # px of a row, characters of small print in a line
 _WORDS, _GAP = 84, 5  # characters in a line of the legend, and between two of its names
-QUIET = {"size": 11, "color": "#555"}
+QUIET = {"size": 12, "color": "#555"}
 
 
 @dataclass(frozen=True)

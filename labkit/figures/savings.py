@@ -83,7 +83,7 @@ def _line(name: str, title: str, curve: Curve, look: looks.Look, *, first: bool)
         mode="lines",
         name=f"{name} (modelled)",
         line={"color": look.colour, "width": 2, "dash": style.ORIGINS["modelled"].dash},
-        meta=look.meta,
+        meta=look.meta | {"panel": title},
         legendgroup=name,
         showlegend=first,
         **style.hover(

@@ -30,6 +30,7 @@ MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
 _FITS = 96  # characters of small print in a line
+_LETTER, _LINE, _LEGEND, _SHORT = 7.0, 16, 28, 16  # px of a letter, a line of small print, a legend; characters
 HOVER = 76  # of hover text: all of it must be in the page
 LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
 _TELLING = (
@@ -105,9 +106,24 @@ TEMPLATE: Mapping[str, Any] = {
 def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go.Figure:
     """Give a figure its template, its size and trace ids that do not change from run to run."""
     figure.update_layout(template=go.layout.Template(TEMPLATE), width=width, height=height)
+    if len(list(figure.select_yaxes())) == 1:
+        _fold(figure)
     for n, trace in enumerate(figure.data):
         trace.uid = f"t{n}"
     return figure
+
+
+def _fold(figure: go.Figure) -> None:
+    """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
+    title, layout = figure.layout.yaxis.title.text or "", figure.layout
+    above = layout.margin.t or TEMPLATE["layout"]["margin"]["t"]
+    above += _LEGEND if layout.showlegend and layout.margin.t is None else 0
+    below = layout.margin.b or TEMPLATE["layout"]["margin"]["b"]
+    below += _LINE * str(layout.xaxis.title.text or "").count("<br>") if layout.margin.b is None else 0
+    middle = above + (layout.height - above - below) / 2
+    room = int(2 * min(middle, layout.height - middle) / _LETTER)
+    if len(title) > room and "<br>" not in title:
+        figure.layout.yaxis.title.text = "<br>".join(textwrap.wrap(title, max(room, _SHORT)))
 
 
 def bundle(figure: go.Figure) -> dict[str, Any]:

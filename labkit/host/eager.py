@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from labkit.host import printed
 from labkit.units import parse_size
 
-_TIMEOUT_S = 20.0
 _OPENMPI = {"shm": ("btl_sm_eager_limit", "btl_vader_eager_limit"), "tcp": ("btl_tcp_eager_limit",)}
 _CELL, _OFI, _UCX = (
     "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
@@ -44,14 +42,14 @@ class Variable:
 
 def of_openmpi(program: str, transports: tuple[str, ...]) -> list[Variable]:
     """Return the eager limits of the Open MPI that a program belongs to."""
-    text, reason = _printed(program, "ompi_info", "--all", "--parsable")
+    text, reason = printed.by_neighbour(program, "ompi_info", "--all", "--parsable")
     return openmpi(text, transports, reason)
 
 
 def of_mpich(program: str, transports: tuple[str, ...]) -> list[Variable]:
     """Return the eager limits of the MPICH that a program belongs to."""
-    text, reason = _printed(program, "mpivars")
-    device, _ = _printed(program, "mpichversion")
+    text, reason = printed.by_neighbour(program, "mpivars")
+    device, _ = printed.by_neighbour(program, "mpichversion")
     return mpich(text, device, transports, os.environ, reason)
 
 
@@ -110,16 +108,3 @@ def _ucx(environment: Mapping[str, str], transport: str) -> Variable:
     if re.fullmatch(r"\d+(\.\d+)?[KMGkmg]?[Bb]?", given):
         return Variable(_UCX, parse_size(re.sub(r"(?<=[KMGkmg])[Bb]", "", given)), "environment", transport)
     return Variable(_UCX, None, f"is {given}: UCX decides by its own estimate", transport)
-
-
-def _printed(program: str, name: str, *arguments: str) -> tuple[str, str]:
-    """Return what a program of the same install prints, and why it prints nothing."""
-    folders = dict.fromkeys((Path(program).parent, Path(program).resolve().parent))
-    path = next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
-    if path is None:
-        return "", f"{name} is not installed beside {program}"
-    try:
-        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return "", f"{path} does not run: {error}"
-    return done.stdout, "" if done.returncode == 0 else f"{path} ended with status {done.returncode}"

@@ -338,7 +338,8 @@ class Start:
         stderr = tree.stderr_text() + self._reader.noise
         failure = reported_failure(stderr)
         if failure is not None and failure["kind"] == "KernelError":
-            return KernelError(f"{benchmarks.label(self._current.spec)}, rank {failure['rank']}: {failure['text']}")
+            rank = "" if failure["rank"] is None else f", rank {failure['rank']}"
+            return KernelError(f"{benchmarks.label(self._current.spec)}{rank}: {failure['text']}")
         when = "in the middle of" if self._ready else "before they had connected, for"
         text = failure["text"] if failure else f"the ranks ended {when} {benchmarks.label(self._current.spec)}."
         return LaunchError(

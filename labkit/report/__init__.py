@@ -1,8 +1,8 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
-`build` stages copies in ``<campaign>/report/`` (``report-STYLE/`` for other styles) and renders them with Quarto, where
-that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says what a notebook
-may hold.
+`build` stages copies in ``<campaign>/report/`` (other names: `labkit.campaign.derived.report`) and renders them with
+Quarto, where that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says
+what a notebook may hold.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def build(
 ) -> Built:
     """Make the report of one or more campaigns in the first one's `Campaign.derived`.
 
-    The style ``report`` has the folder ``report/``, every other style ``report-STYLE/``, so none overwrites another.
+    The style ``report`` has the folder ``report/``, every other style ``report-STYLE/``. The names of further campaigns
+    follow, as in ``report+B/``. So no report overwrites another.
 
     What a campaign holds is data: its executed notebooks are read, and never run. labkit's own notebooks of the same
     names are executed on its samples where no executed copy is there; they measure nothing.
@@ -113,7 +114,7 @@ def build(
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
     home = into or Campaign(Path(campaigns[0])).derived if made_from else Path()  # a campaign is there
-    folder = home / derived.report(style)
+    folder = home / derived.report(style, campaigns[1:])
     if made_from and (known := unchanged.kept(folder, made_from)) is not None:
         progress("nothing has changed since this report was made")
         return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)

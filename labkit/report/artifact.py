@@ -63,13 +63,14 @@ def commands(content: Content) -> str:
     names = {text: name for name, text in examples.items()}
 
     def example_of(command: str) -> str:
-        return f" of {code(names[command])}, for example" if command in names else ""
+        return f" of {names[command]}, for example" if command in names else ""
 
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    paragraphs = [
-        f"For {plural(count, 'samples file')}{example_of(command)}:\n\n{markdown.block(folded(command))}"
+    blocks = [
+        f"# {plural(count, 'samples file')}{example_of(command)}\n{folded(command)}"
         for command, count in ordered[:_COMMANDS]
     ]
+    paragraphs = [markdown.block("\n".join(blocks), "bash")]
     if len(ordered) > _COMMANDS:
         paragraphs.append(f"{len(ordered) - _COMMANDS} more command lines are in the samples files under `command`.")
     if any(_PLAN in paragraph for paragraph in paragraphs):
@@ -119,12 +120,8 @@ def host(content: Content) -> str:
 
 def parameters(content: Content) -> str:
     """Return the parameters of every notebook."""
-    shown = [
-        f"@{c.label} (`{name}`):\n\n{markdown.block(_compact(c.parameters), 'python')}"
-        for name, c in content.chapters.items()
-        if c.parameters
-    ]
-    return "\n\n".join(shown) or "The notebooks had no parameters."
+    shown = [f"# {name}\n{_compact(c.parameters)}" for name, c in content.chapters.items() if c.parameters]
+    return markdown.block("\n".join(shown), "python") if shown else "The notebooks had no parameters."
 
 
 def _compact(source: str) -> str:
@@ -216,7 +213,8 @@ def rerun(content: Content) -> str:
     for source in content.sources:
         if suite := _suite(source.facts):
             lines.append(f"labkit run {shlex.quote(suite)}")
-    sums = f"{derived.report(content.style)}/data/{checksum_file(content.sources[0], content)}"
+    folder = derived.report(content.style, [source.path for source in content.sources[1:]])
+    sums = f"{folder}/data/{checksum_file(content.sources[0], content)}"
     of = f" {content.sources[0].name}" if content.several else ""
     lines.append(f"sha256sum --check {shlex.quote(sums)}   # in the folder of the campaign{of}")
     options = "" if content.style == derived.REPORT else f" --style {shlex.quote(content.style)}"

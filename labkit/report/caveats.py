@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,8 @@ from labkit.report.sources import Source
 from labkit.report.variables import plural, title
 
 _NAMED = 3  # benchmarks that a row names
+_MOST = 0.9  # of the launches of a campaign, from which a group is said once
+_LABEL = re.compile(r"#\| *label: *[\w-]*warnings\s")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,11 @@ GROUPS = (
         "virtual machine",
         "The hypervisor may interrupt a measurement. Measure on a bare machine for tails.",
     ),
+    Group(
+        r"second start",
+        "second start",
+        "Ranks failed or stood still, and labkit started them again. Set a longer `--time-limit` if a point needs it.",
+    ),
     Group(r"time.cap", "time cap", "Measuring ended before the interval was narrow. Raise time_cap."),
     Group(r"few|unreliable", "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
     Group(
@@ -96,6 +104,40 @@ GROUPS = (
 def caveats(content: Content) -> str:
     """Return a table of what may be doubtful; a sentence when there is nothing."""
     return _table(content) or "No point has a badge or a warning."
+
+
+def shorten(content: Content) -> None:
+    """Take from the caveats of each chapter what holds for the whole campaign, and name it in a line."""
+    for chapter in content.chapters.values():
+        source = next((one for one in content.sources if chapter.path in one.notebooks), None)
+        general = _general(source) if source else set()
+        for cell in chapter.notebook.cells if general else []:
+            for out in cell.get("outputs", []):
+                if _LABEL.search(cell.source) and "text/markdown" in out.get("data", {}):
+                    out.data["text/markdown"] = _shortened(out.data["text/markdown"], general)
+
+
+def _general(source: Source) -> set[str]:
+    """Return the names of the groups to which nearly all launches of a campaign belong."""
+    columns = (source.records[name] for name in ("badges", "warnings")) if len(source.records) else ()
+    rows = [{"badges": badges, "warnings": warnings} for badges, warnings in zip(*columns, strict=True)]
+    counts = Counter(name for row in rows for name in groups_of(row))
+    return {name for name, count in counts.items() if count >= _MOST * len(rows)}
+
+
+def _shortened(text: str, general: set[str]) -> str:
+    """Return a list of warnings without those of some groups, which the last line names."""
+    kept: list[str] = []
+    gone: dict[str, None] = {}
+    for line in text.splitlines():
+        one = _group("", line) if line.startswith("- ") and not line.startswith("- badges") else None
+        if one and one.name in general:
+            gone[one.name] = None
+        else:
+            kept.append(line)
+    if not gone:
+        return text
+    return "\n".join(kept) + f"\n\n@sec-caveats explains what nearly all points share: {', '.join(gone)}."
 
 
 def group(note: Note) -> Group | None:

@@ -7,6 +7,7 @@ import html
 import itertools
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ PLOTLY = MIME
 SVG = "image/svg+xml"
 NOTE = "[Interactive figure: see the HTML report.]"
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
+_TAG = re.compile(r"<[^>]*>")
 _SERIES = 6  # that a description names
 HEIGHT = 400  # px, where the figure asks for none
 
@@ -72,7 +74,7 @@ def values(array: Any) -> list[Any]:
 
 def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the one-dimensional data of a trace; a heat map becomes a row for each cell."""
-    columns = {key: values(trace[key]) for key in ("labels", "values", "x", "y", "z") if key in trace}
+    columns = {key: values(trace[key]) for key in ("labels", "values", "base", "x", "y", "z") if key in trace}
     for axis in ("x", "y"):
         error = trace.get(f"error_{axis}") or {}
         columns[f"{axis}_error_plus"] = values(error.get("array"))
@@ -175,13 +177,35 @@ def _title(axis: Mapping[str, Any]) -> str:
 
 def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for number, trace in enumerate(spec.get("data", [])):
+        if trace.get("mode") == "text":  # labels of other traces
+            continue
+        meta = trace.get("meta")
+        panel = {"panel": meta["panel"]} if isinstance(meta, Mapping) and "panel" in meta else {}
         columns = _columns(trace)
+        for axis in {"x", "y"} & columns.keys():
+            columns[axis] = _named(columns[axis], spec.get("layout", {}).get(_axis(trace, axis), {}))
         for row in itertools.zip_longest(*columns.values(), fillvalue=""):
-            yield {"trace": trace.get("name") or number} | dict(zip(columns, row, strict=True))
+            yield {"trace": trace.get("name") or number} | panel | dict(zip(columns, row, strict=True))
+
+
+def _axis(trace: Mapping[str, Any], axis: str) -> str:
+    """Return the key of a trace's axis in the layout: ``xaxis``, ``yaxis2``."""
+    return f"{axis}axis{str(trace.get(f'{axis}axis') or axis)[1:]}"
+
+
+def _named(places: list[Any], axis: Mapping[str, Any]) -> list[Any]:
+    """Return the names of rows in the place of their numbers, where each has a tick that is more than its number."""
+    ticks = zip(values(axis.get("tickvals")), values(axis.get("ticktext")), strict=False)
+    names = {place: " ".join(html.unescape(_TAG.sub(" ", str(text))).split()) for place, text in ticks}
+    if axis.get("type") == "log" or not all(isinstance(one, int | float) and one in names for one in places):
+        return places
+    return [place if names[place] == format_number(place) else names[place] for place in places]
 
 
 def as_csv(spec: Mapping[str, Any]) -> str:
     """Return the numbers of a plotly figure as CSV text, a row for each point; empty where it holds none.
+
+    Where the ticks of an axis name rows, the names stand in the place of the rows' numbers.
 
     Examples
     --------

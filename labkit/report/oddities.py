@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from nbformat.v4 import new_markdown_cell
 
-from labkit import studies
+from labkit import spreadsheet, studies
 from labkit.analysis import plausibility
 from labkit.analysis.plausibility import Oddity
 from labkit.errors import LabkitError
@@ -19,9 +20,12 @@ from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
 from labkit.report.variables import title
+from labkit.units import format_range
 
 LABEL = "tbl-odd"  # of the table
-_NAMED = 2  # that a chapter names; the table has all
+FILE = "odd-results.csv"  # all of them, for download
+_NAMED = 2  # that a chapter names
+_ALIKE = 2  # of one kind, with the same reasons, that the table lists one by one
 _REASONS = 2  # that a row names
 
 
@@ -37,29 +41,77 @@ def count(content: Content) -> str:
 
 
 def listed(content: Content) -> str:
-    """Return the table of all odd results."""
-    rows: list[tuple[Source, list[str]]] = []
-    for source in content.sources:
-        for one in source.evidence.odd:
-            place = ", ".join(filter(None, (title(one.benchmark), one.setting)))
-            reasons = joined(map(str, one.explanations[:_REASONS])) or "unexplained"
-            found = f"{one.what}: {plausibility.numbers(one)}"
-            rows.append((source, [escape(place), escape(found), one.confidence, escape(reasons)]))
-    return content.table(
+    """Return the table of odd results, in which many of one kind and with the same reasons share a row."""
+    rows = [(source, _row(group)) for source in content.sources for group in _groups(source.evidence.odd)]
+    table = content.table(
         ["where", "what contradicts", "confidence", "possible reason, with evidence"],
         rows,
         caption=f"Results that contradict what must be expected. {{#{LABEL}}}",
         empty="No result contradicts what must be expected.",
     )
+    shared = any(len(group) > 1 for source in content.sources for group in _groups(source.evidence.odd))
+    return f"{table}\n\n[data/{FILE}](data/{FILE}) has each result with its values." if shared else table
+
+
+def _groups(odd: Sequence[Oddity]) -> list[list[Oddity]]:
+    """Return odd results that a row tells of: the surest of each kind alone, and all further ones together."""
+    kinds: dict[tuple[str, ...], list[Oddity]] = {}
+    for one in odd:
+        kinds.setdefault((one.rule, *(reason.cause for reason in one.explanations)), []).append(one)
+    groups = []
+    for alike in kinds.values():
+        count = len(alike) if len(alike) == _ALIKE + 1 else _ALIKE
+        groups += [[one] for one in alike[:count]] + ([alike[count:]] if alike[count:] else [])
+    return sorted(groups, key=lambda group: odd.index(group[0]))
+
+
+def _row(group: Sequence[Oddity]) -> list[str]:
+    first = group[0]
+    if len(group) == 1:
+        place = ", ".join(filter(None, (title(first.benchmark), first.setting)))
+        found = f"{first.what}: {plausibility.numbers(first)}"
+        reasons = joined(map(str, first.explanations[:_REASONS])) or "unexplained"
+        return [escape(place), escape(found), first.confidence, escape(reasons)]
+    counts = Counter(title(one.benchmark) for one in group)
+    times = [one.times for one in group if one.times == one.times]
+    place = f"{len(group)} more like {'those' if _ALIKE > 1 else 'that'} above: "
+    place += ", ".join(f"{name} ({count})" for name, count in counts.most_common())
+    rules = {rule.code: rule.expected for rule in plausibility.RULES}
+    found = f"expected: {rules.get(first.rule, first.what)}"
+    found += f"; {format_range(min(times), max(times))} times" if times else ""
+    reasons = joined(one.cause for one in first.explanations[:_REASONS]) or "unexplained"
+    sure = joined(f"{name} ({count})" for name, count in Counter(one.confidence for one in group).items())
+    return [escape(place), escape(found), sure, escape(reasons)]
+
+
+def as_csv(content: Content) -> str:
+    """Return all odd results with their values, for a spreadsheet; empty where there are none."""
+    return spreadsheet.of_rows(
+        {
+            "campaign": source.name,
+            "benchmark": one.benchmark,
+            "setting": one.setting,
+            "rule": one.rule,
+            "what contradicts": one.what,
+            "values": plausibility.numbers(one),
+            "confidence": one.confidence,
+            "possible reasons": joined(map(str, one.explanations)) or "unexplained",
+            "to decide it": one.again,
+        }
+        for source in content.sources
+        for one in source.evidence.odd
+    )
 
 
 def comment(content: Content) -> None:
-    """Add to each chapter the odd results of its benchmarks."""
+    """Add to each chapter the odd results of its benchmarks, each to the first chapter that may name it."""
+    named: set[int] = set()
     for chapter in content.chapters.values():
         source = next((one for one in content.sources if chapter.path in one.notebooks), None)
-        odd = _of_chapter(chapter, source) if source else []
+        odd = [one for one in _of_chapter(chapter, source) if id(one) not in named] if source else []
         if odd:
             chapter.notebook.cells.append(_cell(odd))
+            named |= {id(one) for one in odd}
 
 
 def _of_chapter(chapter: Chapter, source: Source) -> Sequence[Oddity]:
@@ -75,7 +127,7 @@ def _cell(odd: Sequence[Oddity]) -> Any:
     """Return a section with a sentence for each odd result."""
     lines = [escape(plausibility.sentence(replace(one, benchmark=_named(one)))) for one in odd[:_NAMED]]
     more = len(odd) - _NAMED
-    rest = f"\n\n@{LABEL} has {more} more of these benchmarks." if more > 0 else ""
+    rest = f"\n\n@{LABEL} tells of {more} more of these benchmarks." if more > 0 else ""
     cell = new_markdown_cell(f"## Odd results {{.unnumbered}}\n\n{markdown.bullets(lines)}{rest}")
     cell["id"] = "odd"
     return cell

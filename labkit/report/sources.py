@@ -72,11 +72,12 @@ class Source:
             return dict(host)
         return dict(self.points[0].host) if self.points else {}
 
-    @property
+    @cached_property
     def notebooks(self) -> list[Path]:
         """Executed notebooks, each once: those of the suite in its order, then others by name.
 
-        Links are left out, because they would show files that are no part of the campaign.
+        Links are left out, because they would show files that are no part of the campaign. The list stays as it is when
+        it is first asked for: the next report shows notebooks that come later.
         """
         listed = [f"{entry['name']}.ipynb" for entry in _entries(self.facts)]
         paths: dict[str, Path] = {}

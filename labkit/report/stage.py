@@ -1,4 +1,4 @@
-"""From campaigns to a folder that both engines can render: ``<campaign>/report/``, of other styles ``report-STYLE/``.
+"""From campaigns to a folder that both engines can render, named by `labkit.campaign.derived.report`.
 
 Only copies are written. The executed notebooks, the samples and the project's own files stay as they are.
 """
@@ -101,7 +101,9 @@ def stage(
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(settings, chosen.config)
-    folder = _empty((into or Campaign(sources[0].path).derived) / derived.report(style))
+    folder = _empty(
+        (into or Campaign(sources[0].path).derived) / derived.report(style, [source.path for source in sources[1:]])
+    )
     front_spec, front_page = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
     chapters, (svg, *svgs), warnings, drawn = _notebooks(sources, [front_spec, *(one.spec for one in papers)])
@@ -110,7 +112,7 @@ def stage(
     listed = styles.placed(config["book"]["chapters"], list(chapters))
     elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
     chapters = {name: chapters[name] for name in listed if name in chapters}
-    oddities.comment(Content(sources, chapters))
+    _edit(Content(sources, chapters))
     if chosen.settings.form == "slides":
         elsewhere |= {label for one in chapters.values() for label in notebook.labels(one)}
         names = slides.shorten(chapters, list(sources), chosen.settings.figures)
@@ -140,6 +142,12 @@ def stage(
     numbers = [row for source in sources for row in as_json(key_numbers(source))]
     (folder / "key-numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
     return replace(book.load(folder), drawn=drawn), warnings
+
+
+def _edit(content: Content) -> None:
+    """Add what is odd to the chapters, and take away what they would all say."""
+    oddities.comment(content)
+    caveats.shorten(content)
 
 
 def _empty(folder: Path) -> Path:
@@ -311,6 +319,8 @@ def _data(folder: Path, content: Content) -> None:
     for chapter in content.chapters.values():
         for name, text in chapter.csv.items():
             (folder / name).write_text(text)
+    if odd := oddities.as_csv(content):
+        (folder / oddities.FILE).write_text(odd)
     for source in content.sources:
         (folder / artifact.checksum_file(source, content)).write_text(artifact.checksums(source))
 

@@ -12,7 +12,7 @@ from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.files import PARAMETERS, point
-from labkit.tuning.tuner import lag
+from labkit.tuning.outcome import lag
 from labkit.units import format_duration, format_number, format_share
 
 if TYPE_CHECKING:
@@ -59,9 +59,10 @@ def text(outcome: Outcome, form: str) -> str:
 def _claims(outcome: Outcome) -> str:
     """Return the table with a row for each point."""
     metric = METRICS[outcome.plan.metric]
-    proved = any(one.proved for one in outcome.points)
+    proved, seen = any(one.proved for one in outcome.points), any(one.outside for one in outcome.points)
     head = ["size, ranks", "winner of the race", f"default ({metric.unit})", f"winner ({metric.unit})", "ratio", "low"]
     head += ["high", "p (Holm)", "verdict", *(["ratio with the file", "low", "high"] if proved else [])]
+    head += [f"ratio in {outcome.program}", "low", "high"] if seen else []
     rows = [
         [
             point(one.base),
@@ -69,6 +70,7 @@ def _claims(outcome: Outcome) -> str:
             *_judged(one.confirmed),
             "confirmed" if one.claimed else one.reason,
             *(_ratio(one.proved) if proved else []),
+            *(_ratio(one.outside) if seen else []),
         ]
         for one in outcome.points
     ]
@@ -128,6 +130,10 @@ def _below(outcome: Outcome) -> Iterator[str]:
     yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"
+    if any(one.outside for one in outcome.points):
+        yield f"{outcome.program}: up to {outcome.plan.confirm} runs with the files and as many without, in turns"
+    if outcome.unproved:
+        yield f"no {'whole ' * bool(outcome.program)}proof outside labkit: {outcome.unproved}"
     yield from (f"not written: {text}" for text in outcome.written.left_out)
     yield from (f"written: {path}" for path in outcome.written.paths)
     if outcome.written.parameters:
@@ -141,10 +147,10 @@ def _below(outcome: Outcome) -> Iterator[str]:
 def _contradictions(outcome: Outcome) -> list[str]:
     """Return where ranks with the files are not faster, although the setting is."""
     return [
-        f"with the file the ranks are not faster at {point(one.base)} ({one.proved.reason or one.proved.verdict}); do "
+        f"with the file the ranks are not faster at {point(one.base)} ({judged.reason or judged.verdict}); do "
         "not rely on it there"
         for one in outcome.points
-        if one.contradicted and one.proved
+        if (judged := one.contradicted) is not None
     ]
 
 
@@ -159,6 +165,8 @@ def _document(outcome: Outcome) -> dict[str, Any]:
             "error": outcome.plan.error,
             "written": [str(path) for path in outcome.written.paths],
             "left_out": list(outcome.written.left_out),
+            "program": outcome.program,
+            "unproved": outcome.unproved,
         },
     }
 
@@ -186,6 +194,7 @@ def _record(one: Tuned, outcome: Outcome) -> dict[str, Any]:
         "reason": one.reason,
         "confirmed": _judgement(one.confirmed),
         "with_file": _judgement(one.proved),
+        "in_program": _judgement(one.outside),
         "rounds": one.race.rounds,
         "race": race,
     }

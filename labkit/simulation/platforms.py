@@ -64,7 +64,8 @@ def _cluster(network: Network, topology: str, shape: str) -> str:
 def _trunks(network: Network) -> Iterator[str]:
     """Yield a tree whose leaves have one uplink each, with the rates of all their uplinks together.
 
-    Uplinks that carry as much as their hosts send and receive never limit a message, so SimGrid need not share them.
+    Uplinks that carry as much as their hosts send and receive never limit a message, but they are shared nevertheless:
+    SimGrid visits all flows of a link that is not (``FATPIPE``) once for each of them.
     """
     for leaf in range(network.leaves):
         first = leaf * network.leaf_size
@@ -76,19 +77,18 @@ def _trunks(network: Network) -> Iterator[str]:
     if network.leaves == 1:
         return
     trunk = _plain(network.rate_Bps * network.leaf_size / network.tapered, "Bps")
-    free = network.tapered <= 1
-    up, down = ("", "") if free else (' direction="UP"', ' direction="DOWN"')
     for leaf in range(network.leaves):
         yield (
             f'<link id="up{leaf}" bandwidth="{trunk}" latency="{_plain(network.link_s, "s")}" '
-            f'sharing_policy="{"FATPIPE" if free else "SPLITDUPLEX"}"/>'
+            'sharing_policy="SPLITDUPLEX"/>'
         )
     for here in range(network.leaves):
         for there in range(network.leaves):
             if here != there:
                 yield (
                     f'<zoneRoute src="leaf{here}" dst="leaf{there}" gw_src="switch{here}" gw_dst="switch{there}" '
-                    f'symmetrical="NO"><link_ctn id="up{here}"{up}/><link_ctn id="up{there}"{down}/></zoneRoute>'
+                    f'symmetrical="NO"><link_ctn id="up{here}" direction="UP"/>'
+                    f'<link_ctn id="up{there}" direction="DOWN"/></zoneRoute>'
                 )
 
 

@@ -17,11 +17,12 @@ from labkit.benchmarks.apps import _grid, fft_subcom3d, halo3d26
 from labkit.errors import SpecError
 from labkit.simulation import collectives
 from labkit.spec import Spec
+from labkit.tools.smpirun import EAGER
 
 MOST = 4_000_000  # messages of a simulation; a million take about 40 s
 BARRIER = "smpi/barrier:ompi_bruck"
 _ACK = 4  # B of the answer to a window, as in osu_bw
-INCAST, INTERFERENCE = "congestion.incast", "congestion.interference"
+HALO, INCAST, INTERFERENCE = "apps.halo3d26", "congestion.incast", "congestion.interference"
 CALLS = 64  # messages of each stream of an incast
 # a send ends when its message is there, however short it is
 _DELIVERED = ("smpi/send-is-detached-thresh:0", "smpi/async-small-thresh:0")
@@ -38,12 +39,16 @@ class Rank:
     first : number of the job's first rank among all ranks that are simulated.
     actions : without the rank's number.
     marks : of each timed iteration the number of actions before it and up to its end.
+    delivered : whether a send ends when its message is there, however short it is (`_DELIVERED`).
+    late : sends that are waited for after the iteration: it does not wait for short messages to be there.
     """
 
     number: int
     first: int = 0
     actions: list[str] = field(default_factory=list)
     marks: list[tuple[int, int]] = field(default_factory=list)
+    delivered: bool = False
+    late: int = 0
 
     def send(self, peer: int, size: int, tag: int = 0) -> None:
         """Start to send."""
@@ -56,6 +61,10 @@ class Rank:
     def wait(self, count: int) -> None:
         """Wait for so many requests."""
         self.actions.append(f"waitall {count}")
+
+    def wait_for(self, source: int, target: int, tag: int) -> None:
+        """Wait for one request of this rank."""
+        self.actions.append(f"wait {self.first + source} {self.first + target} {tag}")
 
 
 @dataclass(frozen=True)
@@ -117,19 +126,27 @@ def program(spec: Spec, iterations: int, warmup: int, algorithm: str = "auto") -
             f"{benchmarks.label(spec)} sends about {count:,} messages, but a simulation has at most {MOST:,}. "
             "Set fewer ranks, fewer iterations, or another algorithm."
         )
-    ranks = written(spec, iterations, warmup, algorithm)
-    name, settings = "", [BARRIER]
+    once = spec.benchmark == HALO and iterations + warmup == 1
+    ranks = written(spec, iterations, warmup, algorithm, delivered=once)
+    name, settings = "", [BARRIER, *(_DELIVERED if once else ())]
     if spec.family == "mpi" and spec.benchmark.partition(".")[2] in collectives.ALGORITHMS:
         name = collectives.algorithm(spec, algorithm)
         settings = [*([] if spec.benchmark == "mpi.barrier" else settings), collectives.setting(spec, name)]
     elif spec.benchmark == "apps.fft_subcom3d":
         name = "linear" if algorithm == "linear" else "pairwise"
-    sleep = {"exchange_ns": _sleep_ns(spec)} if spec.benchmark == "apps.halo3d26" else {}
+    sleep = {"exchange_ns": _sleep_ns(spec)} if spec.benchmark == HALO else {}
     return Program(ranks, tuple(settings), name, extra_ns=sleep)
 
 
 def written(
-    spec: Spec, iterations: int, warmup: int, algorithm: str = "auto", *, first: int = 0, alone: bool = True
+    spec: Spec,
+    iterations: int,
+    warmup: int,
+    algorithm: str = "auto",
+    *,
+    first: int = 0,
+    alone: bool = True,
+    delivered: bool = False,
 ) -> list[Rank]:
     """Return what each rank of a job does.
 
@@ -138,9 +155,12 @@ def written(
     first : number of its first rank among all that are simulated.
     alone : whether these are all ranks: only then can they meet at a barrier between isolated iterations. All start at
         the same moment.
+    delivered : of a single halo exchange: SimGrid searches all short messages that are under way at the end of each,
+        unless their sends end when they are there. Where all ranks start to receive before any sends, that changes
+        nothing but the moment when a send ends, and the iteration does not wait for those of short messages.
     """
     _, write = _WORK[spec.benchmark]
-    ranks = [Rank(number, first) for number in range(spec.ranks)]
+    ranks = [Rank(number, first, delivered=delivered) for number in range(spec.ranks)]
     isolated = alone and _cadence(spec) == "isolated"
     for rank in ranks:
         iteration = write(spec, rank, algorithm)
@@ -149,6 +169,9 @@ def written(
             iteration(k)
             if k >= warmup:
                 rank.marks.append((before, len(rank.actions)))
+            if rank.late:
+                rank.wait(rank.late)
+                rank.late = 0
             if isolated:
                 rank.actions.append("barrier")
     return ranks
@@ -187,7 +210,7 @@ def messages(spec: Spec, algorithm: str = "auto") -> int:
     """Return about how many messages an iteration sends."""
     n, name = spec.ranks, spec.benchmark.partition(".")[2]
     rounds = max(n - 1, 1).bit_length()
-    if spec.benchmark == "apps.halo3d26":
+    if spec.benchmark == HALO:
         return sum(len(halo3d26.messages(spec, rank)) for rank in range(n))
     if spec.benchmark == "apps.fft_subcom3d":
         return n * sum(side - 1 for side in _grid.shape(spec))
@@ -309,7 +332,15 @@ def _halo(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
             rank.receive(peer, size, tag=way ^ 1)
         for peer, size, _, way in neighbours:
             rank.send(peer, size, tag=way)
-        rank.wait(2 * len(neighbours))
+        if not rank.delivered:
+            rank.wait(2 * len(neighbours))
+            return
+        for peer, size, _, way in neighbours:
+            rank.wait_for(peer, rank.number, way ^ 1)
+            if size >= EAGER:
+                rank.wait_for(rank.number, peer, way)
+            else:
+                rank.late += 1
 
     return iteration
 
@@ -367,7 +398,7 @@ _WORK: Mapping[str, tuple[tuple[str, ...], Writer]] = {
     "mpi.latency": (_NO_MATTER, _latency),
     "mpi.bandwidth": ((*_NO_MATTER, "window"), _bandwidth),
     "mpi.bibandwidth": ((*_NO_MATTER, "window"), _bandwidth),
-    "apps.halo3d26": (
+    HALO: (
         (*_NO_MATTER, *_GRID, "neighbours", "periodic", "nx", "ny", "nz", "vars", "sleep_us"),
         _halo,
     ),

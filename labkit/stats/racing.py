@@ -131,6 +131,28 @@ def standing(
     )
 
 
+def masked(
+    costs: ArrayLike, *, looks: int = ROUNDS - 1, error: float = ERROR, relevant: float = 0.02
+) -> NDArray[np.float64]:
+    """Return what a race sees of launches that are all there: NaN for a setting in the rounds after it stopped.
+
+    Parameters
+    ----------
+    costs, looks, error, relevant : as for `standing`.
+
+    Examples
+    --------
+    >>> masked([[0.00, 0.41, 0.02], [0.01, 0.39, 0.01], [0.00, 0.40, 0.00]])[2]
+    array([ 0., nan,  0.])
+    """
+    table = np.array(costs, np.float64)
+    for rounds in range(1, len(table)):
+        racing = standing(table[:rounds], looks=looks, error=error, relevant=relevant).racing
+        out = [one for one in range(table.shape[1]) if one not in racing]
+        table[rounds:, out] = np.nan
+    return table
+
+
 def _noise(table: NDArray[np.float64]) -> tuple[float, int]:
     """Return the variance that settings and rounds do not explain, and its degrees of freedom."""
     rows, columns = np.nonzero(~np.isnan(table))

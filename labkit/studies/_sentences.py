@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from labkit import records
+from labkit.columns import METRICS
 from labkit.errors import SpecError
 from labkit.units import format_number, format_size, parse_sizes
 
@@ -53,6 +54,21 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
     how = " on average" if value.statistic == "mean" else ""
     about = f" ({value.label}: {value.range})" if value.low == value.low else ""
     return f"{value.text} {value.unit}{how}{about}"
+
+
+def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
+    """What 99 of 100 take at most, as the end of a sentence; empty where the row has no 99th percentile.
+
+    Examples
+    --------
+    >>> tail({"latency_us_p99": 2.5}, "latency_us", "iterations"), tail({}, "latency_us")
+    ('; 99 of 100 iterations take at most 2.5 µs', '')
+    """
+    value = float(row.get(f"{metric}_p99", float("nan")))
+    if value != value:
+        return ""
+    named = f" {what}" if what else ""
+    return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
 
 
 def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:

@@ -12,10 +12,11 @@ from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies import markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
 
@@ -90,7 +91,9 @@ class Study(studies.Study):
     def protocol_figure(self, path: str) -> go.Figure | str:
         """Latency of one path with its break points and the library's own limits."""
         rows = self.of("mpi.latency")
-        rows = rows[rows["transport"] == path] if path in self.protocols else rows.iloc[:0]
+        rows = rows[rows["transport"] == path]
+        if len(rows) and path not in self.protocols:
+            return f"*{_wanting(rows)}*"
         drawn = self.drawn(figures.versus_size, rows, "latency_us", series=["transport"], tail=None)
         named = {limit.name: float(limit.value) for limit in self.limits(path) if limit.value}
         return drawn if isinstance(drawn, str) else mark_breaks(drawn, self.protocols[path].breaks, named)
@@ -103,7 +106,7 @@ class Study(studies.Study):
             for limit in self.limits(path):
                 value = size_words(limit.value) if limit.value else "not known"
                 sentences.append(f"Over {path} the library's {limit.name} is {value} ({limit.source}).")
-        return markdown_list(sentences) or "*Break points need at least 8 sizes above 0 B.*"
+        return markdown_list(sentences) or f"*{_wanting(self.of('mpi.latency'))}*"
 
     def allreduce_figure(self) -> go.Figure | str:
         """Latency of MPI_Allreduce, slowest rank, against message size."""
@@ -133,8 +136,7 @@ class Study(studies.Study):
             least = group.iloc[0]
             sentences.append(
                 f"Over {path}, a message of {size_words(least['message_size_B'])} takes "
-                f"{statement(least, 'latency_us')}; 99 of 100 iterations take at most "
-                f"{number(least['latency_us_p99'])} µs."
+                f"{statement(least, 'latency_us')}{tail(least, 'latency_us', 'iterations')}."
             )
             most = group.iloc[-1]
             sentences.append(
@@ -165,3 +167,8 @@ class Study(studies.Study):
             f"A pair of clock reads costs {statement(rows.iloc[0], 'clock_read_ns')}; it is part of every iteration "
             f"and is not subtracted."
         ]
+
+
+def _wanting(rows: pd.DataFrame) -> str:
+    """Return which sizes are missing for break points."""
+    return protocol.wanting([int(size) for size in rows["message_size_B"].unique() if size > 0])

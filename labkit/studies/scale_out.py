@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import figures, reference, studies
+from labkit import benchmarks, figures, reference, stats, studies
 from labkit.errors import SpecError
-from labkit.simulation import calibration
+from labkit.models import loggp_engine, schedules
+from labkit.simulation import calibration, collectives, workloads
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
-from labkit.units import parse_sizes
+from labkit.testbeds import simulated
+from labkit.units import parse_duration, parse_rate, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +32,14 @@ PUBLISHED = (
     ("TCP, half duplex", HALO, "halo_tcp_pfc", "processing"),
 )
 NAMES = {HALO: "Halo3D", FFT: "FFT", ALLREDUCE: "allreduce", ALLTOALL: "all to all"}
+# algorithm of the simulation → schedule of the LogGP engine
+SCHEDULES = {
+    "recursive-doubling": "recursive doubling",
+    "ring": "ring",
+    "pairwise": "pairwise",
+    "linear": "linear",
+    "bruck": "Bruck",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +94,21 @@ class Study(studies.Study):
                 specs += sweep(HALO, sizes=[8], neighbours="18", periodic=True, **cells, **where)
         return specs + [spec for path, name, *_ in PUBLISHED if v.paper for spec in [self.of_paper(path, name)]]
 
+    @property
+    def missing(self) -> str:
+        """What is missing for a simulation, as a sentence; empty if nothing is."""
+        packages = simulated.absent()
+        if not packages:
+            return ""
+        return (
+            f"SimGrid is not installed, so nothing was simulated here. Install it with `sudo apt-get install "
+            f"{' '.join(packages)}`, and run the notebook again. The LogGP engine's times need nothing else."
+        )
+
+    def _requested(self) -> list[Spec]:
+        """No point where it cannot be simulated."""
+        return [] if self.values.measure and self.missing else super()._requested()
+
     def testbeds(self, ranks: int) -> dict[str, str]:
         """Networks for so many ranks: name → testbed."""
         beds = {}
@@ -127,6 +153,77 @@ class Study(studies.Study):
         """Slowest rank against the number of ranks, a line for each network and size."""
         rows = self.rows(benchmark)
         return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=["kind"])
+
+    def engine(self) -> pd.DataFrame:
+        """Times of the collectives by the LogGP engine, of origin ``modelled``: one switch, where no links are shared.
+
+        The cost of a message is the latency, and its size over the rate of a link, in which an end sends one message
+        and receives one.
+        """
+        import pandas as pd
+
+        v = self.values
+        per_byte = 8 / parse_rate(v.rate)
+        line = loggp_engine.Line(parse_duration(v.latency), per_byte)
+        costs = loggp_engine.Costs((loggp_engine.Segment(time=line, gap=loggp_engine.Line(0.0, per_byte)),))
+        rows = []
+        for name, sizes in ((ALLREDUCE, v.allreduce_sizes), (ALLTOALL, v.alltoall_sizes)):
+            for size, ranks in product(parse_sizes(sizes), sorted(counts(v.ranks, "ranks"))):
+                spec = benchmarks.resolve(Spec(benchmark=name, ranks=ranks, size=size))
+                algorithm = SCHEDULES[collectives.algorithm(spec)]
+                if workloads.messages(spec) > workloads.MOST:
+                    continue
+                stages = schedules.schedule(name, algorithm, ranks, size)
+                seconds = float(loggp_engine.finish(stages, ranks, costs).max())
+                headline = stats.headline([seconds * 1e6])
+                rows.append(
+                    {
+                        "benchmark": name,
+                        "network": "LogGP engine",
+                        "algorithm": algorithm,
+                        "ranks": ranks,
+                        "message_size_B": size,
+                        "origin": "modelled",
+                        "latency_us_p50": headline.centre,
+                        "latency_us_low": headline.low,
+                        "latency_us_high": headline.high,
+                        "headline": headline.label,
+                        "launches": headline.launches,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+    def beside_engine(self, benchmark: str) -> pd.DataFrame:
+        """Rows of a collective on the first network, and those of the engine."""
+        import pandas as pd
+
+        rows, modelled = self.rows(benchmark), self.engine()
+        modelled = modelled[modelled["benchmark"] == benchmark] if len(modelled) else modelled
+        rows = rows[rows["network"] == rows["network"].iloc[0]] if len(rows) else rows
+        both = pd.concat([one[[name for name in modelled if name in one]] for one in (rows, modelled) if len(one)])
+        sizes = both["message_size_B"].map(size_words)
+        return both.assign(kind=both["network"] + ", " + sizes).reset_index(drop=True)
+
+    def engine_figure(self, benchmark: str) -> go.Figure | str:
+        """Times of the engine against the number of ranks, beside the simulated ones of one network."""
+        return self.drawn(figures.versus, self.beside_engine(benchmark), "ranks", shown="latency_us", series=["kind"])
+
+    def engine_table(self) -> pd.DataFrame:
+        """Times of the engine with the most ranks of each size, and simulated times over them on each network."""
+        import pandas as pd
+
+        modelled = self.engine()
+        last = modelled.groupby(["benchmark", "message_size_B"], sort=False).tail(1) if len(modelled) else modelled
+        rows = []
+        for row in last.to_dict("records"):
+            cells = {name: row[name] for name in ("algorithm", "message_size_B", "ranks")}
+            cells = {"collective": NAMES[row["benchmark"]]} | cells | {"modelled (µs)": row["latency_us_p50"]}
+            there = self.rows(row["benchmark"])
+            for other in there.to_dict("records"):
+                if (other["ranks"], other["message_size_B"]) == (row["ranks"], row["message_size_B"]):
+                    cells[f"{other['network']}, times as long"] = other["latency_us_p50"] / row["latency_us_p50"]
+            rows.append(cells)
+        return pd.DataFrame(rows)
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Slowest rank of all points, with the origin."""
@@ -190,7 +287,8 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        sentences = [*self._growth(), *self._tapered(), *self._paper()]
+        without = [self.missing] if self.missing and self.summary.empty else []
+        sentences = [*without, *self._growth(), *self._tapered(), *self._engine(), *self._paper()]
         return markdown_list(sentences) or LEFT_OUT
 
     def _growth(self) -> Iterator[str]:
@@ -226,6 +324,25 @@ class Study(studies.Study):
                     f"Simulated {NAMES[name]}{about} with {high['ranks']} ranks takes {number(ratio)} times as long on "
                     f"{high['network']} as on {low['network']}."
                 )
+
+    def _engine(self) -> Iterator[str]:
+        """The engine's time with the most ranks, and the least and greatest of the simulated ones over it."""
+        for row in self.engine_table().to_dict("records"):
+            suffix = ", times as long"
+            ratios = {name.removesuffix(suffix): row[name] for name in row if str(name).endswith(suffix)}
+            ratios = {name: ratio for name, ratio in ratios.items() if ratio == ratio}
+            what = (
+                f"Modelled by the LogGP engine, where no links are shared, an {row['collective']} of "
+                f"{size_words(row['message_size_B'])} ({row['algorithm']}) with {row['ranks']} ranks takes "
+                f"{number(row['modelled (µs)'])} µs"
+            )
+            if ratios:
+                least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+                what += (
+                    f"; the simulated one takes {number(ratios[least])} times as long on {least}, and "
+                    f"{number(ratios[most])} times on {most}"
+                )
+            yield f"{what}."
 
     def _paper(self) -> Iterator[str]:
         """Each published number beside the simulated one."""

@@ -11,7 +11,7 @@ from labkit import benchmarks, figures, records, studies, tools
 from labkit.columns import METRICS, split
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies import markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Study(studies.Study):
 
     def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
         """Draw a bar for each value of a column; a sentence if the parameters left them out."""
-        return figures.bars(rows, category, metric, series=[]) if len(rows) else studies.LEFT_OUT
+        return self.drawn(figures.bars, rows, category, metric=metric, series=[])
 
     def tools_figure(self) -> go.Figure | str:
         """Mean round trip over TCP as each tool gives it."""
@@ -292,8 +292,7 @@ class Study(studies.Study):
         for _, row in self.of("sockets.under_load").iterrows():
             sentences.append(
                 f"At {number(row['option_message_rate'])} messages per second, sent whatever has come back, the round "
-                f"trip takes {statement(row, 'round_trip_us')}; 99 of 100 take at most "
-                f"{number(row['round_trip_us_p99'])} µs."
+                f"trip takes {statement(row, 'round_trip_us')}{tail(row, 'round_trip_us')}."
             )
         return sentences
 

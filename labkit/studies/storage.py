@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, notes, records, studies
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies import markdown_list, size_words, statement, tail, words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -83,8 +83,8 @@ class Study(studies.Study):
                 options = [row.get("option_pattern"), row.get("option_sync")]
                 how = ", ".join(word for word in options if isinstance(word, str) and word not in ("none", ""))
                 sentences.append(
-                    f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}; "
-                    f"99 of 100 take at most {number(row['latency_us_p99'])} µs."
+                    f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}"
+                    f"{tail(row, 'latency_us')}."
                 )
         cached = self.records[[notes.has(badges, "page-cache") for badges in self.records["badges"]]]
         if len(cached):

@@ -19,9 +19,9 @@ from labkit.studies import markdown_list, words
 from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
+from labkit.tuning.outcome import lag
 from labkit.tuning.plan import noted
-from labkit.tuning.tuner import lag
-from labkit.units import format_range, format_share
+from labkit.units import format_range, format_share, parse_count
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 OFFERED = ("mpi.allreduce", "mpi.bcast", "mpi.alltoall", "mpi.allgather", "mpi.reduce", "mpi.latency")
 COLUMNS = ["size, ranks", "winner", "default", "with it", "ratio", "interval", "result", "ratio with the file"]
+PROGRAM = "ratio in an OSU program"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +86,11 @@ class Study(studies.Study):
         v = self.values
         if v.benchmark not in OFFERED:
             raise SpecError(f"benchmark={v.benchmark!r}, but it must be one of {', '.join(OFFERED)}. Set one of these.")
-        ranks = words(v.ranks)
-        if not all(word.isdigit() and int(word) for word in ranks):
+        ranks = [parse_count(word) for word in words(v.ranks)]
+        if not all(ranks):
             raise SpecError(f"ranks={v.ranks!r}, but it must be whole numbers from 1 on. Set for example ranks='2,4'.")
         bases = sweep(
-            v.benchmark, sizes=v.sizes, ranks=[int(word) for word in ranks], transport=v.transport, testbed=v.testbed
+            v.benchmark, sizes=v.sizes, ranks=[one for one in ranks if one], transport=v.transport, testbed=v.testbed
         )
         swept = json.loads(os.environ.get(studies.SETTING, "{}"))
         plan = tuning.Plan(
@@ -146,7 +147,10 @@ class Study(studies.Study):
                     proved.ratio if proved else None,
                 )
             )
-        return pd.DataFrame(rows, columns=COLUMNS)
+        table = pd.DataFrame(rows, columns=COLUMNS)
+        if self.outcome.program:
+            table[PROGRAM] = [one.outside.ratio if one.outside else None for one in self.outcome.points]
+        return table
 
     def race(self) -> pd.DataFrame:
         """A row for each setting and point: how far behind the leader it was, and when it stopped."""

@@ -14,16 +14,15 @@ from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
 from labkit import notebook
-from labkit.campaign import Campaign
-from labkit.errors import SpecError
+from labkit.errors import LabkitError, SpecError
 from labkit.measuring import Progress
 from labkit.notes import joined
 from labkit.teaching import definition, sources
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
-from labkit.teaching.panels import Panel
+from labkit.teaching.panels import Panel, Said
 from labkit.teaching.questions import Question, judge, plain
-from labkit.teaching.results import Results
+from labkit.teaching.results import Results, read
 from labkit.teaching.summary import beside, of_session
 from labkit.units import format_duration
 
@@ -74,7 +73,7 @@ class Session:
             judge(question, _anything(question), value)
             self.attempts.predict(name, plain(question, value))
 
-        def keep(given: Any) -> tuple[bool | None, str]:
+        def keep(given: Any) -> Said:
             judge(question, _anything(question), given)
             self.attempts.predict(name, plain(question, given))
             return None, "saved; the measurement will show"
@@ -91,10 +90,7 @@ class Session:
             handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)
-        specs, campaigns = self.lab.specs(), map(Campaign, self.source.campaigns)
-        names = sorted({spec.benchmark for spec in specs})
-        samples = (sample for campaign in campaigns for name in names for sample in campaign.samples(name))
-        self._results = Results(samples, specs)
+        self._results = read(self.source.campaigns, self.lab.specs())
         lines = [self.source.words]
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")
@@ -121,7 +117,7 @@ class Session:
         """Display a figure, a table, a sentence or a widget of this lab."""
         if name not in self.lab.shows:
             raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
-        thing = self.lab.shows[name](self.results)
+        thing = self.results.bounded(self.lab.shows[name](self.results))
         if isinstance(thing, Widget):
             display(thing)
         else:
@@ -131,43 +127,78 @@ class Session:
         """Display predictions beside results."""
         display(Markdown(beside(self.lab, self.attempts, self.results)))
 
-    def check(self, name: str, given: Any = None) -> None:
-        """Show a question with hints, and whether its answer is right; a wrong answer raises nothing.
+    def ask(self, name: str) -> None:
+        """Show a question with a field for its answer, with the answer submitted last and the hints seen so far."""
+        question = self.lab.question(name)
+        given = self.attempts.answers.get(name, {}).get("given")
+        panel = Panel(
+            question,
+            "Submit",
+            lambda value: self._judged(question, value),
+            value=given,
+            said=(None, "") if given is None else self._said(question, given),
+            hint=lambda: self.hint(name),
+            seen=[self._hint(question, number) for number in range(self.attempts.seen(name))],
+        )
+        self._show(panel, question)
 
-        Parameters
-        ----------
-        given : the learner's answer; None for none yet.
+    def submit(self, name: str, given: Any) -> None:
+        """Submit an answer from a cell, as if it had been entered in the field of its question.
+
+        Raises
+        ------
+        SpecError
+            If it is no answer to this question; the one before it still counts.
         """
         question = self.lab.question(name)
-        panel = Panel(question, "Check", lambda value: self._judged(question, value), lambda: self.hint(name), given)
-        self._show(panel, question)
-        if given is not None:
-            panel.press()
-            display(Markdown(f"`{name}` in the cell above: {self.verdict(name, given)}"))
+        said = self._judged(question, given)
+        if name in self.panels:
+            self.panels[name].enter(plain(question, given), said)
+        display(Markdown(f"{question.text} {plain(question, given)}: {said[1]}"))
 
     def verdict(self, name: str, given: Any) -> str:
-        """Return in words whether an answer is right; it is kept with the attempts."""
+        """Submit an answer, and return in words whether it is right."""
         return self._judged(self.lab.question(name), given)[1]
 
-    def grade(self, name: str, given: Any) -> None:
-        """Raise AssertionError unless an answer is right: for automatic grading."""
-        right, words = self._judged(self.lab.question(name), given)
-        assert right, f"{name}: {words}"
+    def points(self, name: str) -> int:
+        """Show what was said of the answer submitted last, and return its points: what nbgrader takes as the grade."""
+        question = self.lab.question(name)
+        given = self.attempts.answers.get(name, {}).get("given")
+        right, words = (False, "no answer was submitted") if given is None else self._said(question, given)
+        points = question.points * bool(right)
+        display(Markdown(f"{question.text} {words[0].upper()}{words[1:]}: {points} of {question.points}."))
+        return points
 
-    def hint(self, name: str) -> str:
-        """Return the next hint of a question; the attempts count them."""
-        hints = self.lab.question(name).hints
-        seen = self.attempts.hint(name)
-        return f"{seen}. {hints[seen - 1]}" if seen <= len(hints) else "There are no more hints."
+    def hint(self, name: str) -> str | None:
+        """Return the next hint of a question, which is counted; None after the last."""
+        question, seen = self.lab.question(name), self.attempts.seen(name)
+        if seen >= len(question.hints):
+            return None
+        self.attempts.hint(name)
+        return self._hint(question, seen)
 
     def summary(self) -> None:
-        """Display predictions and answers, and keep them as ``summary.md`` in the folder of the lab."""
-        text = of_session(self.lab, self.attempts, self.source.words if self.source else "Nothing was measured.")
+        """Display predictions, findings and answers, and keep them as ``summary.md`` in the folder of the lab."""
+        words = self.source.words if self.source else "Nothing was measured."
+        text = of_session(self.lab, self.attempts, words, self._results)
         self.attempts.folder.mkdir(parents=True, exist_ok=True)
         (self.attempts.folder / "summary.md").write_text(text)
         display(Markdown(text))
 
-    def _judged(self, question: Question, given: Any) -> tuple[bool, str]:
+    @staticmethod
+    def _hint(question: Question, number: int) -> str:
+        return f"{number + 1}. {question.hints[number]}"
+
+    def _said(self, question: Question, given: Any) -> Said:
+        """Judge an answer without submitting it; one that cannot be judged, as from an older lab, is not right."""
+        try:
+            verdict = judge(question, question.of(self.results), given)
+        except LabkitError as error:
+            return False, str(error)
+        return verdict.right, verdict.text
+
+    def _judged(self, question: Question, given: Any) -> Said:
+        """Judge an answer and keep it as the one that counts."""
         verdict = judge(question, question.of(self.results), given)
         self.attempts.answer(question.name, plain(question, given), verdict.right)
         return verdict.right, verdict.text

@@ -64,18 +64,20 @@ class Attempts:
         self._save()
 
     def answer(self, name: str, given: Any, right: bool) -> None:
-        """Keep an answer; the same answer again is no further try."""
+        """Keep an answer as the one that counts; the same answer again is no further try."""
         entry = self._entry(name)
         entry["tries"] += entry["given"] != given
         entry |= {"given": given, "right": right}
         self._save()
 
-    def hint(self, name: str) -> int:
-        """Count one more hint, and return its number, from 1."""
-        entry = self._entry(name)
-        entry["hints"] += 1
+    def seen(self, name: str) -> int:
+        """Return how many hints of a question were seen."""
+        return int(self._diary["answers"].get(name, {}).get("hints", 0))
+
+    def hint(self, name: str) -> None:
+        """Count one more hint."""
+        self._entry(name)["hints"] += 1
         self._save()
-        return int(entry["hints"])
 
     def _entry(self, name: str) -> dict[str, Any]:
         entry: dict[str, Any] = self._diary["answers"].setdefault(

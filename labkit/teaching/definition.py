@@ -29,6 +29,8 @@ class Lab:
     questions : asked after it.
     shows : figures, tables (data frames), sentences and widgets by name.
     effort : how long to measure.
+    means : what the findings mean for a program; the learner's last page says it.
+    reading : what to read next.
     """
 
     title: str
@@ -38,6 +40,8 @@ class Lab:
     questions: tuple[Question, ...]
     shows: Mapping[str, Callable[[Results], Any]] = field(default_factory=dict)
     effort: Effort = EFFORT
+    means: str = ""
+    reading: tuple[str, ...] = ()
 
     def question(self, name: str) -> Question:
         """Return the question, or the prediction, of that name.

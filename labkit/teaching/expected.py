@@ -26,7 +26,7 @@ class Expected:
     low: float = math.nan
     high: float = math.nan
     basis: str = ""
-    by: str = "your run"
+    by: str = "this run"
 
 
 def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
@@ -45,7 +45,7 @@ def aggregate(values: Iterable[float], also: Iterable[float] = ()) -> Expected:
     Examples
     --------
     >>> aggregate([1.0, 2.0, 4.0])
-    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='your run')
+    Expected(centre=2.0, low=1.0, high=4.0, basis='range of 3 launches', by='this run')
     """
     numbers = [float(value) for value in values]
     headline = stats.headline(numbers)

@@ -12,7 +12,6 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit import notebook, report
-from labkit.campaign import Campaign
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures.static import svgs
 from labkit.report.figures import PLOTLY, SVG
@@ -20,7 +19,7 @@ from labkit.report.options import written
 from labkit.teaching import definition, sources, summary
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
-from labkit.teaching.results import Results
+from labkit.teaching.results import Results, read
 
 _TOLERANCE = "an answer is right within the interval of this run"
 _BEGIN = "run-"  # of the folder that a lab's notebook makes
@@ -46,7 +45,7 @@ def build(
     attempts = handed_in(folder)
     lab = definition.get(folder.name.removeprefix(_BEGIN).replace("-", "_"))
     source = sources.used(lab, attempts)
-    results = _results(lab, source)
+    results = read(source.campaigns, lab.specs())
     with tempfile.TemporaryDirectory() as place:
         chapter = Path(place) / "lab.ipynb"
         nbformat.write(chapter_of(lab, attempts, results, source.words), chapter)
@@ -77,12 +76,6 @@ def handed_in(folder: Path) -> Attempts:
     return Attempts(folder)
 
 
-def _results(lab: Lab, source: sources.Source) -> Results:
-    specs = lab.specs()
-    names = sorted({spec.benchmark for spec in specs})
-    return Results((one for path in source.campaigns for name in names for one in Campaign(path).samples(name)), specs)
-
-
 def chapter_of(lab: Lab, attempts: Attempts, results: Results, words: str) -> Any:
     """Return the notebook that becomes the chapter of a lab.
 
@@ -108,7 +101,7 @@ def chapter_of(lab: Lab, attempts: Attempts, results: Results, words: str) -> An
 
 def _shown(lab: Lab, results: Results) -> list[Any]:
     """Return a cell for each figure, table and sentence of a lab; widgets are left out."""
-    things = {name: thing(results) for name, thing in lab.shows.items()}
+    things = {name: results.bounded(thing(results)) for name, thing in lab.shows.items()}
     drawn = {name: thing.to_plotly_json() for name, thing in things.items() if hasattr(thing, "to_plotly_json")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabkitWarning)  # the report warns of figures without a static form

@@ -1,8 +1,9 @@
-"""Questions of labs, and the check of an answer against the learner's own run."""
+"""Questions of labs, and the check of an answer against the run that the learner reads."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from labkit.teaching.results import Results
 from labkit.units import format_number
 
 Given = float | str | None
+_COMMA = re.compile(r"\s*([+-]?\d+),(\d+)\s*")
+_TIMES = ("s", "ms", "µs", "ns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,10 @@ def number_of(given: Any) -> float:
     SpecError
         If it is none.
     """
+    if isinstance(given, str) and (comma := _COMMA.fullmatch(given)):
+        whole, part = comma.groups()
+        either = f" or {whole}{part}" if len(part) == 3 else ""  # it may have separated thousands
+        raise SpecError(f"The answer is {given.strip()!r}, with a comma. Write {whole}.{part}{either}.")
     try:
         value = float(given) if not isinstance(given, bool) else math.nan
     except (TypeError, ValueError):
@@ -88,17 +95,23 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
     Raises
     ------
     SpecError
-        If the answer is no number where one is asked for, or none of the choices.
+        If the answer is no number where one is asked for, below 0 where no number can be, or none of the choices.
     """
     if question.choices:
         if given not in question.choices:
             raise SpecError(f"The answer is {given!r}, but it must be one of: {'; '.join(question.choices)}.")
         return Verdict(
             given == expected.centre,
-            "right" if given == expected.centre else f"not what {expected.by} say{'s' * (expected.by == 'your run')}",
+            "right" if given == expected.centre else f"not what {expected.by} say{'s' * (expected.by == 'this run')}",
         )
     value = number_of(given)
     low, high = tolerance(expected)
+    if value < 0 <= low:
+        what = "a time" if question.unit in _TIMES else "this number"
+        raise SpecError(
+            f"The answer is {format_number(value)}, but {what} is not below 0. Check the sign, and what is subtracted "
+            "from what."
+        )
     if low <= value <= high:
         return Verdict(True, f"right: inside the {expected.basis or 'tolerance'} of {expected.by}")
     side = "high" if value > high else "low"

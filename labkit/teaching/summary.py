@@ -18,22 +18,37 @@ from labkit.units import format_number
 MARK = {True: "right", False: "not yet"}
 
 
-def of_session(lab: Lab, attempts: Attempts, source: str) -> str:
-    """Return one learner's page, in Markdown."""
+def of_session(lab: Lab, attempts: Attempts, source: str, results: Results | None) -> str:
+    """Return one learner's last page, in Markdown: predicted, found, answered, what it means, what to read next.
+
+    Parameters
+    ----------
+    source : sentence that names the source of the numbers.
+    results : of the run; None where nothing was measured.
+    """
     right = sum(q.points * bool(attempts.answers.get(q.name, {}).get("right")) for q in lab.questions)
-    predicted = [[one.text, str(attempts.predictions.get(one.name, "–"))] for one in lab.predictions]
     total = sum(question.points for question in lab.questions)
-    return (
-        "\n\n".join(
-            [
-                f"## {lab.title}: {right} of {total} points",
-                source,
-                table(["predicted before", "prediction"], predicted),
-                answers(lab, attempts),
-            ]
-        )
-        + "\n"
-    )
+    found = beside(lab, attempts, results) if results is not None else "Nothing was measured."
+    parts = [
+        f"## {lab.title}: {right} of {total} points",
+        source,
+        "### What you predicted, and what was found",
+        found,
+        "### What you answered",
+        answers(lab, attempts),
+        *closing(lab),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def closing(lab: Lab) -> list[str]:
+    """Return what a lab's findings mean for a program, and what to read next, in Markdown."""
+    parts = []
+    if lab.means:
+        parts += ["### What it means for a program", lab.means]
+    if lab.reading:
+        parts += ["### What to read next", "\n".join(f"- {one}" for one in lab.reading)]
+    return parts
 
 
 def answers(lab: Lab, attempts: Attempts) -> str:

@@ -51,7 +51,7 @@ class WhatIf(widgets.VBox):  # type: ignore[misc]
         self.component = widgets.Dropdown(
             options=options, description="component", layout=widgets.Layout(width="480px")
         )
-        self.cheaper = widgets.IntSlider(value=90, min=0, max=100, step=5, description="% cheaper")
+        self.cheaper = widgets.IntSlider(value=0, min=0, max=100, step=5, description="% cheaper")
         self.result = widgets.HTML()
         super().__init__([widgets.HBox([self.component, self.cheaper]), self.result])
         self.add_class("lab-what-if")

@@ -3,8 +3,9 @@
 A testbed's file offers ``open(argument, options)``, a context manager that brings it up, yields a `Testbed` and always
 takes it down; ``ARGUMENT``, the option that may stand after the colon; and, where it makes sense, ``attach(handle)``
 for a testbed that another process keeps up, ``absent()`` with the packages that are missing,
-``outline(argument, options)`` for what is known before it is up, and ``ADJUSTABLE`` with
-``adjusted(testbed, options)`` for options that can be changed while it is up.
+``outline(argument, options)`` for what is known before it is up, ``settled(options)`` for options that a description
+holds in another form, and ``ADJUSTABLE`` with ``adjusted(testbed, options)`` for options that can be changed while it
+is up.
 """
 
 from __future__ import annotations
@@ -239,12 +240,12 @@ def base_of(text: str) -> str:
 def resolved(text: str) -> str:
     """Return the full description: a bare name stands for the only testbed of that name that is up, if there is one."""
     name, argument, options = parse(text)
-    module_of(name)
+    module = module_of(name)
     if not argument and not options:
         matching = [one.text for one in usable() if parse(one.text)[0] == name]
         if len(matching) == 1:
             return matching[0]
-    return text_of(name, argument, options)
+    return text_of(name, argument, module.settled(options) if hasattr(module, "settled") else options)
 
 
 def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:

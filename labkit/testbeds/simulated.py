@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from labkit import host
+from labkit.errors import SpecError
 from labkit.notes import badge
-from labkit.simulation import network_of
+from labkit.simulation import calibration, measured, network_of
 from labkit.testbeds import Testbed
 from labkit.tools import smpirun
 
@@ -23,9 +24,36 @@ def absent() -> list[str]:
     return [] if host.find(smpirun.TOOL) else [smpirun.TOOL.package]
 
 
+def settled(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options in which times stand in the place of the campaign that they are from.
+
+    So a point says itself what it was calibrated with, also when the campaign is changed or gone.
+
+    Raises
+    ------
+    SpecError
+        If the campaign has no such times, or the options do not say what a message costs apart from them.
+    """
+    given = dict(options)
+    folder, path = given.pop("calibrate", ""), given.pop("path", "")
+    if not folder:
+        if path:
+            raise SpecError(f"path={path} selects times of a campaign. Set calibrate to the campaign, or leave it out.")
+        return given
+    for name in ("pingpong", "overhead"):
+        if name in given:
+            raise SpecError(f"calibrate sets what {name} says. Leave one of the two out.")
+    if "rate" not in given:
+        raise SpecError(
+            "calibrate needs the rate of the links: the times do not say what of them is the link's, which messages "
+            "share. Set rate, as in rate=100gbit."
+        )
+    return given | {"pingpong": calibration.text(measured.table(folder, path))}
+
+
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     """Return the simulated network."""
-    network = network_of(argument, options)
+    network = network_of(argument, settled(options))
     return Testbed(f"simulated:{network.topology}", badges=(badge("simulation"),), facts=network.facts, network=network)
 
 

@@ -16,6 +16,7 @@ from labkit import host, supervise
 from labkit.errors import DataError, LaunchError
 from labkit.formats import smpi_replay as layout
 from labkit.tools import Tool
+from labkit.units import KiB
 
 TOOL = Tool(
     name="smpirun",
@@ -28,6 +29,7 @@ TOOL = Tool(
     purpose="the testbed simulated",
     instead="measuring on virtual-cluster",
 )
+EAGER = 64 * KiB  # below it a message leaves at once, from it on when it is awaited (rendezvous)
 # without these SimGrid models 1 Gbit/s Ethernet, TCP windows and acknowledgements, and times labkit's own trace
 SETTINGS = (
     "smpi/bw-factor:0:1",
@@ -38,8 +40,8 @@ SETTINGS = (
     "smpi/simulate-computation:no",
     "smpi/host-speed:1Gf",
     "smpi/wtime:0",
-    "smpi/send-is-detached-thresh:65536",  # below it a message leaves at once (eager), from it on when it is awaited
-    "smpi/async-small-thresh:65536",
+    f"smpi/send-is-detached-thresh:{EAGER}",
+    f"smpi/async-small-thresh:{EAGER}",
     "contexts/stack-size:256",
 )
 _GRACE_S, _TAIL_B = 1.0, 4000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,8 +19,8 @@ from labkit.tuning.openmpi import Rule
 from labkit.units import format_share, format_size
 
 if TYPE_CHECKING:
+    from labkit.tuning.outcome import Tuned
     from labkit.tuning.plan import Plan
-    from labkit.tuning.tuner import Tuned
 
 RULES, PARAMETERS = "openmpi-tuned.rules", "openmpi-mca-params.conf"
 # beginning of a variable → file of variables that a shell reads
@@ -36,7 +37,7 @@ class Written:
     ----------
     paths : of the files, in the order in which they were written.
     parameters : Open MPI's file with parameters, which names the rules; None if there is none.
-    digest : of the contents of Open MPI's files; empty if there are none.
+    digest : of their contents; empty if there are none.
     left_out : settings that are in no file, each with its reason.
     """
 
@@ -87,7 +88,7 @@ def _put(folder: Path, texts: dict[str, str], left_out: Sequence[str]) -> Writte
             writing.replace(folder / name, text, durable=True)
     except OSError as error:
         raise writing.unwritable(folder, error) from error
-    whole = "".join(texts.get(name, "") for name in (RULES, PARAMETERS))
+    whole = "".join(texts.values())
     return Written(
         paths=tuple(folder / name for name in texts),
         parameters=_place(folder) / PARAMETERS if PARAMETERS in texts else None,
@@ -102,11 +103,20 @@ def check(folder: Path) -> None:
     Raises
     ------
     DataError
-        If something else has its name, or Open MPI could not read its path.
+        If something else has its name, it cannot be written to, or Open MPI could not read its path.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
     _place(folder)
+    there = next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".labkit-", dir=there):
+            pass
+    except OSError as error:
+        raise DataError(
+            f"{folder}, where the files for the library go, cannot be written: {error.strerror or error} ({there}). "
+            "Set --output to a folder that you can write to."
+        ) from error
 
 
 def present(folder: Path, digest: str) -> Written:
@@ -114,7 +124,7 @@ def present(folder: Path, digest: str) -> Written:
 
     Parameters
     ----------
-    digest : of Open MPI's files when ranks last read them; empty if none did.
+    digest : of the files when ranks of Open MPI last read them; empty if none did.
     """
     names = (RULES, PARAMETERS, *SHELL.values(), "other.env")
     return Written(
@@ -126,10 +136,18 @@ def present(folder: Path, digest: str) -> Written:
 
 def reading(written: Written, launcher: str) -> tuple[tuple[str, str], ...]:
     """Return the variables with which ranks of Open MPI read the written file before those of site and user."""
-    assert written.parameters is not None
+    if written.parameters is None:
+        return ()
     chosen = launch.get(launcher)
     before = openmpi.param_files(chosen.of.program if chosen.of else chosen.program)
     return ((f"{_MCA}{openmpi.FILES}", ",".join(filter(None, [str(written.parameters), before]))),)
+
+
+def sourced(written: Written, command: Sequence[str]) -> list[str]:
+    """Return a command line that reads the files of variables first, as a shell does."""
+    scripts = [str(path) for path in written.paths if path.suffix == ".env"]
+    lines = "".join(f". {shlex.quote(os.path.realpath(one))} && " for one in scripts)
+    return ["sh", "-c", f'{lines}exec "$@"', "sh", *command] if scripts else list(command)
 
 
 def _place(folder: Path) -> Path:

@@ -8,21 +8,19 @@ collectives are those of `COLLTYPE` in ompi/mca/coll/base/coll_base_functions.h.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 from labkit.errors import DataError, LaunchError, SpecError, known
-from labkit.units import format_size
+from labkit.host import printed
+from labkit.units import format_size, parse_count
 
 DYNAMIC, RULES = "coll_tuned_use_dynamic_rules", "coll_tuned_dynamic_rules_filename"
 FILES = "mca_base_param_files"  # which files with parameters Open MPI reads, separated by commas
 VARIABLE = re.compile(r"OMPI_MCA_coll_tuned_(?P<name>[a-z_]+?)_algorithm(?P<part>_\w+)?")
 FANOUT = 4  # of trees and chains, unless a parameter sets it: coll_tuned_init_tree_fanout, …_chain_fanout
-_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -94,15 +92,9 @@ def algorithms(program: str, name: str) -> Mapping[str, int]:
     LaunchError
         If the ompi_info beside the launcher does not list them.
     """
-    tool = Path(program).with_name("ompi_info")
-    argv = [str(tool), "--param", "coll", "tuned", "--level", "9", "--parsable"]
-    try:
-        text = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LaunchError(
-            f"{tool} does not run: {error}. Write the numbers of algorithms instead of names, or reinstall Open MPI.",
-            command=argv,
-        ) from error
+    text, reason = printed.by_neighbour(program, "ompi_info", "--param", "coll", "tuned", "--level", "9", "--parsable")
+    if not text:
+        raise LaunchError(f"{reason}. Write the numbers of algorithms instead of names, or reinstall Open MPI.")
     return listed(text, name)
 
 
@@ -130,11 +122,12 @@ def numbered(level: str, names: Mapping[str, int], name: str) -> int:
     SpecError
         If there is none.
     """
-    if level.isdigit() and int(level) in names.values():
-        return int(level)
+    number = parse_count(level)
+    if number is not None and number in names.values():
+        return number
     if level not in names:
         listing = ", ".join(f"{number} {word}" for word, number in names.items())
-        if level.isdigit():
+        if number is not None:
             raise SpecError(f"algorithm={level}, but {name} has: {listing}. Set algorithm=all for all of them.")
         raise known("algorithm", level, list(names))
     return names[level]
@@ -142,11 +135,7 @@ def numbered(level: str, names: Mapping[str, int], name: str) -> int:
 
 def param_files(program: str) -> str:
     """Return the files with parameters that this Open MPI reads, separated by commas; empty if it does not say."""
-    argv = [str(Path(program).with_name("ompi_info")), "--all", "--parsable", "--level", "9"]
-    try:
-        text = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    text, _ = printed.by_neighbour(program, "ompi_info", "--all", "--parsable", "--level", "9")
     match = re.search(rf":param:{FILES}:value:(.*)$", text, re.MULTILINE)
     return match[1] if match else ""
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import launch
 from labkit.errors import SpecError, known
 from labkit.spec import BINDINGS, Spec
-from labkit.tuning import openmpi
+from labkit.tuning import mpich, openmpi
+from labkit.units import parse_count
 
 DEFAULT = "default"
 FIELDS = ("launcher", "transport", "bind", "ppn", "device")
@@ -65,6 +67,17 @@ def settings(benchmark: str, factors: Mapping[str, Sequence[str | int]], launche
     return [Setting(DEFAULT), *(one for one in dict.fromkeys(combined) if one.fields or one.environment)]
 
 
+def inherited(every: Sequence[Setting]) -> dict[str, str]:
+    """Return variables of the environment that the default has too, although the settings are about them.
+
+    With a rules file in them, Open MPI 4.1 does not even heed the algorithms of the settings.
+    """
+    about = {name for one in every for name, _ in one.environment}
+    if any(openmpi.VARIABLE.fullmatch(name) for name in about):
+        about |= {f"OMPI_MCA_{name}" for name in (openmpi.DYNAMIC, openmpi.RULES, openmpi.FILES)}
+    return {name: os.environ[name] for name in sorted(about) if name in os.environ}
+
+
 def _combined(levels: Sequence[Setting]) -> Setting:
     """Return several settings as one."""
     variables = {name: value for one in levels for name, value in one.environment}
@@ -100,23 +113,23 @@ def _field(name: str, level: str) -> str | int:
     if name == "bind" and level not in BINDINGS:
         raise known("bind", level, BINDINGS)
     if name == "ppn":
-        if not level.isdigit():
+        count = parse_count(level)
+        if count is None:
             raise SpecError(f"--factor ppn={level}, but it must be a whole number. Set for example ppn=1,2.")
-        return int(level)
+        return count
     return level
 
 
 def _of_collective(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> list[Setting]:
     """Return the settings of a collective's algorithm, its segment or its fan-out, in the words of its library."""
     chosen = launch.get(launcher)
-    what = openmpi.collective(benchmark)
+    program, what = chosen.of.program if chosen.of else chosen.program, openmpi.collective(benchmark)
     if chosen.kind == "openmpi" and what:
-        return _of_openmpi(what, name, levels, chosen.of.program if chosen.of else chosen.program)
-    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi.") and levels != ["all"]:
-        variable = f"MPIR_CVAR_{benchmark.removeprefix('mpi.').upper()}_INTRA_ALGORITHM"
-        return [Setting(f"algorithm={level}", environment=((variable, level),)) for level in levels]
-    if chosen.kind == "mpich" and name == "algorithm":
-        raise SpecError("algorithm=all works with Open MPI only. Write MPICH's names; its program mpivars lists them.")
+        return _of_openmpi(what, name, levels, program)
+    if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi."):
+        variable, every = mpich.variable(benchmark), mpich.algorithms(program, benchmark)
+        words = every if list(levels) == ["all"] else [mpich.checked(level, every) for level in levels]
+        return [Setting(f"algorithm={word}", environment=((variable, word),)) for word in words]
     raise SpecError(
         f"--factor {name}, but labkit knows none of {benchmark} in {chosen.library}. Name the library's variable: "
         "--factor env.NAME=A,B."
@@ -131,7 +144,7 @@ def _of_openmpi(what: str, name: str, levels: Sequence[str], program: str) -> li
         words = {number: word for word, number in names.items()}
         numbers = list(words) if list(levels) == ["all"] else [openmpi.numbered(one, names, what) for one in levels]
         return [Setting(f"algorithm={words[one]}", environment=((prefix, str(one)),)) for one in numbers]
-    wrong = [level for level in levels if not level.isdigit()]
+    wrong = [level for level in levels if parse_count(level) is None]
     if wrong:
         raise SpecError(f"--factor {name}={wrong[0]}, but it must be a whole number. Set for example {name}=0,8192.")
     suffix = "segmentsize" if name == "segment" else f"{openmpi.COLLECTIVES[what].fanout}_fanout"

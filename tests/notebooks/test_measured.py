@@ -108,16 +108,32 @@ def test_a_simulated_notebook_says_everywhere_that_nothing_was_measured(paper: b
     shown = Shown("85-scale-out", parameters)
     study = studies.of_notebook("85-scale-out")(**parameters)
     assert {one.origin for one in study.samples} == {"simulated"}
-    assert len(shown.figures) == (4 if paper else 3)
+    assert len(shown.figures) == (6 if paper else 5)
     for figure in shown.figures:
         names = [trace["name"] for trace in figure["data"]]
-        assert all("simulated" in name or name.startswith("published") for name in names)
+        assert all("simulated" in name or "modelled" in name or name.startswith("published") for name in names)
     findings = study.findings().splitlines()
     assert all("simulated" in line.lower() for line in findings)
     assert "Simulated all to all of 4 KiB with 16 ranks takes" in study.findings()
     assert "as long on fat-tree 3:1 as on fat-tree 1:1" in study.findings()
     assert sum("half duplex" in line and "not predicted" in line for line in findings) == paper
     assert "badges, with how many" in study.warnings()
+    modelled = study.engine_table().set_index(["collective", "ranks"])
+    assert modelled.loc[("allreduce", 16), "modelled (µs)"] == pytest.approx(4, rel=0.01), "four steps of 1 µs"
+    assert (modelled["fat-tree 1:1, times as long"] > 1).all(), "two levels"
+
+
+def test_without_simgrid_the_simulated_notebook_says_so_and_shows_what_the_engine_of_loggp_computes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("labkit.testbeds.simulated.absent", lambda: ["libsimgrid-dev"])
+    shown = Shown("85-scale-out", SIMULATED | {"campaign": str(tmp_path / "nothing")})
+    findings = next(text for text in shown.texts if "SimGrid is not installed" in text)
+    assert "sudo apt-get install libsimgrid-dev" in findings
+    assert "an allreduce of 8 B (recursive doubling) with 16 ranks takes 4 µs." in findings
+    names = [[trace["name"] for trace in figure["data"]] for figure in shown.figures]
+    assert names == [["LogGP engine, 8 B (modelled)"], ["LogGP engine, 4 KiB (modelled)"]]
+    assert not list(Campaign(tmp_path / "nothing").samples())
 
 
 def test_without_its_points_the_simulated_notebook_says_so() -> None:

@@ -80,13 +80,15 @@ def test_lines_of_savings_are_straight_and_say_that_they_are_modelled(session: t
 def test_what_is_tried_is_computed(session: teaching.Session) -> None:
     widget = session.lab.shows["try"](session.results)
     assert isinstance(widget, WhatIf)
+    assert widget.cheaper.value == 0  # it must not open on an answer
+    assert "saved," not in widget.result.value
     widget.component.value = ("published parts", breakdown.WIRE)
     widget.cheaper.value = 90
     text = re.sub(r"<[^>]+>", "", widget.result.value)
     assert "1,387 → 1,140 ns: 17.8 % saved, 1.22 times as fast" in text
     assert "265 → 265 ns: nothing saved" in text
     assert "not measured" in text
-    widget.component.value = ("parts of your run", breakdown.KERNEL)
+    widget.component.value = ("parts of this run", breakdown.KERNEL)
     widget.cheaper.value = 100
     text = re.sub(r"<[^>]+>", "", widget.result.value)
     assert "64 B over TCP8.17 → 2.95 µs" in text
@@ -102,12 +104,13 @@ def test_an_answer_from_published_numbers_is_judged_by_two_digits_and_says_by_wh
     first = session.lab.question("first")
     assert judge(first, first.of(session.results), breakdown.WIRE).text == "not what the published numbers say"
     choice = Question(name="q", text="?", of=lambda r: Expected("a"), choices=("a", "b"))
-    assert judge(choice, Expected("a"), "b").text == "not what your run says"
+    assert judge(choice, Expected("a"), "b").text == "not what this run says"
     assert compared(question, expected, 17.8) == "close"
 
 
 def test_tables_hold_every_model_and_claim(session: teaching.Session) -> None:
     paper = reference.load(breakdown.PAPER)
     sums = session.lab.shows["sums"](session.results)
+    assert not any("off" in head for head in sums)  # a question asks for it
     assert list(sums["sum of its parts in ns"]) == ["295.73", "1,135.80", "264.97", "1,387.02"]
     assert len(session.lab.shows["claims"](session.results)) == len(paper.claims)

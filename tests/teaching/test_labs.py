@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,17 @@ import nbformat
 import papermill
 import pytest
 
-from labkit import project, teaching
+from labkit import figures, teaching
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.teaching import definition, sources
+from labkit.teaching import classroom, course, definition, sources
+from labkit.teaching.__main__ import main as cli
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
-from labkit.teaching.questions import Question, compared, judge, tolerance
+from labkit.teaching.questions import Question, compared, judge, number_of, tolerance
 from labkit.teaching.summary import collected, of_class
 
-LABS = sorted((project.NOTEBOOKS / "labs").glob("*/*.ipynb"))
-STEMS = [path.stem for path in LABS]
-
-
-def name_of(stem: str) -> str:
-    return stem.partition("-")[2].replace("-", "_")
+STEMS = course.stems()
+LABS = [course.notebook(stem) for stem in STEMS]
 
 
 @pytest.fixture(scope="module")
@@ -32,25 +30,23 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, teaching.Ses
     """A session of every lab on what was recorded."""
     opened = {}
     for stem in STEMS:
-        one = teaching.Session(name_of(stem), tmp_path_factory.mktemp(stem) / "run", "recorded")
+        one = teaching.Session(course.name_of(stem), tmp_path_factory.mktemp(stem) / "run", "recorded")
         one.measure()
         opened[stem] = one
     return opened
 
 
 def test_every_lab_has_a_notebook_and_every_notebook_a_lab() -> None:
-    assert sorted(map(name_of, STEMS)) == definition.names()
+    assert sorted(map(course.name_of, STEMS)) == definition.names()
     assert all(path.parent.name == path.stem for path in LABS)
 
 
-@pytest.mark.parametrize(
-    "labs", [pytest.param(LABS[:1], id="one"), pytest.param(LABS, id="all", marks=pytest.mark.slow)]
-)
-def test_labs_run_by_papermill(labs: list[Path], tmp_path: Path) -> None:
+@pytest.mark.slow  # the solutions run above, and a notebook in a browser
+def test_labs_run_by_papermill(tmp_path: Path) -> None:
     """One kernel for all of them: their cells one after the other."""
     every = nbformat.v4.new_notebook()
-    for path in labs:
-        book = nbformat.read(path, as_version=4)
+    for path in LABS:
+        book = course.solved(path.stem)
         for cell in book.cells:
             tags = cell.metadata.get("tags", [])
             if cell.cell_type == "code" and not (tags and every.cells):
@@ -68,12 +64,21 @@ def test_labs_run_by_papermill(labs: list[Path], tmp_path: Path) -> None:
     )
     outputs = [o for cell in nbformat.read(out, as_version=4).cells for o in cell.outputs]
     said = "\n".join(str(o["data"].get("text/markdown", "")) for o in outputs if "data" in o)
-    assert said.count("**Source: recorded**") >= len(labs)
+    assert said.count("**Source: recorded**") >= len(LABS)
     assert not [o for o in outputs if o.output_type == "error"]
-    for path in labs:
-        lab = definition.get(name_of(path.stem))
+    for path in LABS:
+        lab = definition.get(course.name_of(path.stem))
         total = sum(question.points for question in lab.questions)
         assert f"## {lab.title}: {total} of {total} points" in said, path.stem
+
+
+ROOM = "# Room to compute. Submit the result in the field above."
+
+
+def test_a_learner_without_a_terminal_is_told_what_a_command_needs(tmp_path: Path) -> None:
+    assert cli(["course", str(tmp_path / "new")]) == 0
+    assert cli(["course", str(tmp_path / "new")]) == 1  # it overwrites nothing
+    assert cli(["class", str(tmp_path)]) == 1
 
 
 def wrong(question: Question, expected: Expected) -> list[Any]:
@@ -83,6 +88,14 @@ def wrong(question: Question, expected: Expected) -> list[Any]:
     low, high = tolerance(expected)
     width = max(high - low, 0.1 * abs(float(expected.centre)), 0.1)
     return [low - width, high + width]
+
+
+def taken(question: Question, expected: Expected, given: Any) -> bool:
+    """Whether an answer counts as right; below 0, where no answer can be, it is refused."""
+    try:
+        return judge(question, expected, given).right
+    except SpecError:
+        return False
 
 
 @pytest.mark.parametrize("stem", STEMS)
@@ -95,7 +108,7 @@ def test_checks_take_what_is_right_and_nothing_else(stem: str, sessions: dict[st
         assert judge(question, expected, expected.centre).right, question.name
         assert len(question.choices) != 1
         for given in wrong(question, expected):
-            assert not judge(question, expected, given).right, (question.name, given)
+            assert not taken(question, expected, given), (question.name, given)
         if question.choices:
             assert expected.centre in question.choices
         else:
@@ -108,16 +121,24 @@ def test_checks_take_what_is_right_and_nothing_else(stem: str, sessions: dict[st
 
 @pytest.mark.parametrize("path", LABS, ids=STEMS)
 def test_a_notebook_asks_all_that_its_lab_asks_and_is_made_for_grading(path: Path) -> None:
-    lab = definition.get(name_of(path.stem))
+    lab = definition.get(course.name_of(path.stem))
     cells = nbformat.read(path, as_version=4).cells
     source = "\n".join(cell.source for cell in cells)
     marked = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell.metadata}
+    ids, solutions = [cell.id for cell in cells], course.solutions(course.name_of(path.stem))
+    assert [one.name for one in lab.questions] == list(solutions)
     for question in lab.questions:
-        assert f'lab.check("{question.name}", {question.name})' in source
-        assert "### BEGIN SOLUTION" in marked[f"answer-{question.name}"].source
-        graded = marked[f"grade-{question.name}"]
-        assert "### BEGIN HIDDEN TESTS" in graded.source
-        assert graded.metadata["nbgrader"]["points"] == question.points
+        asked, answered = ids.index(f"check-{question.name}"), ids.index(f"answer-{question.name}")
+        assert cells[asked].source == f'lab.ask("{question.name}")'
+        assert answered == asked + 1
+        assert marked[f"answer-{question.name}"].metadata["nbgrader"]["solution"]
+        assert cells[answered].source == ROOM
+        assert solutions[question.name].endswith(f'lab.submit("{question.name}", {question.name})')
+        assert marked[f"grade-{question.name}"].source == f'lab.points("{question.name}")'
+        assert marked[f"grade-{question.name}"].metadata["nbgrader"]["points"] == question.points
+    assert "SOLUTION" not in source
+    assert lab.means
+    assert lab.reading
     for question in lab.predictions:
         assert f'lab.predict("{question.name}")' in source
     for name in lab.shows:
@@ -127,37 +148,72 @@ def test_a_notebook_asks_all_that_its_lab_asks_and_is_made_for_grading(path: Pat
     assert "## Sources" in source
 
 
+@pytest.mark.parametrize("stem", STEMS)
+def test_solutions_are_right(
+    stem: str,
+    sessions: dict[str, teaching.Session],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one = sessions[stem]
+    monkeypatch.setattr(teaching, "begin", lambda name: one)
+    monkeypatch.setattr(one, "measure", lambda: None)
+    runpy.run_path(str(course.TEMPLATES / "solutions" / f"{one.name}.py"))
+    assert [one.points(question.name) for question in one.lab.questions] == [q.points for q in one.lab.questions]
+    one.summary()
+    page = (one.attempts.folder / "summary.md").read_text()
+    assert "What it means for a program" in page
+    assert "What to read next" in page
+    assert "your run" not in page
+
+
 def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     session = teaching.Session("latency_and_bandwidth", tmp_path / "run", "recorded")
     session.predict("tcp_8")
     panel = session.panels["tcp_8"]
-    panel.field.value = "many"
-    panel.button.click()
-    assert "must be a number" in panel.reply.value
+    for given, said in (("many", "must be a number"), ("1,5", "Write 1.5."), ("-3", "a time is not below 0")):
+        panel.field.value = given
+        panel.button.click()
+        assert said in panel.reply.value
     panel.field.value = "12.5"
-    panel.button.click()
+    panel.field._handle_custom_msg({"event": "submit"}, [])  # Enter
     assert Attempts(tmp_path / "run").predictions == {"tcp_8": 12.5}
-    with pytest.raises(SpecError, match=r"lab.measure\(\) first"):
-        session.grade("alpha", 1.0)
+    session.ask("alpha")
+    session.panels["alpha"].press()
+    assert "lab.measure() first" in session.panels["alpha"].reply.value
     session.measure()
-    session.check("alpha")
+    session.ask("alpha")
     panel = session.panels["alpha"]
     panel.field.value = "5000"
     panel.button.click()
     assert "✗ too high, by more than a factor of 3" in panel.reply.value
-    panel.hint_button.click()
-    panel.hint_button.click()
-    assert "1. " in panel.hints.value
-    assert "2. " in panel.hints.value
-    panel.field.value = f"{session.lab.question('alpha').of(session.results).centre}"
-    panel.button.click()
+    panel.field.value = "500"
+    assert panel.reply.value == ""  # what was said is about another answer
+    assert session.points("alpha") == 0
+    for _ in range(5):
+        panel.hint_button.click()
+    assert panel.hints.value.count("<div>") == 3
+    assert panel.hint_button.disabled
+    right = session.lab.question("alpha").of(session.results).centre
+    session.submit("alpha", right)  # from a cell: the same answer in the same field
+    assert panel.field.value == f"{right}"
     assert "✓ right" in panel.reply.value
+    with pytest.raises(SpecError, match="must be a number"):
+        session.submit("alpha", "about ten")
     answer = Attempts(tmp_path / "run").answers["alpha"]
-    assert (answer["right"], answer["tries"], answer["hints"]) == (True, 2, 2)
-    with pytest.raises(AssertionError, match="alpha: too low"):
-        session.grade("alpha", 0.01)
+    assert (answer["right"], answer["tries"], answer["hints"]) == (True, 2, 3)
+    assert session.points("alpha") == 1
+    session.ask("alpha")  # the cell runs again, as after a restart
+    assert "✓ right" in session.panels["alpha"].reply.value
+    assert session.panels["alpha"].hints.value.count("<div>") == 3
     with pytest.raises(SpecError, match="no question 'omega'"):
         session.hint("omega")
+
+
+def test_a_comma_in_a_number_is_explained() -> None:
+    for given, said in (("1,5", r"Write 1\.5\."), (" -0,25 ", r"Write -0\.25\."), ("1,387", r"Write 1\.387 or 1387\.")):
+        with pytest.raises(SpecError, match=said):
+            number_of(given)
 
 
 def test_the_tolerance_is_the_interval_and_two_digits_are_enough() -> None:
@@ -220,6 +276,39 @@ def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
     assert "| ratio | 1 of 2 | 1 | 2 |" in text
     with pytest.raises(DataError, match=r"no run-\*/diary.json"):
         collected(tmp_path / "ada" / "nobody")
+
+
+def test_predictions_of_a_class_are_drawn_beside_what_each_machine_found(tmp_path: Path) -> None:
+    learners = []
+    for who, guess in (("ada", 3.0), ("bob", 30.0), ("eve", 300.0)):
+        attempts = Attempts(tmp_path / who / "run-latency-and-bandwidth")
+        attempts.note_source("recorded")
+        attempts.predict("tcp_8", guess)
+        learners.append((who, attempts))
+    attempts.note_source("measured")  # eve on a machine of her own
+    own = attempts.folder / "campaign"
+    shutil.copytree(sources.EXAMPLES / "two-cores" / "samples" / "mpi.latency", own / "samples" / "mpi.latency")
+    facts = json.loads((sources.EXAMPLES / "two-cores" / "campaign.json").read_text())
+    facts["host"]["cpu_model"] = "Own"
+    (own / "campaign.json").write_text(json.dumps(facts))
+    (first, second), unread = classroom.predictions(definition.get("latency_and_bandwidth"), learners)
+    assert not unread
+    assert dict(first.predicted) == {"ada": 3.0, "bob": 30.0, "eve": 300.0}
+    assert not second.predicted
+    recorded, hers = first.found.items()
+    assert (list(recorded[1]), list(hers[1])) == (["ada"], ["eve"])  # who reads the same recording is one run
+    assert hers[0] == "Own, 2 cores"
+    figure = figures.guesses([first, second])
+    rows = {trace.y[0]: list(trace.x) for trace in figure.data if len(trace.x)}
+    assert rows["predicted"] == [3.0, 30.0, 300.0]
+    assert rows["Own, 2 cores"] == rows[recorded[0]]
+    chosen = figures.Asked("?", "", {"ada": "a", "bob": "b", "eve": "a"}, {"Own": {"eve": "b"}}, ("a", "b"))
+    (bar,) = figures.guesses([chosen]).data
+    assert (list(bar.x), list(bar.text)) == ([2, 1], ["", "found by 1 run"])
+    with pytest.raises(DataError, match="no predictions"):
+        figures.guesses([])
+    own.joinpath("campaign.json").write_text("{")
+    assert classroom.predictions(definition.get("latency_and_bandwidth"), learners)[1][0].startswith("eve (")
 
 
 def test_a_spoiled_diary_is_named(tmp_path: Path) -> None:

@@ -106,7 +106,6 @@ def _sums(_: Results) -> pd.DataFrame:
             "sum of its parts in ns": f"{paper.sum(one.name):,.2f}",
             "as printed in ns": f"{one.value:,.2f}",
             "observed in ns": f"{paper[one.observed].value:,.2f}",
-            "sum off by %": _off(paper, one.name),
             "where": one.where,
         }
         for one in paper.numbers.values()
@@ -140,7 +139,7 @@ def _table(results: Results) -> pd.DataFrame:
             ("latency in µs", results.value(*LATENCY, **where)),
             ("injection: time for each message in µs", results.combined(lambda rate: 1e6 / rate, (*RATE, where))),
             ("overhead of a round trip in µs", results.value(*OVERHEAD, **where)),
-            ("that round trip in µs", results.combined(lambda half: 2 * half, (OVERHEAD[0], "latency_us", where))),
+            ("round trip around it in µs", results.combined(lambda half: 2 * half, (OVERHEAD[0], "latency_us", where))),
         ):
             row[head] = float(value.centre)
         rows.append(row)
@@ -168,7 +167,7 @@ def _try(results: Results) -> WhatIf:
     paper, own = reference.load(PAPER), _own(results)
     groups = {name: {leaf.name for leaf in paper.leaves(parts)} for name, parts in COMPONENTS.items()}
     wholes = [Whole(of_paper(paper, total), groups, "published parts") for total in ("injection", "latency")]
-    return WhatIf([*wholes, Whole(own, {name: {name} for name in own.names}, "parts of your run")])
+    return WhatIf([*wholes, Whole(own, {name: {name} for name in own.names}, "parts of this run")])
 
 
 def _off(paper: reference.Paper, name: str) -> float:
@@ -238,7 +237,7 @@ LAB = Lab(
         ),
         Question(
             name="proof",
-            text="Your four parts sum to the whole. What does that prove?",
+            text="The four parts sum to the whole. What does that prove?",
             choices=(RIGHT, APART, NOTHING),
             of=lambda _: Expected(NOTHING),
             hints=(
@@ -258,7 +257,7 @@ LAB = Lab(
         ),
         Question(
             name="both",
-            text="Over TCP, suppose the peer's calls take as long as yours. Together the two overheads are …",
+            text="Over TCP, suppose the peer's calls take as long as those timed here. Together the two overheads are …",
             choices=(MORE, LESS),
             of=_both,
             hints=(
@@ -305,7 +304,7 @@ LAB = Lab(
         Question(
             name="bound",
             unit="times",
-            text="Your own message over TCP: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
+            text="The message over TCP inside this machine: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
             of=_bound,
             hints=("What is left if they cost nothing?", "Whole / (whole − part): Amdahl's law."),
         ),
@@ -319,4 +318,10 @@ LAB = Lab(
         "try": _try,
         "claims": _claims,
     },
+    means="The share of a part counts, not how slow it looks: an infinitely fast wire would leave four fifths of the published latency, and would not raise the message rate. Differences between neighbouring paths always sum to the whole; a sum is a test only if its parts were measured separately. A what-if is only as good as its assumption that nothing overlaps.",
+    reading=(
+        "`notebooks/83-what-if.ipynb` and `notebooks/84-waterfall.ipynb`.",
+        "`docs/models.md`: what each model assumes.",
+        "R. Zambre et al., *Breaking Band*, ICPP 2019.",
+    ),
 )

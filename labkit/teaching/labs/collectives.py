@@ -231,4 +231,11 @@ LAB = Lab(
         ].rename(columns={"left_us": "left in µs", "right_us": "right in µs"}),
         "guidelines": lambda r: analysis.check(r.summary[r.summary["transport"] == "shm"]).sentence,
     },
+    means="The fastest algorithm depends on the size and on the number of ranks, so a library must choose, and it sometimes chooses badly. Compare a collective with others that give the same result before you write your own; then set the library's variable, which changes no source.",
+    reading=(
+        "Lab 7, *Congestion*: what happens where links are shared.",
+        "`notebooks/30-collectives.ipynb`, and `notebooks/86-tune.ipynb` to choose algorithms by measuring.",
+        "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005).",
+        "J. L. Träff, W. D. Gropp, R. Thakur, IEEE TPDS 21 (2010).",
+    ),
 )

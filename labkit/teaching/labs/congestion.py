@@ -236,4 +236,10 @@ LAB = Lab(
         ),
     ),
     shows={"flows": _flows, "classes": _classes},
+    means="Where many send to one, the receiver's link decides, and no faster network helps: send less, or at different times. Where a taper decides, placement helps: put ranks that talk to each other below the same leaf. A short message behind another job's queue waits for all of it, unless it has a class of its own.",
+    reading=(
+        "`notebooks/61-incast.ipynb`, `notebooks/62-congestion-impact.ipynb` and `notebooks/64-interference-and-qos.ipynb`.",
+        "`docs/congestion.md`: what to measure on a cluster.",
+        "S. Chunduri et al., *GPCNeT*, SC19.",
+    ),
 )

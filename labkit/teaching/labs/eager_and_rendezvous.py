@@ -131,4 +131,11 @@ LAB = Lab(
         "curve": _figure,
         "both": _both,
     },
+    means="A message just above the eager limit pays for an exchange before its first byte. A program whose messages lie there gains by smaller messages, or by a higher limit; the limit costs memory for each peer, and a copy for each message. A limit that helps two ranks may not help a thousand.",
+    reading=(
+        "Lab 1, *Latency and bandwidth*: why one line does not fit.",
+        "`notebooks/12-host-overhead-and-buffers.ipynb`: what a copy costs.",
+        "`docs/tuning.md`: find a better limit by measuring.",
+        "J. Liu et al., SC03, for protocols and buffers.",
+    ),
 )

@@ -104,4 +104,10 @@ LAB = Lab(
         "curve": lambda r: figures.versus_size(r.rows(LATENCY[0]), LATENCY[1], series=["transport"], tail=None),
         "table": _table,
     },
+    means="A message costs α before its first byte. A program that sends many small messages gains by sending fewer and larger ones, up to some multiples of n½; a program that sends few large ones gains only by a faster path. Two numbers describe a path only as well as the line fits it: where the library changes its protocol, keep the table.",
+    reading=(
+        "Lab 3, *Eager and rendezvous*: where a library changes its protocol.",
+        "`notebooks/81-loggp.ipynb`: a line for each range of sizes.",
+        "R. W. Hockney, *The communication challenge for MPP*, Parallel Computing 20 (1994).",
+    ),
 )

@@ -120,4 +120,11 @@ LAB = Lab(
         ),
     ),
     shows={"table": _table},
+    means="Inside one machine, entering the kernel and waking a sleeping process cost a small message more than most protocols do. A program that waits for short answers gains by polling, by shared memory, or by an adapter that it reaches without the kernel; each of these keeps a core busy or needs registered memory.",
+    reading=(
+        "Lab 10, *Breaking down a message and what-if*: what a cheaper part would bring.",
+        "Lab 6, *RDMA verbs by hand*: a path without the kernel.",
+        "`notebooks/82-breakdown.ipynb`: the same breakdown with its intervals.",
+        "R. Zambre et al., *Breaking Band*, ICPP 2019.",
+    ),
 )

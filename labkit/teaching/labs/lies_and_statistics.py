@@ -175,4 +175,11 @@ LAB = Lab(
         "launches": _launches,
         "distribution": lambda r: figures.distribution(_points(r), TIME),
     },
+    means="Repeat what can differ: starts, days, machines, not only iterations. Report the median with an interval over these repetitions, average times rather than rates, and show the tail where a program waits for the slowest. A difference below the spread of the launches is no difference.",
+    reading=(
+        "Lab 11, *Is this number good?*: what a number is compared with.",
+        "`notebooks/90-compare.ipynb`: compare two sides so that the order of runs cannot decide.",
+        "`docs/statistics.md`: which interval, and why.",
+        "T. Hoefler and R. Belli, SC15.",
+    ),
 )

@@ -137,4 +137,10 @@ LAB = Lab(
         "table": _table,
         "overhead": _overhead,
     },
+    means="A non-blocking call does not mean that anything happens while the program computes. Measure it. Where nobody else moves the bytes, call MPI_Test now and then, or give a core to a thread that makes progress; where an adapter moves them, neither is needed.",
+    reading=(
+        "`notebooks/31-overlap.ipynb`: overlap of all non-blocking collectives.",
+        "`notebooks/12-host-overhead-and-buffers.ipynb`: what the processor pays for each message.",
+        "D. Culler et al., *LogP*, PPoPP 1993.",
+    ),
 )

@@ -135,4 +135,10 @@ LAB = Lab(
         "map": lambda r: _map(r, sync=False),
         "map_sync": lambda r: _map(r, sync=True),
     },
+    means="A write that returns is not a write that is safe. A program that may lose its last seconds can leave its data to the page cache; one that may not pays the time of the device for each write, so it should write few large records. A number below the size of the memory says nothing of the disk.",
+    reading=(
+        "`notebooks/40-storage.ipynb` and `notebooks/33-mpi-io.ipynb`.",
+        "open(2) and fsync(2) of the Linux manual pages.",
+        "T. S. Pillai et al., *All File Systems Are Not Created Equal*, OSDI 2014, for what is safe after a crash.",
+    ),
 )

@@ -115,4 +115,10 @@ LAB = Lab(
         ),
     ),
     shows={"steps": _steps},
+    means="What a connection costs is paid once, what a message costs is paid each time. Register memory and make connections before the part of a program that is in a hurry, and use them again. A library for thousands of ranks connects at the first message, not at the start.",
+    reading=(
+        "`docs/verbs.md`: all objects, and programs to start from.",
+        "`notebooks/51-completion.ipynb` and `notebooks/52-registration-and-buffers.ipynb`: what polling and registration cost.",
+        "ibv_create_qp(3), ibv_modify_qp(3), ibv_post_recv(3).",
+    ),
 )

@@ -1,0 +1,32 @@
+"""What the programs of an MPI library print about it: ompi_info, mpivars, mpichversion."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+_TIMEOUT_S = 20.0
+
+
+def by_neighbour(program: str, name: str, *arguments: str) -> tuple[str, str]:
+    """Return what a program beside another one prints, and why that may not be all.
+
+    Parameters
+    ----------
+    program : path of a program of the library, such as its mpirun; another install would have other values.
+    name : of the one to run.
+
+    Returns
+    -------
+    Its standard output, and the reason if it is not there, does not run, or fails; empty if it succeeds.
+    """
+    folders = dict.fromkeys((Path(program).parent, Path(program).resolve().parent))
+    path = next((folder / name for folder in folders if os.access(folder / name, os.X_OK)), None)
+    if path is None:
+        return "", f"{name} is not installed beside {program}"
+    try:
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", f"{path} does not run: {error}"
+    return done.stdout, "" if done.returncode == 0 else f"{path} ended with status {done.returncode}"

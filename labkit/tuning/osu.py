@@ -1,0 +1,247 @@
+"""The proof outside labkit: an OSU program does the same work with the written files and without them, in turns.
+
+The program must be on PATH, built with the MPI library of the ranks. What it prints stays in the campaign, a text a
+run, so an interrupted proof goes on where it stopped, and every number can be read again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from labkit import benchmarks, equivalents, launch, supervise, testbeds, writing
+from labkit.analysis.comparison.judging import Launches
+from labkit.errors import DataError, LaunchError
+from labkit.formats import omb
+from labkit.launch import Placement
+from labkit.spec import Effort, Spec
+from labkit.tuning import files
+
+FOLDER = "proof"  # in the campaign
+STARTED = "# started: "
+COUNTS = (10, 100_000)  # iterations of a run
+_STARTING_S = 10.0
+
+Sides = dict[int, tuple[Launches, Launches]]  # number of a point → runs without the files, and with them
+
+
+def test_of(spec: Spec) -> str:
+    """Return the OSU test that does the same work as a spec; empty if there is none.
+
+    Examples
+    --------
+    >>> test_of(Spec(benchmark="mpi.bcast")), test_of(Spec(benchmark="mpi.exchange"))
+    ('osu_bcast', '')
+    """
+    benchmark = benchmarks.get(spec.benchmark)
+    defaults = dataclasses.asdict(benchmark.options())
+    given = {name: value for name, value in (defaults | spec.values).items() if name not in equivalents.FREE}
+    for test, options in equivalents.tests(benchmark, "omb").items():
+        if {name: value for name, value in (defaults | dict(options)).items() if name not in equivalents.FREE} == given:
+            return test
+    return ""
+
+
+def missing(spec: Spec) -> str:
+    """Return why no OSU program can read the files; empty if one can."""
+    test = test_of(spec)
+    if not test:
+        return f"OSU has no program that does the same work as {benchmarks.label(spec)}"
+    if testbeds.outline(spec.testbed).network:
+        return f"programs do not run on the testbed {spec.testbed}"
+    if shutil.which(test) is None:
+        library = launch.get(spec.launcher).library
+        return f"{test} is not on PATH. Put an OSU build for {library} there and run the same command again"
+    return ""
+
+
+@dataclass
+class Runs:
+    """Runs of a program at one point, with the files and without them.
+
+    Parameters
+    ----------
+    base : the default spec of the point.
+    test : name of the program.
+    metric : that is compared.
+    folder : that keeps the texts.
+    """
+
+    base: Spec
+    test: str
+    metric: str
+    folder: Path
+    values: dict[tuple[bool, int], float] = field(default_factory=dict)
+    started: dict[tuple[bool, int], str] = field(default_factory=dict)
+
+    def has(self, number: int) -> bool:
+        """Read both runs of a number, as far as they were kept; return whether both are there."""
+        return all([self.read(False, number), self.read(True, number)])
+
+    def read(self, with_files: bool, number: int) -> bool:
+        """Read a run that was kept; return whether there is one.
+
+        Raises
+        ------
+        DataError
+            If its text is not what the program prints.
+        """
+        path = self._path(with_files, number)
+        try:
+            text = path.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return False
+        head, _, rest = text.partition("\n")
+        self.values[with_files, number] = value(rest, self.base, self.metric, str(path))
+        self.started[with_files, number] = head.removeprefix(STARTED)
+        return True
+
+    def run(self, written: files.Written, number: int, seconds: float, effort: Effort) -> None:
+        """Run the program without and with the files, in turns, where that is missing.
+
+        Parameters
+        ----------
+        seconds : that an iteration of the default takes; NaN if that is not known.
+
+        Raises
+        ------
+        LaunchError
+            If the program fails or prints no value.
+        """
+        for with_files in (False, True) if number % 2 else (True, False):
+            if self.read(with_files, number):
+                continue
+            began = datetime.now(UTC).isoformat(timespec="milliseconds")
+            text = _output(self.base, self._argv(effort, seconds), written if with_files else None, effort)
+            try:
+                value(text, self.base, self.metric, self.test)
+            except DataError as error:
+                raise LaunchError(f"{self.test} printed no value: {error}") from error
+            path = self._path(with_files, number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            writing.replace(path, f"{STARTED}{began}\n{text}", durable=True)
+            self.read(with_files, number)
+
+    def side(self, with_files: bool) -> Launches:
+        """Return the runs of one side."""
+        keys = sorted(key for key in self.values if key[0] == with_files)
+        return Launches([self.values[key] for key in keys], [self.started[key] for key in keys])
+
+    def _argv(self, effort: Effort, seconds: float) -> list[str]:
+        """Return the command line of a rank: as many iterations as a launch of labkit has time for."""
+        count = effort.iterations or (100 if math.isnan(seconds) else round(effort.time_cap / seconds))
+        count = min(max(count, COUNTS[0]), COUNTS[1])
+        argv = [self.test, "-i", str(count), "-x", str(max(1, count // 10))]
+        return (
+            [*argv, "-m", f"{self.base.size}:{self.base.size}"] if benchmarks.get(self.base.benchmark).sized else argv
+        )
+
+    def _path(self, with_files: bool, number: int) -> Path:
+        side = "files" if with_files else "default"
+        return self.folder / f"{self.base.ranks}-{self.base.size}-{side}-{number}.txt"
+
+
+def value(text: str, base: Spec, metric: str, where: str) -> float:
+    """Return the value of a metric that a program printed at a size.
+
+    Raises
+    ------
+    DataError
+        If the text has none.
+    """
+    sized = benchmarks.get(base.benchmark).sized
+    for table in omb.parse(text, where):
+        for row in table.rows:
+            if not sized or row.size == base.size:
+                for one in omb.reported(table, row):
+                    if one.name == metric:
+                        return one.value
+    raise DataError(f"{where} has no {metric} of {benchmarks.label(base)}. Delete it, and run the same command again.")
+
+
+def _output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
+    """Start the program as labkit starts ranks, with the files or without, and return what it prints."""
+    launcher = launch.get(base.launcher)
+    placement = Placement.of(base, launcher, testbeds.outline(base.testbed))
+    command = launcher.command(placement, [shutil.which(argv[0]) or argv[0], *argv[1:]])
+    variables: dict[str, str] = {}
+    if written:
+        command, variables = files.sourced(written, command), dict(files.reading(written, base.launcher))
+    with testbeds.open(base.testbed) as testbed:
+        command = testbed.wrap(command)
+        environment = os.environ | launcher.environment(placement) | variables
+        limit = max(effort.time_limit, _STARTING_S)
+        with supervise.start(command, env=environment) as tree:
+            status = tree.wait(limit)
+            tree.stop()
+            text, stderr = tree.stdout.read().decode("utf-8", "replace"), tree.stderr_text()
+    if status is None:
+        raise LaunchError(f"{argv[0]} did not end within {limit:g} s. Set a longer --time-limit.", command=command)
+    if status:
+        raise LaunchError(
+            f"{argv[0]} failed. It must be built for {launcher.library}.",
+            command=command,
+            exit_status=status,
+            stderr=f"{stderr}{text[-1000:]}",
+        )
+    return text
+
+
+def proved(
+    bases: Mapping[int, Spec],
+    written: files.Written,
+    folder: Path,
+    *,
+    metric: str,
+    runs: int,
+    effort: Effort,
+    seconds: Mapping[int, float],
+    affords: Callable[[int], bool],
+) -> tuple[Sides, str]:
+    """Run the OSU program at some points, without and with the files, as far as the budget goes.
+
+    Parameters
+    ----------
+    bases : number of a point → its default spec.
+    folder : that keeps the texts.
+    runs : a side.
+    seconds : number of a point → time of an iteration of the default, s.
+    affords : whether there is time for so many more launches.
+
+    Returns
+    -------
+    The runs, and why there are no more; empty if all are there.
+    """
+    every = {n: Runs(base, test_of(base), metric, folder) for n, base in bases.items()}
+    try:
+        for number in range(runs):
+            for n, one in every.items():
+                if one.has(number):
+                    continue
+                if not affords(2):
+                    return _sides(every), "the budget ended while an OSU program read the files"
+                one.run(written, number, seconds[n], effort)
+    except LaunchError as error:
+        return _sides(every), error.brief
+    except OSError as error:
+        raise writing.unwritable(folder, error) from error
+    return _sides(every), ""
+
+
+def kept(bases: Mapping[int, Spec], folder: Path, *, metric: str, runs: int) -> Sides:
+    """Return what runs printed that a campaign keeps; start nothing."""
+    every = {n: Runs(base, test_of(base), metric, folder) for n, base in bases.items()}
+    for number in range(runs):
+        for one in every.values():
+            one.has(number)
+    return _sides(every)
+
+
+def _sides(every: Mapping[int, Runs]) -> Sides:
+    return {n: (one.side(False), one.side(True)) for n, one in every.items()}

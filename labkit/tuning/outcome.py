@@ -1,0 +1,84 @@
+"""The result of tuning: the race, the confirmation and the proofs of each point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from labkit.analysis.comparison.judging import FASTER, Judgement
+from labkit.spec import Spec
+from labkit.stats.racing import Standing
+from labkit.tuning import files
+from labkit.tuning.plan import Plan
+from labkit.units import format_number, format_share
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What is known about one point.
+
+    Parameters
+    ----------
+    base : its default spec, resolved.
+    race : how its race stands; settings by their index in the plan.
+    winner : index of the setting that won the race; 0 for the default.
+    confirmed : the winner against the default in interleaved fresh launches; None if the default won, or if the budget
+        ended before.
+    reason : why nothing is claimed; empty for a claim.
+    proved : ranks that read the written files against ranks that do not; None if nothing was written or measured.
+    outside : the same with a program that is not labkit's.
+    """
+
+    base: Spec
+    race: Standing
+    winner: int
+    confirmed: Judgement | None = None
+    reason: str = ""
+    proved: Judgement | None = None
+    outside: Judgement | None = None
+
+    @property
+    def contradicted(self) -> Judgement | None:
+        """Ranks that read the files and are not faster; None if there are none."""
+        return next((one for one in (self.proved, self.outside) if one is not None and one.verdict != FASTER), None)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the winner is confirmed to be faster than the default."""
+        return self.confirmed is not None and self.confirmed.verdict == FASTER
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of tuning.
+
+    Parameters
+    ----------
+    plan : what was asked for.
+    points : one for each base of the plan.
+    written : files, and what could not be written with its reason.
+    ended : why measuring ended early; empty if it did not.
+    starts, exhaustive : launches of a setting at a point that the race took, and that all settings would take in all
+        rounds.
+    program : that is not labkit's and read the files; empty if none was asked to.
+    unproved : why there is no proof outside labkit, or no whole one; empty if there is.
+    """
+
+    plan: Plan
+    points: tuple[Tuned, ...]
+    written: files.Written = field(default_factory=files.Written)
+    ended: str = ""
+    starts: int = 0
+    exhaustive: int = 0
+    program: str = ""
+    unproved: str = ""
+
+
+def lag(behind: float) -> str:
+    """Write how far a setting is behind the leader: in per cent, from double on as a factor.
+
+    Examples
+    --------
+    >>> lag(0.074), lag(1.09)
+    ('+7.4 %', '× 2.1')
+    """
+    return format_share(behind, sign=True) if behind < 1 else f"× {format_number(1 + behind, digits=2)}"

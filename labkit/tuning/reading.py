@@ -1,0 +1,107 @@
+"""What a campaign's launches say about its last tuning: the decisions of the tuner, without measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from labkit import records
+from labkit.campaign import Campaign
+from labkit.errors import DataError
+from labkit.measuring import Point
+from labkit.samples.facts import START
+from labkit.spec import Spec
+from labkit.tuning import files, openmpi, osu
+from labkit.tuning.outcome import Outcome, Tuned
+from labkit.tuning.plan import last_of, noted, number_of
+from labkit.tuning.tuner import CONFIRM, FILE, PROGRAM, Tuner
+
+
+def read(campaign: Campaign, benchmark: str = "") -> Outcome:
+    """Return what a campaign's launches say about its last tuning, wherever it was measured; measure nothing.
+
+    Parameters
+    ----------
+    benchmark : that was tuned (default: the first of the campaign).
+
+    Raises
+    ------
+    DataError
+        If the campaign holds no tuning, or not even its first round.
+    """
+    return _Reader(noted(campaign, benchmark), campaign, None, lambda text: None, lambda: 0.0).read()
+
+
+class _Reader(Tuner):
+    """The same decisions from the launches of a campaign alone."""
+
+    def read(self) -> Outcome:
+        """Read all launches, and decide."""
+        keys = {}
+        for n, base in enumerate(self.plan.bases):
+            for k, setting in enumerate(self.plan.settings):
+                self.points[n, k] = Point(setting.of(base), 0, "", "")
+                keys[_key(self.points[n, k].spec)] = n, k
+        for one in self.campaign.samples(self.plan.benchmark):
+            pair = keys.get(_key(one.spec)) or self._of_file(one.spec)
+            if pair is not None:
+                key = (*pair, one.launch)
+                self.values[key] = float(np.median(records.values(one, self.plan.metric)))
+                self.starts[key] = str(START.of(one.meta))
+        if not all(any((n, k, 0) in self.values for k in range(len(self.plan.settings))) for n in self._bases()):
+            raise DataError(f"{self.campaign.path} has no whole round of tuning {self.plan.benchmark}. Tune again.")
+        self.begun, self.spent = 0.0, 0
+        return self._decided(self.campaign.path / "tune", proof=True)
+
+    def _of_file(self, spec: Spec) -> tuple[int, int] | None:
+        """Return the place of ranks that read written files; None for another spec."""
+        variables = dict(spec.environment)
+        if variables.pop(f"OMPI_MCA_{openmpi.FILES}", None) is None:
+            return None
+        plain = _key(spec.replace(environment=variables))
+        same = [n for n, base in enumerate(self.plan.bases) if _key(base) == plain]
+        return (same[0], len(self.plan.settings)) if same else None
+
+    def _add(self, n: int, k: int, spec: Spec) -> None:
+        """Add a spec without a fingerprint: that of the machine that measured is not known here."""
+        self.points[n, k] = Point(spec, 0, "", "")
+
+    def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
+        """Return the files that were written when it was measured, as far as they are still there."""
+        name = last_of(self.campaign, self.plan.benchmark, f"{FILE}:")
+        return files.present(output, name.removeprefix(f"{FILE}:"))
+
+    def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:
+        """Return what a program printed when it was measured."""
+        digest = last_of(self.campaign, self.plan.benchmark, f"{PROGRAM}:").removeprefix(f"{PROGRAM}:")
+        claims = {n: one.base for n, one in enumerate(tuned) if one.claimed}
+        test = osu.test_of(self.plan.bases[0])
+        if not digest or not test or not claims:
+            return list(tuned), "", ""
+        folder = self.campaign.path / osu.FOLDER / digest
+        sides = osu.kept(claims, folder, metric=self.plan.metric, runs=self.plan.confirm)
+        return self._seen(tuned, sides), test, ""
+
+    def _reading(self, written: files.Written, launcher: str) -> tuple[tuple[str, str], ...]:
+        """Nothing reads them now."""
+        return ()
+
+    def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:
+        """Return whether a round was measured to its end: whatever came later proves it."""
+        there = [(n, k, launch) in self.values for n, ones in racing.items() for k in ones]
+        return all(there) or (any(there) and any(later > launch for _, _, later in self.values))
+
+    def _measure(self, pairs: Sequence[tuple[int, int]], launch: int) -> None:
+        """Measure nothing."""
+
+    def _first(self, name: str) -> int:
+        """Return the first launch number of a confirmation, without one for those that never began."""
+        return CONFIRM * (1 + number_of(self.campaign, self.plan.benchmark, name, add=False))
+
+
+def _key(spec: Spec) -> tuple[object, ...]:
+    """What tells the points and settings of one tuning apart on every machine."""
+    launcher = spec.launcher.partition("@")[0]
+    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.environment, launcher)

@@ -1,0 +1,67 @@
+"""Solutions of the lab collectives: a cell for each question."""
+
+from labkit import teaching
+
+lab = teaching.begin("collectives")
+lab.measure()
+
+
+# %% linear
+def broadcast(algorithm, ranks, piece=None):
+    variable = "env_OMPI_MCA_coll_tuned_bcast_algorithm"
+    chosen = {variable: algorithm, f"{variable}_segmentsize": piece}
+    return lab.results.median("mpi.bcast", "latency_us", ranks=ranks, **chosen)
+
+
+linear = broadcast("1", 8) / 1000
+lab.submit("linear", linear)
+
+# %% gain
+gain = broadcast("1", 8) / broadcast("6", 8, "8192")
+lab.submit("gain", gain)
+
+# %% growth
+growth = broadcast("1", 8) / broadcast("1", 2)
+lab.submit("growth", growth)
+
+# %% law
+laws = {"not at all": 1, "with the logarithm of the ranks": 3, "in proportion to ranks − 1": 7}
+grown = broadcast("6", 8, "8192") / broadcast("6", 2, "8192")
+law = min(laws, key=lambda one: max(grown / laws[one], laws[one] / grown))
+lab.submit("law", law)
+
+# %% steps
+steps = broadcast("6", 8) * 6.25 / 65536
+lab.submit("steps", steps)
+
+# %% best
+found = {
+    "linear": broadcast("1", 8),
+    "binomial tree, whole": broadcast("6", 8),
+    "binomial tree, in pieces": broadcast("6", 8, "8192"),
+    "pipeline": broadcast("3", 8, "8192"),
+}
+best = min(found, key=found.get)
+lab.submit("best", best)
+
+
+# %% ratio
+def here(name):
+    return lab.results.median(name, "latency_us", transport="shm", size=65536)
+
+
+ratio = here("mpi.allreduce") / (here("mpi.reduce") + here("mpi.bcast"))
+lab.submit("ratio", ratio)
+
+# %% verdict
+from labkit import analysis
+
+table = analysis.check(lab.results.summary[lab.results.summary["transport"] == "shm"]).table
+row = table[table["guideline"].str.startswith("allreduce(m) ≤ reduce(m) + bcast") & (table["message_size_B"] == 65536)]
+if row.empty:
+    verdict = "it is not slower"
+elif row["certain"].iloc[0]:
+    verdict = "it is slower, beyond the intervals"
+else:
+    verdict = "it is slower, but the intervals overlap"
+lab.submit("verdict", verdict)
