@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -272,3 +273,20 @@ def test_twelve_lines_can_be_told_apart(ground: str, drawn: dict[str, str]) -> N
         assert (light + 0.05) / (dark + 0.05) >= (1.9 if ground == "#ffffff" else 3), colour
     assert set(theme.DARK) <= set(looks.COLOURS)
     assert store.names() == ["two-cores"]
+
+
+def test_a_failed_run_says_why_without_what_was_printed_on_top() -> None:
+    made = Measure(Session([]))
+    made._start(["measure", "mpi.latency", "--ranks", "3"], "fails")
+    run = made._measurement
+    assert run is not None
+    end = time.monotonic() + 60
+    while run.running:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    made.tick()
+    text, _, raw = made.why.value.partition("<details>")
+    assert text.startswith("The run did not measure: ")
+    assert "needs exactly 2" in text
+    assert "what was printed" in raw
+    assert not made.run.disabled

@@ -14,9 +14,12 @@ function render({ model, el }) {
     const hash = model.get("link") ? `#view=${model.get("link")}` : "";
     if (hash !== location.hash) history.replaceState(history.state, "", location.pathname + location.search + hash);
   };
-  const wanted = /^#view=([\w-]+)$/.exec(location.hash)?.[1];
-  if (wanted && wanted !== model.get("link")) model.send({ ask: "show", text: wanted });
-  else address();
+  const follow = () => {
+    const wanted = /^#view=([\w-]+)$/.exec(location.hash)?.[1];
+    if (wanted && wanted !== model.get("link")) model.send({ ask: "show", text: wanted });
+    return wanted;
+  };
+  if (!follow()) address();
   const page = () => el.closest(".lab-explorer") ?? document.body;
   const keys = (event) => {
     if (!(event.ctrlKey || event.metaKey) || typing(event.target) || !page().isConnected) return;
@@ -39,9 +42,11 @@ function render({ model, el }) {
   model.on("change:why", say);
   const heard = { keydown: keys, pointerover: explain, focusin: explain };
   for (const [name, hear] of Object.entries(heard)) document.addEventListener(name, hear);
+  globalThis.addEventListener("hashchange", follow);
   say();
   return () => {
     for (const [name, hear] of Object.entries(heard)) document.removeEventListener(name, hear);
+    globalThis.removeEventListener("hashchange", follow);
   };
 }
 

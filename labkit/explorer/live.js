@@ -43,7 +43,7 @@ function pieces(figure, left) {
   for (const trace of figure._fullData.filter(speaks)) {
     let before;
     for (let n = 0; n < trace.x.length; n++) {
-      const here = trace.y[n] == null ? undefined : pixels(figure, trace, n);
+      const here = !Number.isFinite(trace.y[n]) ? undefined : pixels(figure, trace, n);
       if (here && before && Math.min(here[0], before[0]) < left + 330 && Math.max(here[0], before[0]) > left - 330)
         found.push([before, here]);
       before = here;
@@ -105,7 +105,7 @@ function speaking(model, el) {
     Object.assign(hint.style, { left: `${box.left}px`, top: `${box.top}px` });
     at = [curve, index];
   };
-  const points = (curve) => [...(el.data[curve]?.y ?? []).keys()].filter((n) => el.data[curve].y[n] != null);
+  const points = (curve) => [...(el.data[curve]?.y ?? []).keys()].filter((n) => Number.isFinite(el.data[curve].y[n]));
   const move = (key) => {
     const curves = [...el._fullData.keys()].filter((n) => speaks(el._fullData[n]) && points(n).length);
     if (!curves.length) return false;

@@ -28,6 +28,8 @@ from labkit.units import OTHER_UNITS
 
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
+_LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
+_DRAWN = ("benchmark", "campaign", "origin", "fingerprint", "transport", "n", "headline", "unreliable", "left_out")
 _DIFFERING: deque[tuple[pd.DataFrame, list[str]]] = deque(maxlen=8)  # table, columns in which its rows differ
 _ROWS: deque[tuple[pd.DataFrame, object, pd.DataFrame]] = deque(maxlen=8)  # table, levels on show, their rows
 
@@ -135,6 +137,7 @@ class View:
             If there is nothing to draw.
         """
         rows = self.rows(summary)
+        rows = rows if hover or rows.empty else self._narrow(summary, rows)
         if rows.empty:
             kept = "The filter leaves no points. Relax it." if len(summary) else ""
             raise DataError(
@@ -144,10 +147,15 @@ class View:
             figure = figures.shifts(compared, self.benchmark, difference=self.relation == "difference")
         elif self.x == SIZE:
             figure = figures.versus_size(
-                rows, self.metric, series=self.series(rows), statistic=self.statistic, tail=None, hover=hover
+                rows,
+                self.metric,
+                series=self.series(self.rows(summary)),
+                statistic=self.statistic,
+                tail=None,
+                hover=hover,
             )
         else:
-            figure = figures.versus(rows, self.x, self.shown(), series=self.series(rows), hover=hover)
+            figure = figures.versus(rows, self.x, self.shown(), series=self.series(self.rows(summary)), hover=hover)
         if self.published and self.beside:
             figure = figures.overlay(figure, self.beside)
         if self.bounds and self.bounded and limits:
@@ -169,10 +177,20 @@ class View:
         return {name: "log" if log else "linear" for name, log in chosen.items() if log is not None}
 
     def split(self, summary: pd.DataFrame) -> list[Line]:
-        """The lines of the figure, each with its rows along the axis."""
+        """The lines of the figure, each with its rows along the axis; of their columns those that are drawn."""
         rows = self.rows(summary)
-        parts = style.split(rows.sort_values(self.x, kind="stable"), self.series(rows))
-        return figures.lines.of(parts, self.metric, self.statistic)
+        key = (self.x, self.metric, self.statistic, self.by)
+        known = next((lines for table, name, lines in _LINES if table is rows and name == key), None)
+        if known is None:
+            parts = style.split(self._narrow(summary, rows).sort_values(self.x, kind="stable"), self.series(rows))
+            known = figures.lines.of(parts, self.metric, self.statistic)
+            _LINES.append((rows, key, known))
+        return known
+
+    def _narrow(self, summary: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with the columns that tell lines apart and those of the metric: others cost more than all the rest."""
+        kept = {*_DRAWN, self.x, *self.series(rows), *differing_columns(summary)}
+        return rows.loc[:, [name for name in rows if name in kept or name.startswith(f"{self.metric}_")]]
 
     def row(self, summary: pd.DataFrame, name: str, x: float) -> pd.Series:
         """Row of the summary behind a point of the figure, by the name of its line and its place.
@@ -184,7 +202,7 @@ class View:
         """
         for line in self.split(summary):
             if line.name == name:
-                return line.rows.iloc[int((line.rows[self.x] - x).abs().argmin())]
+                return summary.loc[line.rows.index[int((line.rows[self.x] - x).abs().argmin())]]
         raise DataError(f"This plot has no series {name!r}. Draw it again.")
 
     def value(self, row: Mapping[str, Any], statistic: str = "") -> Value:

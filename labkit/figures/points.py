@@ -86,6 +86,11 @@ def _gap(x: list[float], zero: bool) -> list[int | None]:
     return [0, None, *order[1:]] if zero and len(x) > 1 else order
 
 
+def numbers(values: list[Any], hover: bool) -> Any:
+    """Return values as they are, or for a page as an array, which plotly copies and checks at once; gaps are NaN."""
+    return values if hover else np.array(values, np.float64)
+
+
 def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
     """Return values in that order; None in the gap and for NaN."""
     return [None if i is None or values[i] != values[i] else values[i] for i in order]
@@ -112,7 +117,7 @@ def versus_size(
         that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
-    hover : False where somebody else says what a point is: texts take longer than all the rest.
+    hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
 
     Raises
     ------
@@ -194,11 +199,11 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover:
             about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
         error = bars_of(line, metric.name, marker["color"]) if thick else None
         if error:
-            error |= {side: _with_gap(error[side], order) for side in ("array", "arrayminus")}
+            error |= {side: numbers(_with_gap(error[side], order), hover) for side in ("array", "arrayminus")}
         drawn.append(
             go.Scatter(
-                x=_with_gap(x, order),
-                y=_with_gap(y.tolist(), order),
+                x=numbers(_with_gap(x, order), hover),
+                y=numbers(_with_gap(y.tolist(), order), hover),
                 error_y=error,
                 mode="lines+markers" if look.markers else "lines",
                 marker=marker if thick else _doubted(marker, rows, name, order),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from labkit.columns import METRICS
 from labkit.figures._plotly import go
 from labkit.units import factor
@@ -43,8 +45,10 @@ def in_unit(figure: go.Figure, metric: str, unit: str) -> go.Figure:
     return drawn
 
 
-def _scaled(values: Any, times: float) -> list[float | None] | None:
+def _scaled(values: Any, times: float) -> Any:
     """Values times a factor; gaps stay."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return values * times
     return None if values is None else [None if value is None else value * times for value in values]
 
 

@@ -15,7 +15,7 @@ from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
-from labkit.figures.points import bars_of, described, hover_fields, metric_of, texts
+from labkit.figures.points import bars_of, described, hover_fields, metric_of, numbers, texts
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.units import format_number
@@ -47,7 +47,7 @@ def versus(
     log : logarithmic upward axis; None for costs, and for rates that span two decades.
     label : of the axis to the right; the column's own title when left out.
     even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
-    hover : False where somebody else says what a point is: texts take longer than all the rest.
+    hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
 
     Raises
     ------
@@ -166,9 +166,11 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bo
             column.insert(1, None)
         if about.get("customdata"):
             about["customdata"].insert(1, [""] * len(about["customdata"][0]))
+    if error and not hover:
+        error |= {side: numbers(error[side], hover) for side in ("array", "arrayminus")}
     return go.Scatter(
-        x=places,
-        y=heights,
+        x=numbers(places, hover),
+        y=numbers(heights, hover),
         error_y=error,
         mode="lines+markers" if look.markers else "lines",
         marker=marker,

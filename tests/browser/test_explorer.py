@@ -185,7 +185,7 @@ RING = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'
   return [t.name, t.x.length] }"""
 OVER = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), h = g.querySelector('.lab-hover'),
   b = h.getBoundingClientRect(), r = g.getBoundingClientRect(), {xaxis, yaxis} = g._fullLayout;
-  return g.data.some(t => t.name !== 'marks' && [...t.x.keys()].some(n => { if (t.y[n] == null) return false;
+  return g.data.some(t => t.name !== 'marks' && [...t.x.keys()].some(n => { if (!Number.isFinite(t.y[n])) return false;
   const x = r.x + xaxis._offset + xaxis.d2p(t.x[n]), y = r.y + yaxis._offset + yaxis.d2p(t.y[n]);
   return x > b.left && x < b.right && y > b.top && y < b.bottom })) }"""
 
@@ -216,6 +216,14 @@ def test_plot_campaigns_and_point_are_seen_together_and_wrap(page: Any) -> None:
     page.keyboard.press("d")
     page.keyboard.press("d")
     picture(page, "layout-1400")
+    link = page.evaluate("location.hash")
+    page.locator(".lab-unit-A select").select_option("ns")
+    until(lambda: page.evaluate("location.hash") != link)
+    page.evaluate("(link) => { location.hash = link }", link)
+    playwright.expect(page.locator(".lab-unit-A select option:checked")).to_have_text("µs")
+    page.locator(".lab-search").fill("tcp")
+    playwright.expect(page.locator(".lab-count")).to_contain_text(re.compile(r"^6 of \d+ points"))
+    page.locator(".lab-search").fill("")
     for width, height in ((900, 700), (400, 800)):
         page.set_viewport_size({"width": width, "height": height})
         until(lambda width=width: plot.bounding_box()["width"] < width)
@@ -227,14 +235,15 @@ def test_plot_campaigns_and_point_are_seen_together_and_wrap(page: Any) -> None:
     assert page.locator(".lab-explorer").count() == 1, "no key cut the page"
 
 
-DARK = """() => [...document.querySelectorAll('.lab-panel, .lab-explorer select, .lab-plot-A .legendtext')].map(one => {
-  const s = getComputedStyle(one); return one.matches('text') ? s.fill : s.backgroundColor })"""
+COLOURS = """() => [['.lab-panel, .lab-explorer select', 'backgroundColor'], ['.lab-plot-A .legendtext', 'fill']].map(
+  ([select, name]) => [...document.querySelectorAll(select)].map(one =>
+    Math.max(...getComputedStyle(one)[name].match(/[0-9]+/g).slice(0, 3).map(Number))))"""
 
 
 def test_the_page_follows_the_dark_mode_of_the_system_and_axe_finds_nothing(page: Any) -> None:
     def dark() -> bool:
-        *grounds, text = (max(map(int, re.findall(r"\d+", one)[:3])) for one in page.evaluate(DARK))
-        return bool(text > 180 and max(grounds) < 90)
+        grounds, texts = page.evaluate(COLOURS)
+        return max(grounds) < 90 and min(texts) > 180
 
     page.emulate_media(color_scheme="dark")
     until(dark)

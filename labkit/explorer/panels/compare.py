@@ -98,7 +98,7 @@ class _Plot:
         self.why, self.note = widgets.HTML().add_class("lab-why"), widgets.HTML().add_class("lab-note")
         self.figure = session.figures[letter] = live.blank(HEIGHT)
         more = [*(self._fields[name] for name in _FOLDED), self.filter.column]
-        boxes = widgets.HBox([self._fields["published"], self._fields["bounds"]])
+        boxes = widgets.HBox([self._fields["published"], self._fields["bounds"]], layout={"flex_flow": "row wrap"})
         first = [field for name, field in self._fields.items() if name not in (*_FOLDED, "published", "bounds")]
         rows = [widgets.VBox(fields).add_class("lab-fields") for fields in ([*first, boxes], more)]
         folds = Folds([widgets.VBox([rows[1], self.filter.widget])], ["scales, groups and filter"])
@@ -217,7 +217,7 @@ class _Plot:
     def _mark(self) -> None:
         """Put the marks at the points that are looked into."""
         marks = [trace for trace in self.figure.data if trace.name == drawing.MARKS]
-        if marks and self._view.benchmark:
+        if marks and self.shown and self._view.benchmark:
             marks[0].update(drawing.ring(self._places(self._summary(), self._view)))
 
     def _clicked(self, trace: Any, points: Any, state: Any) -> None:
@@ -233,7 +233,7 @@ class _Plot:
     def _row(self, trace: Any, place: float | None) -> Any:
         """Row of the summary at a place of the horizontal axis; None where nothing was measured."""
         now = self._view
-        if place is None or now.relation or (trace.meta or {}).get("overlay"):
+        if place is None or place != place or now.relation or (trace.meta or {}).get("overlay"):
             return None
         summary = self._summary()
         x = 0.0 if now.x == SIZE and place < summary[SIZE].min() else place

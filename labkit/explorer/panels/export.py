@@ -79,7 +79,8 @@ def _views(session: Session) -> Any:
     """Make the fields that save what the page shows, and show it again."""
     name = widgets.Text(placeholder="name of a view", layout={"width": "180px"}).add_class("lab-view-name")
     keep = widgets.Button(description="Save view", tooltip="keep what the page shows under this name")
-    choose = widgets.Dropdown(layout={"width": "200px"}).add_class("lab-view-saved")
+    choose = widgets.Dropdown(description="saved", layout={"width": "220px"}).add_class("lab-view-saved")
+    choose.style.description_width = "initial"
     again = widgets.Button(description="Open view", tooltip="show what was saved")
     note = widgets.HTML().add_class("lab-text").add_class("lab-view-note")
     note.value = "The address of this page is a link to what it shows, for as long as this server runs."

@@ -189,7 +189,7 @@ class _Measure:
             f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(group)}</span></p>"
             for reason, group in names.items()
         )
-        self._absent.name(0, f"{len(reasons)} benchmarks that cannot run here")
+        self._absent.name(0, f"{len(reasons)} cannot run here")
         self._absent.layout.display = "" if reasons else "none"
 
     def _launchers(self) -> dict[str, str]:
