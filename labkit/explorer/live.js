@@ -97,9 +97,9 @@ function speaking(model, el) {
   const hide = () => (hint.hidden = true);
   // The kernel knows what a measured point says, with the digits that its interval allows.
   model.on("msg:custom", ({ said: text, curve, point }) => {
-    if (text === undefined || hint.hidden || at?.[0] !== curve || at?.[1] !== point) return;
-    if (text) put(curve, point, text);
-    if (aloud) said.textContent = hint.textContent;
+    if (text === undefined || at?.[0] !== curve || at?.[1] !== point) return;
+    if (text && !hint.hidden) put(curve, point, text);
+    if (aloud) said.textContent = text || hint.textContent;
   });
   const show = (curve, index) => {
     if (!seen(el._fullData[curve])) return hide();
