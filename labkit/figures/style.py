@@ -24,11 +24,12 @@ from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named
 from labkit.units import format_count, format_exact, format_number, format_size
 
-WIDTH, HEIGHT = 720, 300
+WIDTH, HEIGHT = 720, 280
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
+_DECADE = 10.0
 _FITS = 96  # characters of small print in a line
 _LETTER, _LINE, _LEGEND, _SHORT = 7.0, 16, 28, 16  # px of a letter, a line of small print, a legend; characters
 HOVER = 76  # of hover text: all of it must be in the page
@@ -108,6 +109,7 @@ def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go
     figure.update_layout(template=go.layout.Template(TEMPLATE), width=width, height=height)
     if len(list(figure.select_yaxes())) == 1:
         _fold(figure)
+        _steps(figure)
     for n, trace in enumerate(figure.data):
         trace.uid = f"t{n}"
     return figure
@@ -124,6 +126,20 @@ def _fold(figure: go.Figure) -> None:
     room = int(2 * min(middle, layout.height - middle) / _LETTER)
     if len(title) > room and "<br>" not in title:
         figure.layout.yaxis.title.text = "<br>".join(textwrap.wrap(title, max(room, _SHORT)))
+
+
+def _steps(figure: go.Figure) -> None:
+    """Put the ticks of a logarithmic upward axis of two or three decades at 1, 2 and 5: plotly's own would overlap."""
+    axis = figure.layout.yaxis
+    if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
+        return
+    shown = [getattr(trace, name, None) for trace in figure.data for name in ("y", "lowerfence", "upperfence")]
+    heights = [y for values in shown if values is not None for y in values if isinstance(y, int | float) and y > 0]
+    for trace in figure.data:
+        if (error := getattr(trace, "error_y", None)) and error.array is not None and trace.y is not None:
+            heights += [y + up for y, up in zip(trace.y, error.array, strict=False) if y and up]
+    if heights and _DECADE <= max(heights) / min(heights) < _DECADE**3:  # of less, it finds ticks inside
+        axis.dtick = "D2"
 
 
 def bundle(figure: go.Figure) -> dict[str, Any]:
