@@ -1,6 +1,6 @@
 """Measure how long the Explorer takes to answer. Prints milliseconds, asserts nothing.
 
-    python bench/explorer.py [--samples 100000] [--rounds 21] [--kernel]
+    python bench/explorer.py [--samples 1000000] [--points 10000] [--rounds 21] [--kernel]
 
 It times the Jupyter kernel alone, then the whole way in a JupyterLab and a headless Chromium: from the choice in the
 page until plotly has redrawn for the last time.
@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import psutil
 
 from labkit import campaign, figures
 from labkit.columns import STATISTICS
-from labkit.explorer import live, server
+from labkit.explorer import live, server, values
 from labkit.explorer.live import Long
 from labkit.explorer.panels import point
 from labkit.explorer.store import Store
@@ -121,12 +122,12 @@ class Reader:
     def click(self, number: int) -> None:
         """Click on one of three points."""
         x, y = self._page.evaluate(PLACE, [PLOT, 2 + number % 3])
-        hover = self._page.locator(".lab-plot-A .hovertext")
+        hover = self._page.locator(".lab-plot-A .lab-hover")
         self._page.mouse.move(5, 5)
-        hover.first.wait_for(state="detached")
+        hover.wait_for(state="hidden")
         self._page.mouse.move(x - 4, y)
         self._page.mouse.move(x, y)
-        hover.first.wait_for(state="attached")
+        hover.wait_for(state="visible")
         self._page.mouse.click(x, y)
 
     def zoom(self, number: int) -> None:
@@ -164,11 +165,12 @@ def whole(samples: int, rounds: int) -> None:
             reader.print_times(
                 "another statistic", reader.choose("lab-statistic", *statistics), PLOT, "title", "change"
             )
+            page.locator(".lab-plot-A").get_by_role("button", name="scales, groups and filter").click()
             scale = reader.choose("lab-y-log", "linear", "logarithmic")
             reader.print_times("switch of scale", scale, PLOT, "kind", "change")
             for name in ("long", "two-cores"):  # select the first, deselect the second
                 page.locator(".lab-campaigns").get_by_text(name).click()
-            page.wait_for_function(f"document.querySelector('{PLOT}').data.length === 1")
+            page.wait_for_function(f"document.querySelector('{PLOT}').data.length === 2")  # a line and the marks
             reader.click(1)
             page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
             page.locator(POINT).scroll_into_view_if_needed()
@@ -185,13 +187,27 @@ def whole(samples: int, rounds: int) -> None:
 def main() -> None:
     """Print all times."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--samples", type=int, default=100_000)
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--points", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--kernel", action="store_true", help="time the kernel alone")
     options = parser.parse_args()
     kernel(options)
     if not options.kernel:
         whole(options.samples, min(options.rounds, 9))
+
+
+def crowded(summary: pd.DataFrame, points: int, lines: int = 40) -> pd.DataFrame:
+    """Return a table of many points in some lines, whose values are random numbers."""
+    sizes = points // lines
+    rows = pd.concat([summary.head(1)] * (lines * sizes), ignore_index=True)
+    rows["message_size_B"] = np.tile(np.arange(1, sizes + 1) * 8, lines)
+    rows["ranks"] = np.repeat(np.arange(2, lines + 2), sizes)
+    rows["fingerprint"] = [f"{number:016x}" for number in range(len(rows))]
+    spread = np.random.default_rng(1).lognormal(size=len(rows))
+    columns = [name for name in rows if name.startswith("latency_us_")]
+    rows[columns] = rows[columns].mul(spread, axis=0)
+    return rows
 
 
 def kernel(options: argparse.Namespace) -> None:
@@ -212,7 +228,19 @@ def kernel(options: argparse.Namespace) -> None:
     plot = live.blank(430)
     print_times("first look at a campaign", lambda: store.summary([example], "mpi.latency"), 1)
     summary = store.summary([example], "mpi.latency")
-    print_times("another statistic or scale", lambda: live.redraw(plot, shown.figure(summary)), options.rounds)
+    print_times(
+        "another statistic or scale", lambda: live.redraw(plot, shown.figure(summary, hover=False)), options.rounds
+    )
+
+    many, crowd = crowded(summary, options.points), live.blank(430)
+    for statistic in ("p50", "p99"):  # the first look splits the lines
+        live.redraw(crowd, dataclasses.replace(shown, statistic=statistic).figure(many, hover=False))
+    print_times(
+        f"another statistic of {options.points} points",
+        lambda: live.redraw(crowd, shown.figure(many, hover=False)),
+        options.rounds,
+    )
+    print_times("a sorted page of their table", lambda: values.page(shown, many, sort=values.SHOWN), options.rounds)
 
     measured = next(s for s in campaign.Campaign(example).samples("mpi.latency") if s.n)
     times = rng.lognormal(7, size=(len(measured.ranks), options.samples)).astype(np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from labkit import ranges
 from labkit.errors import SpecError
@@ -32,7 +33,36 @@ _SIZE = {
     "GB": GB,
 }
 _BIT = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+# unit of a metric → others that people read the same quantity in, each with the factor to it
+OTHER_UNITS: Mapping[str, Mapping[str, float]] = {
+    "ns": {"µs": 1e-3},
+    "µs": {"ns": 1e3, "ms": 1e-3},
+    "s": {"ms": 1e3, "µs": 1e6},
+    "MB/s": {"GB/s": 1e-3, "Gbit/s": 8e-3, "MiB/s": MB / MiB},
+    "GB/s": {"MB/s": 1e3, "Gbit/s": 8.0, "GiB/s": GB / GiB},
+}
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "": 1.0, "s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def factor(unit: str, other: str) -> float:
+    """Return what a number in one unit is multiplied by to be in another; an empty name is the same unit.
+
+    Raises
+    ------
+    SpecError
+        If they are not of one quantity.
+
+    Examples
+    --------
+    >>> factor("µs", "ns"), factor("MB/s", "Gbit/s"), factor("%", "")
+    (1000.0, 0.008, 1.0)
+    """
+    if other in ("", unit):
+        return 1.0
+    others = OTHER_UNITS.get(unit, {})
+    if other not in others:
+        raise SpecError(f"unit={other!r}, but {unit} can be shown in {', '.join([unit, *others])} only. Choose one.")
+    return others[other]
 
 
 def parse_size(text: str | int) -> int:
@@ -110,6 +140,18 @@ def format_size(size: int, *, unit: str = "B") -> str:
         if size >= factor and size % factor == 0:
             return f"{size // factor} {prefix}{unit}" if unit else f"{size // factor}{prefix}"
     return f"{size} {unit}" if unit else str(size)
+
+
+def parse_count(text: str) -> int | None:
+    """Return the whole number that ASCII digits write; None for all other texts and for numbers that no kernel holds.
+
+    Examples
+    --------
+    >>> parse_count("12"), parse_count("-1"), parse_count("²"), parse_count("9" * 5000)
+    (12, None, None, None)
+    """
+    number = int(text) if re.fullmatch(r"[0-9]{1,19}", text) else None
+    return number if number is None or number <= ranges.WIDE else None
 
 
 def parse_duration(text: str | float) -> float:

@@ -11,7 +11,7 @@ import pytest
 
 from labkit import figures, records
 from labkit.errors import SpecError
-from labkit.figures import bounded
+from labkit.figures import bounded, with_bounds
 from labkit.models import limits, verdict
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
@@ -103,6 +103,72 @@ def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
 def test_a_figure_of_another_kind_is_refused() -> None:
     with pytest.raises(SpecError, match=r"figures\.versus_size"):
         bounded(go.Figure(), limits.of(points(1024), "bandwidth_MBps"))
+
+
+def in_windows(**fields: Any) -> list[Any]:
+    """Points of three windows and two sizes over an emulated link."""
+    meta = {"library": "x", "engine": "c", "testbed": TOPOLOGY} | fields
+    return [
+        samples(
+            Spec(benchmark="mpi.bandwidth", size=size, transport="tcp", options={"window": window}),
+            reported=values("bandwidth_MBps", mean=float(window)),
+            meta={**meta, "fingerprint": f"{size}-{window}"},
+        )
+        for window in (4, 8, 16)
+        for size in (1024, 65536)
+    ]
+
+
+def in_figure(draw: Any, measured: list[Any], *args: Any, **how: Any) -> go.Figure:
+    """A figure of points with the bounds that labkit knows of them."""
+    rows = records.summary(records.table(measured))
+    return with_bounds(draw(rows, *args, series=["message_size_B"], **how), rows, measured, dict)
+
+
+def test_figures_against_a_number_and_of_bars_have_the_bound_at_each_place() -> None:
+    measured = in_windows()
+    line = in_figure(figures.versus, measured, "option_window", shown="bandwidth_MBps").data[-1]
+    assert (line.name, list(line.x)) == ("bound: link of a host", [4, 8, 16])
+    assert list(line.y) == pytest.approx([25 * 1448 / 1514] * 3)
+    marks = in_figure(figures.bars, measured, "option_window", "bandwidth_MBps").data[-1]
+    assert (marks.name, marks.mode) == ("bound: link of a host", "markers")
+    assert set(marks.x) == {"window 4", "window 8", "window 16"}
+    assert list(marks.y) == list(line.y)
+
+
+def test_each_point_has_its_own_bound_and_lines_of_one_name_say_their_sizes() -> None:
+    measured = in_windows(testbed=TOPOLOGY | {"rate_bps": 100e6})[:2] + in_windows()[2:]
+    line = in_figure(figures.versus, measured, "option_window", shown="bandwidth_MBps").data[-1]
+    assert list(line.y) == pytest.approx([12.5 * 1448 / 1514, 25 * 1448 / 1514, 25 * 1448 / 1514])
+    apart = [
+        Limit(
+            name="copy",
+            benchmarks=("mpi.bandwidth",),
+            kind="bound",
+            metric="bandwidth_MBps",
+            values={4: value},
+            formulas={4: ""},
+            measured=True,
+            sizes=(size,),
+        )
+        for size, value in ((1024, 20.0), (65536, 30.0))
+    ]
+    rows = records.summary(records.table(measured))
+    drawn_in = bounded(figures.versus(rows, "option_window", "bandwidth_MBps", series=["message_size_B"]), apart)
+    assert [trace.name for trace in drawn_in.data[-2:]] == [
+        "bound: copy, 1 KiB (measured)",
+        "bound: copy, 64 KiB (measured)",
+    ]
+    assert len(drawn_in.data[-1].x) == 3, "a single point becomes a short line"
+
+
+def test_figures_of_other_quantities_stay_as_they_are() -> None:
+    rows = records.summary(records.table(in_windows()))
+    figure = figures.versus(rows, "option_window", "bandwidth_MBps", series=["message_size_B"])
+    assert with_bounds(figure, rows.drop(columns="fingerprint"), in_windows(), dict) is figure
+    assert with_bounds(go.Figure(), rows, in_windows(), dict).data == ()
+    with pytest.raises(SpecError, match=r"figures\.bars"):
+        figures.subject(figure)  # published numbers go into other figures
 
 
 # ---- the report ------------------------------------------------------------------------------------------------------

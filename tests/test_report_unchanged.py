@@ -220,8 +220,8 @@ def test_a_report_that_was_touched_is_made_anew(campaign: Path) -> None:
 @pytest.mark.parametrize("style", ["report", "survey", "slides"])
 def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: str) -> None:
     global opened
-    report.build([campaign], engine="plain", style=style)  # imports what it needs
-    (campaign / "report" / unchanged.FILE).unlink()
+    built = report.build([campaign], engine="plain", style=style)  # imports what it needs
+    (built.html.parents[1] / unchanged.FILE).unlink()
     sys.addaudithook(_see)
     opened = []
     try:
@@ -234,6 +234,6 @@ def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: 
     covered |= {Path(state[0]) for state in states.of(campaign, unchanged._is_input(campaign))}
     assert one_sample(campaign) in read & covered
     system = (*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, "/usr", "/etc", "/proc", "/sys", "/dev")
-    known = [folders.cache(), campaign / "report", *map(Path, system)]
+    known = [folders.cache(), built.html.parents[1], *map(Path, system)]
     beyond = [one for one in read - covered if one.is_file() and not any(map(one.is_relative_to, known))]
     assert not beyond

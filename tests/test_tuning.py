@@ -575,7 +575,7 @@ def test_study_reads_what_another_machine_measured(
         (["--sizes", "8"], "no factor"),
         (["--factor", "bind=core"], "needs sizes"),
         (["--sizes", "8", "--factor", "bind=core", "--budget", "0"], "--budget"),
-        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks x"),
+        (["--sizes", "8", "--factor", "bind=core", "--ranks", "x"], "--ranks 'x'"),
         (["--sizes", "8", "--factor", "ranks=2,4"], "cannot be a factor"),
         (["--sizes", "8", "--factor", "bind=core", "-o", "cadence=isolated,streaming"], "Give one value"),
         (["--sizes", "8", "--factor", "bind=core", "--rounds", "1"], "--rounds"),

@@ -16,6 +16,7 @@ from labkit.cli.fields import Flag
 from labkit.errors import SpecError
 from labkit.samples.facts import STOPPED_BY
 from labkit.spec import Effort, Spec, sweep
+from labkit.units import parse_count
 
 if TYPE_CHECKING:
     from labkit.benchmarks import Benchmark
@@ -119,8 +120,14 @@ def factors(words: Sequence[str], refused: Sequence[str] = ()) -> dict[str, list
             raise SpecError(
                 f"{key} cannot be a factor. Factors are launcher, transport, bind, ppn, options and env.NAME."
             )
-        named[key] = [int(v) if key in ("ranks", "ppn") and v.isdigit() else v for v in levels]
+        named[key] = [_count(level) for level in levels] if key in ("ranks", "ppn") else levels
     return named
+
+
+def _count(level: str) -> int | str:
+    """Return the whole number that a level writes, else the level as it is, which the spec refuses."""
+    count = parse_count(level)
+    return level if count is None else count
 
 
 def given_options(pairs: Sequence[str], benchmark: Benchmark) -> dict[str, Any]:

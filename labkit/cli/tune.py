@@ -15,6 +15,7 @@ from labkit.cli.fields import Flag
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import ERROR, ROUNDS
+from labkit.units import parse_count
 
 if TYPE_CHECKING:
     from labkit.tuning import Outcome, Plan
@@ -176,7 +177,9 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 def _ranks(text: str) -> list[int]:
     """Return the numbers of ranks of a list."""
-    words = text.split(",")
-    if not all(word.isdigit() and int(word) for word in words):
-        raise SpecError(f"--ranks {text}, but it must be whole numbers from 1 on. Write for example --ranks 2,4.")
-    return [int(word) for word in words]
+    counts = [parse_count(word) for word in text.split(",")]
+    if not all(counts):
+        raise SpecError(
+            f"--ranks {ranges.shown(text)}, but it must be whole numbers from 1 on. Write for example --ranks 2,4."
+        )
+    return [count for count in counts if count]

@@ -12,29 +12,7 @@ from typing import Any
 from labkit import campaign
 
 CAMPAIGN = "LABKIT_EXPLORE"
-_STYLE = """<style>
-.lab-explorer {--jp-widgets-font-size: 14px; --jp-widgets-input-border-color: #767676; color: #222; gap: 8px}
-.lab-explorer h2 {font-size: 16px; margin: 4px 0 2px; line-height: 1.3}
-.lab-explorer .lab-panel {border: 1px solid #c8ced6; border-radius: 4px; padding: 6px 10px 8px; background: #fff;
-  overflow: visible}
-.lab-explorer :is(button, input, select, textarea, a):focus-visible {outline: 3px solid #0072b2; outline-offset: 1px}
-.lab-explorer .jupyter-button {width: auto; min-width: 72px}
-.lab-explorer .lab-columns {gap: 8px}
-.lab-explorer button.lab-fold {width: 100%; text-align: left; font-weight: 600; background: #eef1f5; color: #222;
-  box-shadow: none; border: 1px solid #c8ced6; margin: 2px 0}
-.lab-explorer .lab-folded {padding: 2px 0 6px 10px}
-.lab-explorer .widget-html-content {line-height: 1.4}
-.lab-explorer .lab-why {color: #8c2d00; white-space: normal}
-.lab-explorer .lab-same {color: #222}
-.lab-explorer .lab-off {color: #666}
-.lab-explorer .lab-text p {margin: 2px 0 6px}
-.lab-explorer .lab-text {white-space: normal}
-.lab-explorer .lab-python {max-height: 340px}
-.lab-explorer pre {font: 12px/1.35 var(--jp-code-font-family, monospace); margin: 2px 0; white-space: pre-wrap;
-  word-break: normal; overflow-wrap: anywhere; max-height: 190px; overflow-y: auto}
-.lab-explorer input:disabled, .lab-explorer select:disabled, .lab-explorer button:disabled {opacity: .5}
-.lab-explorer .lab-choice:has(input:disabled) {opacity: .55}
-</style>"""
+VIEW = "LABKIT_EXPLORE_VIEW"
 _open: dict[str, Any] = {}
 
 
@@ -63,24 +41,24 @@ def shown(name: str) -> str:
 
 
 def page(campaigns: Sequence[str]) -> Any:
-    """Make a page: all panels, with a new session."""
+    """Make a page: all panels, with a new session, in columns that follow the width of the page."""
     import ipywidgets as widgets
 
-    from labkit.explorer import panels
+    from labkit.explorer import panels, state, theme
+    from labkit.explorer.frame import Frame
     from labkit.explorer.session import Session
 
-    session, places = Session(list(campaigns)), {"side": [], "main": []}  # type: ignore[var-annotated]
+    session = Session(list(campaigns))
+    places: dict[str, list[Any]] = {place: [] for place in panels.PLACES}
     for panel in panels.find():
         built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>"), panel.build(session)])
         built.add_class("lab-panel").add_class(f"lab-{panel.__name__.rpartition('.')[2]}")
         places[panel.PLACE].append(built)
-    columns = [
-        widgets.VBox(places["side"], layout={"width": "372px", "flex": "0 0 372px"}),
-        widgets.VBox(places["main"], layout={"flex": "1 1 0%", "min_width": "0", "overflow": "visible"}),
-    ]
-    body = widgets.HBox(columns, layout={"width": "100%", "align_items": "flex-start"})
-    for box in (body, *columns):
-        box.add_class("lab-columns")
-    made = widgets.VBox([widgets.HTML(_STYLE, layout={"display": "none"}), body]).add_class("lab-explorer")
+    columns = [widgets.VBox(children).add_class(f"lab-{place}") for place, children in places.items()]
+    style = widgets.HTML(theme.sheet(), layout={"display": "none"})
+    made = widgets.VBox([style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]).add_class("lab-explorer")
     session.tell("campaigns")
+    if name := os.environ.get(VIEW, ""):
+        session.show(state.load(name))
+    session.remember()
     return made

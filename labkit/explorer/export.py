@@ -7,16 +7,20 @@ import html
 import itertools
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
+import plotly.graph_objects as go
 import plotly.io
 
-from labkit import spreadsheet, writing
-from labkit.errors import ReportError
+from labkit import campaign, spreadsheet, writing
+from labkit.campaign import derived
+from labkit.errors import DataError, ReportError
 from labkit.explorer.view import View
 from labkit.figures import static
+from labkit.figures.lines import HEADLINE
 from labkit.figures.style import CONFIG
 from labkit.records import tables
 
@@ -29,6 +33,8 @@ FORMS: Mapping[str, str] = {
     "parquet": "the same rows with types, for pandas",
     "py": "Python that draws the same figure",
 }
+_SCALE = {True: "log", False: "linear"}
+_LONGEST = 180  # characters of a name, without its end
 _LARGEST = 6_000_000  # B of a file that the page itself can contain
 _KINDS = {
     "svg": "image/svg+xml",
@@ -40,7 +46,53 @@ _KINDS = {
 }
 
 
-def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
+def folder() -> Path:
+    """Folder for what a reader takes away: beside the campaigns, never inside one."""
+    return campaign.root() / "exports"
+
+
+def place(text: str) -> Path:
+    """Folder that a reader names; the usual one if the text is empty.
+
+    Raises
+    ------
+    DataError
+        If it is one of labkit's examples, or cannot be read as a path.
+    """
+    try:
+        path = Path(text.strip()).expanduser() if text.strip() else folder()
+        path = path if path.is_absolute() else folder() / path
+        bundled = derived.bundled(path)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise DataError(f"{text[:80]!r} is not a folder: {error}. Name another.") from error
+    if bundled:
+        raise DataError(f"{path} belongs to an example, and labkit never changes that. Name a folder of your own.")
+    return path
+
+
+def stem(view: View) -> str:
+    """Name for the files of a view, from everything that differs from the usual plot of its benchmark."""
+    usual = View()
+    names = [Path(name).name for name in view.campaigns]
+    told = [*names[:2], f"{len(names) - 2}-more"] if len(names) > 2 else names
+    words = [view.benchmark, view.metric, "" if view.statistic == HEADLINE else view.statistic]
+    words += [f"by-{view.x}" if view.x != usual.x else "", view.unit.replace("/", "p")]
+    words += ["x-" + _SCALE[view.x_log] if view.x_log is not None else ""]
+    words += ["y-" + _SCALE[view.y_log] if view.y_log is not None else ""]
+    words += [f"{column}={'+'.join(levels)}" for column, levels in view.where]
+    words += [f"grouped-{view.by}" if view.by else "", f"{view.relation}-to-{view.base}" if view.relation else ""]
+    words += ["published"] * view.published + ["bounds"] * view.bounds
+    text = "-".join(part for part in (*words[:3], *told, *words[3:]) if part)
+    return re.sub(r"[^\w.=+-]+", "_", text, flags=re.ASCII)[:_LONGEST].strip("._-") or "plot"
+
+
+def write(
+    view: View,
+    summary: pd.DataFrame,
+    form: str,
+    folder: Path,
+    draw: Callable[[], go.Figure] | None = None,
+) -> Path:
     """Write a plot in one form and return its path; a number is added if another file has that name.
 
     Parameters
@@ -49,6 +101,7 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
     summary : its data.
     form : one of `FORMS`.
     folder : made when it is not there.
+    draw : draws it with what the session knows beside the data; the view alone when left out.
 
     Raises
     ------
@@ -57,9 +110,12 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
     ReportError
         If a picture cannot be made.
     """
-    stem = "-".join(part for part in (view.benchmark, view.metric, view.statistic) if part)
+    return kept(folder, stem(view), form, _content(view, summary, form, draw or (lambda: view.figure(summary))))
+
+
+def kept(folder: Path, stem: str, form: str, data: bytes) -> Path:
+    """Write a file that replaces none, and return its path; the same content is not written twice."""
     folder.mkdir(parents=True, exist_ok=True)
-    data = _content(view, summary, form)
     for count in itertools.count(1):  # earlier exports stay
         path = folder / (f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}")
         if path.is_file() and path.read_bytes() == data:
@@ -71,15 +127,15 @@ def write(view: View, summary: pd.DataFrame, form: str, folder: Path) -> Path:
     raise AssertionError
 
 
-def _content(view: View, summary: pd.DataFrame, form: str) -> bytes:
+def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go.Figure]) -> bytes:
     """Bytes of a form."""
     if form == "csv":
-        return spreadsheet.of_frame(tables.printed(summary)).encode()
+        return spreadsheet.of_frame(tables.printed(view.rows(summary))).encode()
     if form == "parquet":
-        return tables.parquet(summary)
+        return tables.parquet(view.rows(summary))
     if form == "py":
         return view.lines(summary).encode()
-    figure = view.figure(summary)
+    figure = draw()
     if form == "html":
         return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()
     spec = json.loads(figure.update_layout(width=WIDTH).to_json())

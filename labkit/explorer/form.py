@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ipywidgets as widgets
@@ -13,8 +13,10 @@ import ipywidgets as widgets
 from labkit.benchmarks import meanings
 from labkit.errors import SpecError
 from labkit.spec import validated
+from labkit.units import parse_count
 
-_LOOK = {"style": {"description_width": "96px"}, "layout": {"width": "auto"}}
+_LOOK = {"style": {"description_width": "100px"}, "layout": {"width": "auto"}}
+UNITS = {"ci": "of median", "time_cap": "s", "time_limit": "s"}  # of fields whose name does not say it
 
 
 def _kind(annotation: Any) -> tuple[Any, bool]:
@@ -27,11 +29,19 @@ def _kind(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
-def entry(name: str, annotation: Any, default: Any, meaning: str) -> Any:
-    """Make the widget of one field. It never clamps a number silently: a wrong number is an error message."""
+def entry(name: str, annotation: Any, default: Any, meaning: str, choices: Sequence[tuple[str, Any]] = ()) -> Any:
+    """Make the widget of one field. It never clamps a number silently: a wrong number is an error message.
+
+    Parameters
+    ----------
+    choices : words and value of what is there to choose; empty where anything can be written.
+    """
     kind, optional = _kind(annotation)
-    about = {"description": name.replace("_", " "), "tooltip": f"{name}: {meaning}", **_LOOK}
-    if typing.get_origin(kind) is typing.Literal:
+    unit = f" ({UNITS[name]})" if name in UNITS else ""
+    about = {"description": f"{name.replace('_', ' ')}{unit}", "tooltip": f"{name}: {meaning}", **_LOOK}
+    if choices:
+        made = widgets.Dropdown(options=list(choices), value=default, **about)
+    elif typing.get_origin(kind) is typing.Literal:
         made = widgets.Dropdown(options=list(typing.get_args(kind)), value=default, **about)
     elif kind is bool:
         made = widgets.Checkbox(value=bool(default), indent=True, **about)
@@ -55,6 +65,7 @@ class Form:
     what : how an error calls it, such as ``mpi.latency``.
     changed : called after every change.
     names : fields to show, in this order; all when left out.
+    choices : field → words and values to choose from, where any text would do for the class.
     defaults : that differ from the class's own.
     """
 
@@ -64,13 +75,15 @@ class Form:
         what: str,
         changed: Callable[[], None],
         names: Sequence[str] = (),
+        choices: Mapping[str, Sequence[tuple[str, Any]]] | None = None,
         **defaults: Any,
     ) -> None:
         self._cls, self._what = cls, what
         hints, words = typing.get_type_hints(cls), meanings(cls)
         values = {f.name: defaults.get(f.name, f.default) for f in dataclasses.fields(cls)}
         self._optional = {name for name in values if _kind(hints[name])[1]}
-        self.fields = {n: entry(n, hints[n], values[n], words.get(n, "")) for n in (names or values)}
+        given = choices or {}
+        self.fields = {n: entry(n, hints[n], values[n], words.get(n, ""), given.get(n, ())) for n in (names or values)}
         for field in self.fields.values():
             field.observe(lambda change: changed(), "value")
         self.widget = widgets.VBox(list(self.fields.values()))
@@ -147,7 +160,7 @@ def levels(text: str, what: str) -> list[int]:
     SpecError
         If one is none.
     """
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdigit() for part in parts):
+    counts = [parse_count(part.strip()) for part in text.split(",") if part.strip()]
+    if not counts or None in counts:
         raise SpecError(f"{what}={text!r}, but it must be whole numbers, as in 2 or 2,4.")
-    return [int(part) for part in parts]
+    return [count for count in counts if count is not None]

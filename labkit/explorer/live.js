@@ -21,6 +21,131 @@ async function program(model) {
   return loaded.default;
 }
 
+const plain = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
+
+// What a point says: the template that the kernel put into the trace's meta, filled in.
+function words(trace, index) {
+  const cells = trace.customdata?.[index] ?? [];
+  const text = trace.meta.hover.replace(/%\{customdata\[(\d+)\]\}/g, (_, n) => cells[n] ?? "");
+  return [trace.name, ...text.split("<br>")].map(plain).filter(Boolean).join("\n");
+}
+
+function pixels(figure, trace, index) {
+  const { xaxis, yaxis } = figure._fullLayout;
+  return [xaxis._offset + xaxis.d2p(trace.x[index]), yaxis._offset + yaxis.d2p(trace.y[index])];
+}
+
+const speaks = (trace) => trace?.meta?.hover !== undefined && trace.visible !== false && trace.visible !== "legendonly";
+
+// Pieces of all lines near a place, in pixels.
+function pieces(figure, left) {
+  const found = [];
+  for (const trace of figure._fullData.filter(speaks)) {
+    let before;
+    for (let n = 0; n < trace.x.length; n++) {
+      const here = !Number.isFinite(trace.y[n]) ? undefined : pixels(figure, trace, n);
+      if (here && before && Math.min(here[0], before[0]) < left + 330 && Math.max(here[0], before[0]) > left - 330)
+        found.push([before, here]);
+      before = here;
+    }
+  }
+  return found;
+}
+
+// How many steps along a piece lie inside a box.
+function inside([[x, y], [u, v]], box) {
+  let count = 0;
+  for (let part = 0; part <= 1; part += 1 / 16) {
+    const a = x + (u - x) * part, b = y + (v - y) * part;
+    if (a > box.left - 3 && a < box.left + box.width + 3 && b > box.top - 3 && b < box.top + box.height + 3) count++;
+  }
+  return count;
+}
+
+function placed(figure, [x, y], width, height) {
+  const lines = pieces(figure, x), right = figure.clientWidth, bottom = figure.clientHeight;
+  let best, least = Infinity;
+  for (const far of [12, 28, 56, 90])
+    for (const [across, down] of [[1, -1], [-1, -1], [1, 1], [-1, 1], [0, -1], [0, 1]]) {
+      const left = across > 0 ? x + far : across < 0 ? x - far - width : x - width / 2;
+      const top = down < 0 ? y - far - height : y + far;
+      const box = { left, top, width, height };
+      const out = left < 0 || top < 0 || left + width > right || top + height > bottom ? 1000 : 0;
+      const cost = out + far / 200 + lines.reduce((sum, piece) => sum + inside(piece, box), 0);
+      if (cost < least) [best, least] = [box, cost];
+    }
+  return best;
+}
+
+// Texts beside points, by mouse and by arrow keys; Enter chooses a point as a click does.
+function speaking(model, el) {
+  const hint = Object.assign(document.createElement("div"), { className: "lab-hover", hidden: true });
+  const said = Object.assign(document.createElement("div"), { className: "lab-said" });
+  said.setAttribute("aria-live", "polite");
+  hint.setAttribute("aria-hidden", "true");
+  let at = null, aloud = false;
+  const hide = () => (hint.hidden = true);
+  // The kernel knows what a measured point says, with the digits that its interval allows.
+  model.on("msg:custom", ({ said: text, curve, point }) => {
+    if (text === undefined || hint.hidden || at?.[0] !== curve || at?.[1] !== point) return;
+    if (text) put(curve, point, text);
+    if (aloud) said.textContent = hint.textContent;
+  });
+  const show = (curve, index) => {
+    if (!speaks(el._fullData[curve])) return hide();
+    put(curve, index, words(el.data[curve], index));
+    model.send({ ask: "say", curve, point: index });
+  };
+  const put = (curve, index, text) => {
+    const full = el._fullData[curve];
+    hint.textContent = text;
+    hint.style.setProperty("--line", full.marker?.color?.at?.(0) === "#" ? full.marker.color : full.line?.color);
+    hint.hidden = false;
+    const box = placed(el, pixels(el, full, index), hint.offsetWidth, hint.offsetHeight);
+    Object.assign(hint.style, { left: `${box.left}px`, top: `${box.top}px` });
+    at = [curve, index];
+  };
+  const points = (curve) => [...(el.data[curve]?.y ?? []).keys()].filter((n) => Number.isFinite(el.data[curve].y[n]));
+  const move = (key) => {
+    const curves = [...el._fullData.keys()].filter((n) => speaks(el._fullData[n]) && points(n).length);
+    if (!curves.length) return false;
+    let [curve, index] = at ?? [curves[0], -1];
+    if (!curves.includes(curve)) [curve, index] = [curves[0], -1];
+    const here = points(curve), place = here.indexOf(index);
+    if (key === "ArrowRight") index = here[Math.min(place + 1, here.length - 1)];
+    else if (key === "ArrowLeft") index = here[Math.max(place - 1, 0)];
+    else if (key === "Home") index = here[0];
+    else if (key === "End") index = here.at(-1);
+    else {
+      const step = key === "ArrowDown" ? 1 : -1, x = el.data[curve].x[Math.max(index, 0)];
+      curve = curves[(curves.indexOf(curve) + step + curves.length) % curves.length];
+      const near = (n) => Math.abs(el.data[curve].x[n] - x);
+      index = points(curve).reduce((a, b) => (near(b) < near(a) ? b : a));
+    }
+    aloud = true;
+    show(curve, index);
+    return true;
+  };
+  el.classList.add("lab-figure");
+  el.tabIndex = 0;
+  el.setAttribute("role", "application");
+  el.setAttribute("aria-label", "Plot. Arrow keys go from point to point and from line to line, Enter looks into one.");
+  el.addEventListener("keydown", (event) => {
+    if (event.target !== el) return;
+    if (/^(Arrow|Home|End)/.test(event.key) && move(event.key)) event.preventDefault();
+    else if (event.key === "Enter" && at) model.send({ ask: "press", curve: at[0], point: at[1] });
+    else if (event.key === "Escape") hide();
+  });
+  el.addEventListener("blur", hide);
+  el.append(hint, said);
+  el.on("plotly_hover", ({ points: [point] }) => {
+    aloud = false;
+    if (speaks(point.fullData)) show(point.curveNumber, point.pointNumber);
+  });
+  el.on("plotly_unhover", hide);
+  el.on("plotly_relayout", hide);
+}
+
 export default () => {
   let figure;
   return {
@@ -34,6 +159,8 @@ export default () => {
     },
     async render({ model, el }) {
       const end = await (await figure).render({ model, el });
+      const begin = () => (el.on ? speaking(model, el) : requestAnimationFrame(begin)); // plotly begins a little later
+      begin();
       // plotly looks at the width of its place when it is made and when the window changes, not when the place does
       const place = new ResizeObserver(() => {
         const drawn = el._fullLayout?.width;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._drawn: dict[str, Any] = {}  # ranges of the axes as the figure has them
+        self._pressed: Callable[[int, int], None] | None = None
+        self._said: Callable[[int, int], str] | None = None
         self.on_msg(self._answer)
 
     def zoom(self, name: str) -> Any:
@@ -62,6 +65,14 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         same = ends is None or (drawn is not None and list(ends) == list(drawn))
         return None if same or axis.get("autorange") else ends
 
+    def on_press(self, listener: Callable[[int, int], None]) -> None:
+        """Call a function with trace and point whenever Enter is pressed at a point."""
+        self._pressed = listener
+
+    def on_say(self, speaker: Callable[[int, int], str]) -> None:
+        """Let a function say what the page shows beside a point, from trace and point."""
+        self._said = speaker
+
     def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
         """Answer a request of the page."""
         question = content.get("ask") if isinstance(content, dict) else None
@@ -70,6 +81,12 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         elif question == "state":
             self._trait_values["_requests"] = self._requests + 1  # no separate message: the state carries it
             self.send_state()
+        elif question == "press" and self._pressed is not None:
+            self._pressed(int(content["curve"]), int(content["point"]))
+        elif question == "say":
+            place = int(content["curve"]), int(content["point"])
+            text = self._said(*place) if self._said is not None and place[0] < len(self.data) else ""
+            self.send({"said": text, "curve": place[0], "point": place[1]})
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> Any:
         """State for the page; brought up to date if all of it is requested."""
@@ -90,7 +107,7 @@ def blank(height: int) -> LiveFigure:
     made = LiveFigure(
         layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True, "legend": legend}
     )
-    made._config = {**style.CONFIG, "showSendToCloud": False}
+    made._config = {**style.CONFIG, "showSendToCloud": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made
 

@@ -7,12 +7,13 @@ import math
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from labkit import supervise, writing
-from labkit.campaign import Campaign, reading, signatures
+from labkit.campaign import Campaign, events, reading, signatures
 from labkit.errors import DataError
 from labkit.measuring import PROGRESS, Progress
 from labkit.units import format_duration
@@ -35,6 +36,9 @@ class Measurement:
         self.stopping = False
         (campaign.path / PROGRESS).unlink(missing_ok=True)
         command = [sys.executable, "-m", "labkit.cli", *words, "--into", str(campaign.path.resolve())]
+        self._before = 0  # events of earlier runs
+        with suppress(OSError, DataError):
+            self._before = len(events.read(campaign.path))
         note(campaign, self.words, "running")
         self._tree = supervise.start(
             command, env=os.environ | {"PYTHONUNBUFFERED": "1"}, stdout=supervise.DEVNULL, grace=GRACE
@@ -71,9 +75,29 @@ class Measurement:
             return f"ended with an error; {count or 'nothing'} measured, {kept}"
         return f"done: {count} measured" if seen else "done: all points were already measured"
 
+    @property
+    def failed(self) -> bool:
+        """Whether it ended with an error, and not because it was told to."""
+        return not self.running and bool(self._tree.returncode) and not self.stopping
+
+    def failure(self) -> str:
+        """How many points failed, why, and what to do, in sentences; empty if none did."""
+        if not self.failed:
+            return ""
+        with suppress(OSError, DataError):
+            found = [one for one in events.read(self.campaign.path)[self._before :] if one.kind == "failed"]
+            if found:
+                reasons = Counter(str(one["reason"]).splitlines()[0] for one in found)
+                first = f"{len(found)} point{'s' if len(found) > 1 else ''} failed, such as {found[0]['what']}."
+                why = " ".join(f"{reason} ({count} times)." for reason, count in reasons.most_common(3))
+                return f"{first} {why} All others are kept. Repair what it says, and press Continue."
+        lines = self.error().splitlines()
+        told = next((line for line in reversed(lines) if line.startswith("labkit: ")), lines[-1] if lines else "")
+        return f"The run did not measure: {told.removeprefix('labkit: ') or 'it ended without a word'}"
+
     def error(self) -> str:
         """Last lines of its standard error, if it failed."""
-        failed = not self.running and self._tree.returncode and not self.stopping
+        failed = self.failed
         lines = [line for line in self._tree.stderr_tail(40).split("\r")[-1].splitlines() if "%|" not in line]
         return "\n".join(lines).strip() if failed else ""
 

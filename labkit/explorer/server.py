@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from typing import Any
 
 from labkit import campaign, extras, outside, project, scratch, supervise
 from labkit.errors import LaunchError, ReportError
-from labkit.explorer import CAMPAIGN, shown
+from labkit.explorer import CAMPAIGN, VIEW, shown
 
 NOTEBOOK = project.NOTEBOOKS / "explorer.ipynb"
 SETTINGS = project.SHIPPED / "templates" / "jupyter"
@@ -30,9 +31,13 @@ RUNS = 120.0  # s within which the cells must end
 
 
 def environment() -> dict[str, str]:
-    """Variables for a JupyterLab whose buttons work after a reload, and that does not request news."""
-    paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH", "")])]
-    return os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    """Variables for JupyterLab: its buttons work after a reload, notebooks are shown as prose, and it reads no news."""
+    return os.environ | {name: _before(name) for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")}
+
+
+def _before(name: str) -> str:
+    """Folders of a variable, after that of labkit's settings and extensions."""
+    return os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(name, "")])])
 
 
 def command(folder: Path, words: Sequence[str]) -> list[str]:
@@ -65,14 +70,15 @@ def jupyter(folder: Path, words: Sequence[str]) -> int:
         return int(tree.returncode or 0)
 
 
-def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str], None]) -> int:
+def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str], None], *, view: str = "") -> int:
     """Open the Explorer, and return when it ends.
 
     Parameters
     ----------
     campaigns : shown at the start.
     words : further ones for JupyterLab.
-    say : called with a text that has its address.
+    say : called with its address at once, and with what it waits for until the page can be used.
+    view : shown at the start: a saved one, by its name or file.
 
     Raises
     ------
@@ -82,15 +88,45 @@ def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str],
         If the server does not start, or the notebook does not run.
     """
     extras.need("jupyterlab", "ipywidgets", "anywidget", "nbformat", "plotly")
+    began, token = time.monotonic(), secrets.token_hex(24)
     names = os.pathsep.join(shown(name) for name in campaigns)
-    with _ended_by_signals(), served(words, {CAMPAIGN: names}) as (tree, url, token):
-        page = f"{url}doc/tree/{NOTEBOOK.name}?token={token}"
-        say(f"the Explorer is ready at\n\n    {page}\n\nStop it with Ctrl-C; this also stops its runs.")
+    variables = {CAMPAIGN: names, VIEW: _saved(view)}
+    if not any(word.startswith(("--port", "--ServerApp", "--LabApp")) for word in words):
+        port = _free_port()
+        words = [*words, f"--port={port}", "--ServerApp.port_retries=0"]
+        say(f"the Explorer comes up at\n\n    {_page(f'http://127.0.0.1:{port}/', token)}\n")
+    with _ended_by_signals(), served(words, variables, token=token, tell=say) as (tree, url, token):
+        page = _page(url, token)
+        waited = f"after {time.monotonic() - began:.1f} s"
+        say(f"the Explorer is ready {waited} at\n\n    {page}\n\nStop it with Ctrl-C; this also stops its runs.")
         if "--no-browser" not in words:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         while tree.poll() is None:
             time.sleep(0.3)
         return int(tree.returncode or 0)
+
+
+def _page(url: str, token: str) -> str:
+    """Address of the page."""
+    return f"{url}doc/tree/{NOTEBOOK.name}?token={token}"
+
+
+def _saved(view: str) -> str:
+    """A saved view by its name or the whole path of its file; the server's kernel works in another folder."""
+    from labkit.explorer import state
+
+    if view:
+        state.load(view)
+    return str(outside.resolved(Path(view))) if view.endswith(".json") else view
+
+
+def _free_port(first: int = 8888) -> int:
+    """Return the first port from 8888 on that is free on this machine."""
+    for port in [*range(first, first + 50), 0]:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise LaunchError("No port is free on 127.0.0.1. Name one: labkit explore --port 9000")
 
 
 @contextmanager
@@ -109,23 +145,34 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def served(words: Sequence[str], variables: dict[str, str]) -> Iterator[tuple[supervise.Tree, str, str]]:
+def served(
+    words: Sequence[str], variables: dict[str, str], *, token: str = "", tell: Callable[[str], None] = lambda text: None
+) -> Iterator[tuple[supervise.Tree, str, str]]:
     """Start a server in a new folder with the Explorer's notebook, executed in the kernel that its page will use.
+
+    Parameters
+    ----------
+    words : further ones for JupyterLab.
+    variables : of its environment.
+    token : that the page asks for; a new one when left out.
+    tell : called with what is waited for.
 
     Yields
     ------
     The server's processes, its address and its token.
     """
     with scratch.folder(FOLDER) as folder:
-        token, runtime, pages = secrets.token_hex(24), folder / "runtime", folder / "pages"
+        token, runtime, pages = token or secrets.token_hex(24), folder / "runtime", folder / "pages"
         jupyter = {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
         home = {campaign.HOME: str(outside.resolved(campaign.root()))}  # its kernel works in another folder
         env = environment() | home | variables | jupyter
         pages.mkdir()
         shutil.copy(NOTEBOOK, pages)
         argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])
+        tell("starting JupyterLab (1 of 2) …")
         with supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree:
             url = _address(tree, runtime)
+            tell("reading the campaigns (2 of 2) …")
             _execute(url, token, runtime, pages / NOTEBOOK.name)
             yield tree, url, token
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import zipfile
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +14,7 @@ import pandas as pd
 
 from labkit import campaign, importing, outside, records
 from labkit.campaign import Campaign, derived, merging
-from labkit.errors import DataError, SpecError
+from labkit.errors import DataError, LabkitError, SpecError
 from labkit.explorer import shown
 from labkit.samples import Samples
 
@@ -85,11 +87,6 @@ def opened(name: str) -> Campaign:
     return Campaign(campaign.find(name))
 
 
-def benchmarks(campaigns: Sequence[str]) -> list[str]:
-    """Benchmarks that occur in some campaigns."""
-    return sorted({benchmark for name in campaigns for benchmark in opened(name).benchmarks()})
-
-
 def launches(name: str, benchmark: str, fingerprint: str) -> list[Samples]:
     """All launches of a point."""
     source = opened(name)
@@ -108,7 +105,8 @@ class Store:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], set[Name]] = {}
         self._frames: dict[tuple[str, str], pd.DataFrame] = {}
-        self._summary: tuple[object, pd.DataFrame] | None = None
+        self._summaries: deque[tuple[list[pd.DataFrame], pd.DataFrame]] = deque(maxlen=4)
+        self.lost: dict[str, str] = {}  # campaign → why it cannot be read
         self.unreadable: dict[tuple[object, ...], str] = {}
 
     def records(self, name: str, benchmark: str) -> pd.DataFrame:
@@ -140,9 +138,30 @@ class Store:
 
     def summary(self, campaigns: Sequence[str], benchmark: str) -> pd.DataFrame:
         """One row per point and campaign, over its launches."""
-        frames = [frame for name in campaigns if len(frame := self.records(name, benchmark))]
-        key = tuple(map(id, frames))
-        if self._summary is None or self._summary[0] != key:
-            frame = joined(frames)
-            self._summary = key, records.summary(frame) if len(frame) else frame
-        return self._summary[1]
+        frames = [frame for name in self.present(campaigns) if len(frame := self.records(name, benchmark))]
+        for before, known in self._summaries:
+            if len(before) == len(frames) and all(map(operator.is_, before, frames)):
+                return known
+        frame = joined(frames)
+        made = records.summary(frame) if len(frame) else frame
+        self._summaries.append((frames, made))
+        return made
+
+    def present(self, campaigns: Sequence[str]) -> list[str]:
+        """Those campaigns that can be read; why the others cannot is noted in `lost`."""
+        found = []
+        self.lost = {name: why for name, why in self.lost.items() if name in campaigns}
+        for name in campaigns:
+            try:
+                opened(name)
+                found.append(name)
+                self.lost.pop(name, None)
+            except (LabkitError, OSError) as error:
+                there = campaign.root().joinpath(name, "campaign.json").exists()
+                gone = f"The campaign {name} was deleted, moved or renamed. Untick it, or add it from its new place."
+                self.lost[name] = f"{name}: {error}" if there else gone
+        return found
+
+    def benchmarks(self, campaigns: Sequence[str]) -> list[str]:
+        """Benchmarks that occur in some campaigns."""
+        return sorted({benchmark for name in self.present(campaigns) for benchmark in opened(name).benchmarks()})

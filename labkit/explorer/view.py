@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from labkit import figures, records, reference
+from labkit.analysis.comparison import Comparison
 from labkit.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
 from labkit.errors import DataError
-from labkit.figures import looks, style
-from labkit.figures.lines import HEADLINE
+from labkit.explorer import code, relation
+from labkit.explorer.code import HEIGHT, SIZE
+from labkit.explorer.reading import in_unit
+from labkit.figures import axes, style
+from labkit.figures.lines import HEADLINE, Line
+from labkit.models import bounds
+from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.records.factors import differing, level
+from labkit.records.value import Value
+from labkit.units import OTHER_UNITS
 
-SIZE = "message_size_B"
-HEIGHT = 430  # px
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
+_LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
+_DRAWN = ("benchmark", "campaign", "origin", "fingerprint", "transport", "n", "headline", "unreliable", "left_out")
+_DIFFERING: deque[tuple[pd.DataFrame, list[str]]] = deque(maxlen=8)  # table, columns in which its rows differ
+_ROWS: deque[tuple[pd.DataFrame, object, pd.DataFrame]] = deque(maxlen=8)  # table, levels on show, their rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +46,12 @@ class View:
     x : column to the right: ``message_size_B`` or another one of numbers.
     x_log, y_log : whether an axis is logarithmic; None for what suits it.
     published : whether published numbers are drawn beside the measured ones, against message size.
+    bounds : whether what the path allows is drawn, against message size.
+    unit : of `labkit.units.OTHER_UNITS`; empty for the metric's own.
+    where : columns, each with its levels on show; a column that is not named shows all.
+    by : column that comes first in the names and in the order of lines.
+    relation : ``ratio`` or ``difference`` to `base`; empty for the values themselves.
+    base : campaign, or level of a factor as in ``transport=shm``, that values are compared with.
     """
 
     campaigns: tuple[str, ...] = ()
@@ -45,11 +62,39 @@ class View:
     x_log: bool | None = None
     y_log: bool | None = None
     published: bool = False
+    bounds: bool = False
+    unit: str = ""
+    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    by: str = ""
+    relation: Literal["", "ratio", "difference"] = ""
+    base: str = ""
 
     @property
     def beside(self) -> list[reference.Entry]:
         """Published numbers that fit: of the benchmark and metric, against message size."""
-        return reference.matching([self.benchmark], self.metric) if self.x == SIZE else []
+        return reference.matching([self.benchmark], self.metric) if self.x == SIZE and not self.relation else []
+
+    @property
+    def bounded(self) -> bool:
+        """Whether bounds are known for what is shown."""
+        rates, times = self.benchmark in bounds.BANDWIDTH, self.benchmark in bounds.LATENCY
+        fits = (rates and self.metric == "bandwidth_MBps") or (times and self.metric in METRICS_OF_LATENCY)
+        return fits and self.x == SIZE and not self.relation
+
+    def rows(self, summary: pd.DataFrame) -> pd.DataFrame:
+        """Rows of a table whose levels are on show, in the order of their groups; the same table for the same rows."""
+        where = tuple((column, levels) for column, levels in self.where if column in summary)
+        by = self.by if self.by in summary else ""
+        if not where and not by:
+            return summary
+        known = next((rows for table, key, rows in _ROWS if table is summary and key == (where, by)), None)
+        if known is None:
+            known = summary
+            for column, levels in where:
+                known = known[known[column].map(level).isin(levels)]
+            known = known.sort_values(by, kind="stable") if by else known
+            _ROWS.append((summary, (where, by), known))
+        return known
 
     def series(self, summary: pd.DataFrame) -> list[str]:
         """Columns that distinguish the lines: the campaign if there are several, then settings that vary."""
@@ -57,7 +102,8 @@ class View:
         if known is None:
             known = self._series(summary)
             _SERIES.append((summary, self.x, known))
-        return list(known)
+        first = [self.by] if self.by in summary and self.by != self.x else []
+        return [*first, *(name for name in known if name not in first)]
 
     def _series(self, summary: pd.DataFrame) -> list[str]:
         several = ["campaign"] if summary["campaign"].nunique() > 1 else []
@@ -69,29 +115,58 @@ class View:
             series += [name for name in differing(summary, skip=[self.x, "origin"]) if name not in series]
         return series
 
-    def figure(self, summary: pd.DataFrame) -> go.Figure:
+    def figure(
+        self,
+        summary: pd.DataFrame,
+        *,
+        limits: Sequence[Limit] = (),
+        compared: Comparison | None = None,
+        hover: bool = True,
+    ) -> go.Figure:
         """Draw it.
+
+        Parameters
+        ----------
+        limits : of `labkit.models.limits.of`, drawn if the view has bounds.
+        compared : with the base, drawn if the view has a relation.
+        hover : False where somebody else says what a point is.
 
         Raises
         ------
         DataError
             If there is nothing to draw.
         """
-        if summary.empty:
+        rows = self.rows(summary)
+        rows = rows if hover or rows.empty else self._narrow(summary, rows)
+        if rows.empty:
+            kept = "The filter leaves no points. Relax it." if len(summary) else ""
             raise DataError(
-                "The selected campaigns have no points of this benchmark. Measure, or select other campaigns."
+                kept or "The selected campaigns have no points of this benchmark. Measure, or select other campaigns."
             )
-        series = self.series(summary)
-        if self.x == SIZE:
-            figure = figures.versus_size(summary, self.metric, series=series, statistic=self.statistic, tail=None)
+        if self.relation and compared is not None:
+            figure = figures.shifts(compared, self.benchmark, difference=self.relation == "difference")
+        elif self.x == SIZE:
+            figure = figures.versus_size(
+                rows,
+                self.metric,
+                series=self.series(self.rows(summary)),
+                statistic=self.statistic,
+                tail=None,
+                hover=hover,
+            )
         else:
-            figure = figures.versus(summary, self.x, self._shown(), series=series)
+            figure = figures.versus(rows, self.x, self.shown(), series=self.series(self.rows(summary)), hover=hover)
         if self.published and self.beside:
             figure = figures.overlay(figure, self.beside)
-        figure.update_layout(**self.axes(), width=None, height=HEIGHT)
+        if self.bounds and self.bounded and limits:
+            figure = figures.bounded(figure, limits)
+        if self.relation != "ratio":
+            figure = figures.in_unit(figure, self.metric, self.unit)
+        axes = {name: kind for name, kind in self.axes().items() if not self.relation or name == "xaxis_type"}
+        figure.update_layout(**axes, width=None, height=HEIGHT)
         return figure
 
-    def _shown(self) -> str | dict[str, str]:
+    def shown(self) -> str | dict[str, str]:
         """Argument of `figures.versus`: the metric for its headline, or the statistic that was chosen."""
         column = statistic_column(self.metric, self.statistic)
         return self.metric if self.statistic == HEADLINE else {METRICS[self.metric].label: column}
@@ -101,6 +176,22 @@ class View:
         chosen = {"xaxis_type": self.x_log, "yaxis_type": self.y_log}
         return {name: "log" if log else "linear" for name, log in chosen.items() if log is not None}
 
+    def split(self, summary: pd.DataFrame) -> list[Line]:
+        """The lines of the figure, each with its rows along the axis; of their columns those that are drawn."""
+        rows = self.rows(summary)
+        key = (self.x, self.metric, self.statistic, self.by)
+        known = next((lines for table, name, lines in _LINES if table is rows and name == key), None)
+        if known is None:
+            parts = style.split(self._narrow(summary, rows).sort_values(self.x, kind="stable"), self.series(rows))
+            known = figures.lines.of(parts, self.metric, self.statistic)
+            _LINES.append((rows, key, known))
+        return known
+
+    def _narrow(self, summary: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with the columns that tell lines apart and those of the metric: others cost more than all the rest."""
+        kept = {*_DRAWN, self.x, *self.series(rows), *differing_columns(summary)}
+        return rows.loc[:, [name for name in rows if name in kept or name.startswith(f"{self.metric}_")]]
+
     def row(self, summary: pd.DataFrame, name: str, x: float) -> pd.Series:
         """Row of the summary behind a point of the figure, by the name of its line and its place.
 
@@ -109,43 +200,32 @@ class View:
         DataError
             If there is none.
         """
-        parts = style.split(summary.sort_values(self.x, kind="stable"), self.series(summary))
-        for line in figures.lines.of(parts, self.metric, self.statistic):
+        for line in self.split(summary):
             if line.name == name:
-                return line.rows.iloc[int((line.rows[self.x] - x).abs().argmin())]
+                return summary.loc[line.rows.index[int((line.rows[self.x] - x).abs().argmin())]]
         raise DataError(f"This plot has no series {name!r}. Draw it again.")
 
-    def lines(self, summary: pd.DataFrame) -> str:
-        """Python code that draws the same figure in another notebook."""
-        names = ", ".join(map(repr, self.campaigns))
-        series = self.series(summary)
-        if self.x == SIZE:
-            draw = f"versus_size(summary, {self.metric!r}, series={series!r}, statistic={self.statistic!r}, tail=None)"
-        else:
-            draw = f"versus(summary, {self.x!r}, {self._shown()!r}, series={series!r})"
-        slots = {
-            one.series: one.slot for one in looks.of(style.split(summary, series)) if one.series not in looks.FIXED
-        }
-        beside, more = "", ""
-        if self.published and self.beside:
-            metas = [trace.meta for trace in self.figure(summary).data]
-            slots |= {meta["series"]: meta["look"] for meta in metas if "overlay" in meta}
-            numbers = f"reference.matching([{self.benchmark!r}], {self.metric!r})"
-            beside, more = f"figure = figures.overlay(figure, {numbers})\n", ", reference"
-        keep = f"figures.keep({slots!r})  # colours and markers\n" if slots else ""
-        axes = "".join(f"{name}={kind!r}, " for name, kind in self.axes().items())
-        return f"""import pandas as pd
-from labkit import campaign, figures, records{more}
+    def value(self, row: Mapping[str, Any], statistic: str = "") -> Value:
+        """A statistic of a row in the view's unit; without a name, the one that is drawn."""
+        name = statistic or ("" if self.statistic == HEADLINE else self.statistic)
+        return in_unit(records.value_of(row, self.metric, name), self.unit)
 
-tables = []
-for name in [{names}]:
-    folder = campaign.Campaign(campaign.find(name))
-    tables.append(records.table(folder.samples({self.benchmark!r}), campaign=name))
-summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
-{keep}figure = figures.{draw}
-{beside}figure.update_layout({axes}width=None, height={HEIGHT})
-figure
-"""
+    def place(self, summary: pd.DataFrame, row: Mapping[str, Any]) -> tuple[float, float] | None:
+        """Place of a point in the figure; None where the figure does not have it."""
+        rows = self.rows(summary)
+        same = (rows["fingerprint"] == row["fingerprint"]) & (rows["campaign"] == row["campaign"])
+        if self.relation or not same.any():
+            return None
+        found = rows[same].iloc[0].to_dict()
+        x, y = float(found[self.x]), self.value(found).value
+        if self.x == SIZE:
+            positive = rows.loc[rows[SIZE] > 0, SIZE]
+            x = axes.place(x, float(positive.min()) if len(positive) else 1.0)
+        return (x, y) if y == y and x == x else None
+
+    def lines(self, summary: pd.DataFrame) -> str:
+        """Python code that draws the same figure in another notebook, and shows it."""
+        return code.of(self, summary)
 
 
 def metrics_of(summary: pd.DataFrame) -> list[str]:
@@ -157,7 +237,7 @@ def metrics_of(summary: pd.DataFrame) -> list[str]:
 def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
     """Statistics that a metric has in a table; the headline first, if it is not the same statistic at every point."""
     present = [name for name in SHOWN if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()]
-    leads = {lead for row in summary.to_dict("records") if (lead := records.statistic_of(row, metric))}
+    leads = {*records.statistics_of(summary, metric).tolist()} - {""}
     return [HEADLINE, *present] if len(leads) > 1 else present
 
 
@@ -181,6 +261,15 @@ def axes_of(summary: pd.DataFrame) -> list[str]:
     return [c for c in usual if c == SIZE or (c in summary and _counts(summary[c]) and summary[c].nunique() > 1)]
 
 
+def differing_columns(summary: pd.DataFrame) -> list[str]:
+    """Columns in which the points differ, without the size: what lines can be grouped and filtered by."""
+    known = next((names for table, names in _DIFFERING if table is summary), None)
+    if known is None:
+        known = [name for name in differing(summary) if name != "fingerprint"]
+        _DIFFERING.append((summary, known))
+    return list(known)
+
+
 def _counts(column: pd.Series) -> bool:
     """Whether a column holds numbers."""
     return bool(pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
@@ -195,8 +284,21 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
     if statistic == HEADLINE and statistics:
         statistic = statistics[0]
     x = before.x if before.x in axes_of(summary) else SIZE
+    columns = differing_columns(summary)
+    bases = relation.bases(summary, columns)
+    base = before.base if before.base in bases else next(iter(bases), "")
     return dataclasses.replace(
-        before, campaigns=tuple(campaigns), benchmark=benchmark, metric=metric, statistic=statistic, x=x
+        before,
+        campaigns=tuple(campaigns),
+        benchmark=benchmark,
+        metric=metric,
+        statistic=statistic,
+        x=x,
+        unit=before.unit if metric and before.unit in OTHER_UNITS.get(METRICS[metric].unit, ()) else "",
+        where=tuple((name, levels) for name, levels in before.where if name in columns),
+        by=before.by if before.by in columns else "",
+        relation=before.relation if base else "",
+        base=base,
     )
 
 

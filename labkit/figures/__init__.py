@@ -4,7 +4,7 @@ Every figure says in its axis titles what is drawn, in which unit, and what its 
 badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
-from labkit.figures.bounded import bounded
+from labkit.figures.bounded import bounded, with_bounds
 from labkit.figures.cells import heat_map
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
@@ -29,6 +29,7 @@ from labkit.figures.spread import launches
 from labkit.figures.static import svgs
 from labkit.figures.style import CONFIG, ORIGINS, bundle
 from labkit.figures.topology import topology
+from labkit.figures.unit import in_unit
 from labkit.figures.versus import versus
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "fitting",
     "guesses",
     "heat_map",
+    "in_unit",
     "keep",
     "launches",
     "measured_and_published",
@@ -68,4 +70,5 @@ __all__ = [
     "topology",
     "versus",
     "versus_size",
+    "with_bounds",
 ]

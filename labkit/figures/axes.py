@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,11 @@ _FAR = 20.0  # highest value of a rate over that of another line, from which the
 def place(size: float, smallest: float) -> float:
     """Return the place of a size on the logarithmic axis; 0 has one a power of two below the smallest other size."""
     return size if size > 0 else smallest / 2
+
+
+def on(value: float, axis: Mapping[str, Any]) -> float:
+    """Return the place of a value on an axis; 0 has one of its own on a logarithmic axis, its first tick."""
+    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
 
 
 def sizes(values: Sequence[float], title: str) -> dict[str, Any]:

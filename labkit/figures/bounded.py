@@ -2,49 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labkit.columns import METRICS
+from labkit.columns import title as column_title
+from labkit.errors import SpecError
 from labkit.figures import axes, style
 from labkit.figures._plotly import go
-from labkit.figures.overlay import subject
+from labkit.models import bounds, limits
+from labkit.models.costs import Costs
 from labkit.models.limits import Limit
+from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.units import format_number, format_range, format_size
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _COLOUR = "#333"
 _DASHES = ("dash", "dashdot", "longdashdot", "dot")
 _ROW, _SMALL = 30, 20  # px of a row of the legend, and of a line of small print
 _FAR = 4.0  # a linear axis reaches to a bound of at most so many times the highest value
 _DECADES = 100.0  # a logarithmic axis likewise
+_LOW = 0.02  # of the highest value: a floor below it lies on the linear axis itself
+_WIDE = 46  # px of a line above a category
+_AXES = ("sizes", "numbers", "categories")
 
 
-def bounded(figure: go.Figure, limits: Sequence[Limit]) -> go.Figure:
+def with_bounds(
+    figure: go.Figure, rows: pd.DataFrame, samples: Iterable[Samples], costs: Callable[[], Mapping[str, Costs]]
+) -> go.Figure:
+    """Return a figure with the bounds of the points that it shows; as it is where none are known.
+
+    Parameters
+    ----------
+    figure : from `labkit.figures.versus_size`, `versus` or `bars`; others have no bounds.
+    rows : of the summary that it was drawn from.
+    samples : among which those of the rows are.
+    costs : makes what `labkit.models.bounds.of_bandwidth` takes, if it is needed.
+    """
+    about = figure.layout.meta
+    if not isinstance(about, dict) or about.get("axis") not in _AXES or about["column"] not in rows:
+        return figure
+    if "fingerprint" not in rows:
+        return figure
+    known = bounds.BANDWIDTH if about["metric"] == "bandwidth_MBps" else bounds.LATENCY
+    places = dict(zip(rows["fingerprint"], rows[about["column"]], strict=True))
+    if about["axis"] == "categories":
+        places = {name: style.word(about["column"], value) for name, value in places.items()}
+    points = {
+        name: one for one in samples if one.spec.benchmark in known and (name := FINGERPRINT.of(one.meta)) in places
+    }
+    if not points:
+        return figure
+    curves = limits.of(points.values(), about["metric"], costs(), at=lambda one: places[FINGERPRINT.of(one.meta)])
+    return bounded(figure, curves)
+
+
+def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
     """Return a figure with the bounds of its points; the figure itself stays as it is.
 
     A line that lies so far from all values that these could no longer be read is named below the axis instead.
 
     Parameters
     ----------
-    figure : from `labkit.figures.versus_size`.
-    limits : from `labkit.models.limits.of`; those of another metric are left out.
+    figure : from `labkit.figures.versus_size`, `versus` or `bars`.
+    curves : from `labkit.models.limits.of`, at places of the figure's axis; those of another metric are left out.
 
     Raises
     ------
     SpecError
         If it is another kind of figure.
     """
-    about = subject(figure)
+    about = figure.layout.meta
+    if not isinstance(about, dict) or about.get("axis") not in _AXES:
+        raise SpecError(
+            "Bounds go into figures against message size or a number, and into bars, which this figure is not. Take "
+            "figures.versus_size, figures.versus or figures.bars."
+        )
     drawn = go.Figure(figure)
-    fitting = [one for one in limits if one.metric == about["metric"] and one.values]
-    if about["axis"] != "sizes" or not fitting:
+    fitting = [one for one in curves if one.metric == about["metric"] and one.values]
+    if not fitting:
         return drawn
-    heights = _heights(figure)
-    near = [one for one in fitting if _near(one, heights)]
+    heights, log = _heights(figure), figure.layout.yaxis.type == "log"
+    near = [one for one in fitting if _near(one, heights, log=log)]
     for number, one in enumerate(near):
-        drawn.add_trace(_trace(one, _label(one, fitting), number, about["sizes"]))
+        drawn.add_trace(_trace(one, _label(one, fitting), number, figure))
         drawn.data[-1].uid = f"t{len(drawn.data) - 1}"
     notes = [_note(one, _label(one, fitting)) for one in fitting if one not in near]
     if any(one.measured for one in near):
@@ -66,44 +112,76 @@ def _heights(figure: go.Figure) -> np.ndarray[Any, np.dtype[np.float64]]:
     return heights[heights > 0]
 
 
-def _near(limit: Limit, heights: np.ndarray[Any, np.dtype[np.float64]]) -> bool:
-    """Whether a line leaves room for the values of the figure."""
+def _near(limit: Limit, heights: np.ndarray[Any, np.dtype[np.float64]], *, log: bool) -> bool:
+    """Whether a line leaves room for the values of the figure, and can be told from its axis."""
     if not heights.size:
         return True
+    low, high = min(limit.values.values()), max(limit.values.values())
     if limit.kind == "bound":
-        return max(limit.values.values()) <= _FAR * float(heights.max())
-    return min(limit.values.values()) * _DECADES >= float(heights.min())
+        return high <= (_DECADES if log else _FAR) * float(heights.max())
+    return low * _DECADES >= float(heights.min()) if log else high >= _LOW * float(heights.max())
 
 
-def _label(limit: Limit, limits: Sequence[Limit]) -> str:
-    """Name of a line; with its benchmarks where another line has the same name."""
-    alike = [one for one in limits if one.name == limit.name]
-    whose = f" of {', '.join(limit.benchmarks)}" if len(alike) > 1 else ""
+def _label(limit: Limit, every: Sequence[Limit]) -> str:
+    """Name of a line; with its benchmarks, or its sizes, where another line has the same name."""
+    alike = [one for one in every if one.name == limit.name]
+    whose = f" of {', '.join(limit.benchmarks)}" if len({one.benchmarks for one in alike}) > 1 else ""
+    if len([one for one in alike if one.benchmarks == limit.benchmarks]) > 1:
+        whose += f", {', '.join(format_size(size) for size in limit.sizes)}"
     return f"{limit.kind}: {limit.name}{whose}{' (measured)' if limit.measured else ''}"
 
 
-def _trace(limit: Limit, label: str, number: int, sizes: Sequence[int]) -> go.Scatter:
-    """The line; a single point becomes a short line."""
-    unit, smallest = METRICS[limit.metric].unit, min((size for size in sizes if size > 0), default=1)
+def _trace(limit: Limit, label: str, number: int, figure: go.Figure) -> go.Scatter:
+    """The line; a single point becomes a short line, a category has one of its own."""
+    about, unit = figure.layout.meta, METRICS[limit.metric].unit
     known = list(limit.values.items())
-    x = [axes.place(size, smallest) for size, _ in known]
-    y = [value for _, value in known]
-    fields = {"size": [format_size(size) for size, _ in known], "how": [limit.formulas[size] for size, _ in known]}
-    about = style.hover([f"<b>%{{value}} {unit}</b>"], fields, value=[format_number(value) for value in y])
-    if len(x) == 1:
-        x, y = [x[0] / 1.4, x[0], x[0] * 1.4], y * 3
-        about["customdata"] = about["customdata"] and list(about["customdata"]) * 3
+    x, y = _places(limit, figure), [value for _, value in known]
+    what = "size" if about["axis"] == "sizes" else column_title(about["column"])
+    words = [format_size(at) if about["axis"] == "sizes" else _word(at) for at, _ in known]
+    fields = {what: words, "how": [limit.formulas[at] for at, _ in known]}
+    hover = style.hover([f"<b>%{{value}} {unit}</b>"], fields, value=[format_number(value) for value in y])
+    dash, line = _DASHES[number % len(_DASHES)], {"color": _COLOUR, "width": 1.5}
+    how: dict[str, Any] = {"mode": "lines", "line": line | {"dash": dash}}
+    if about["axis"] == "categories":
+        how = {"mode": "markers", "marker": {"symbol": "line-ew-open", "size": _WIDE, "color": _COLOUR, "line": line}}
+    elif len(x) == 1:
+        x, y = _short(x[0], figure), y * 3
+        hover["customdata"] = hover["customdata"] and list(hover["customdata"]) * 3
     return go.Scatter(
         x=x,
         y=y,
         name=style.plain(label),
-        mode="lines",
-        line={"color": _COLOUR, "width": 1.5, "dash": _DASHES[number % len(_DASHES)]},
         meta={"bound": limit.name, "overlay": True},
         legendgroup=label,
         showlegend=True,
-        **about,
+        **how,
+        **hover,
     )
+
+
+def _places(limit: Limit, figure: go.Figure) -> list[Any]:
+    """Places of a line on the axis to the right."""
+    about = figure.layout.meta
+    if about["axis"] == "categories":
+        return list(limit.values)
+    if about["axis"] == "sizes":
+        smallest = min((size for size in about["sizes"] if size > 0), default=1)
+        return [axes.place(size, smallest) for size in limit.values]
+    axis = {"type": figure.layout.xaxis.type, "tickvals": figure.layout.xaxis.tickvals}
+    return [axes.on(float(value), axis) for value in limit.values]
+
+
+def _short(at: float, figure: go.Figure) -> list[float]:
+    """A short line around a place."""
+    if figure.layout.xaxis.type == "log":
+        return [at / 1.4, at, at * 1.4]
+    low, high = figure.layout.xaxis.range
+    return [at - 0.05 * (high - low), at, at + 0.05 * (high - low)]
+
+
+def _word(at: Any) -> str:
+    """A place in words."""
+    return at if isinstance(at, str) else format_number(float(at))
 
 
 def _note(limit: Limit, label: str) -> str:

@@ -69,24 +69,31 @@ def _texts(values: Iterable[float]) -> list[str]:
     return [format_number(float(value)) for value in values]
 
 
-def distribution(samples: Iterable[Samples], metric: str) -> go.Figure:
+def distribution(samples: Iterable[Samples], metric: str, *, of: Sequence[str] = ()) -> go.Figure:
     """Draw the share of iterations at or below each value (ECDF), a line per launch, with percentiles marked.
 
     Parameters
     ----------
     samples : launches with samples; those with reported values only are left out.
     metric : of single iterations, as in `labkit.columns.METRICS`.
+    of : what each belongs to, such as its campaign; its name then begins with that.
 
     Raises
     ------
     DataError
         If none has samples or the metric.
     """
-    timed = [launch for launch in samples if launch.n and TIMING.of(launch.meta) != "total"]
+    every = list(samples)
+    whose = [
+        (launch, text)
+        for launch, text in zip(every, of or [""] * len(every), strict=True)
+        if launch.n and TIMING.of(launch.meta) != "total"
+    ]
+    timed = [launch for launch, _ in whose]
     if not timed:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
     definition, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
-    names = [_name(launch, timed) for launch in timed]
+    names = [", ".join(filter(None, (style.plain(text), _name(launch, timed)))) for launch, text in whose]
     for n, (launch, name, look) in enumerate(zip(timed, names, looks.named(names), strict=True)):
         x, share = _steps(values(launch, metric))
         dash = style.ORIGINS[launch.origin].dash

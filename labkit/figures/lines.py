@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from labkit.columns import METRICS, STATISTICS, end_column, statistic_column
 from labkit.figures import looks
 from labkit.figures.looks import Look
-from labkit.records import headline_statistic, statistic_of, why_not
+from labkit.records import headline_statistic, statistics_of, why_not
 
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
 _REASONS = 3  # that stand below a figure
@@ -54,7 +54,7 @@ def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np
         if name in rows:
             ends.append(rows[name].to_numpy(np.float64))
         else:  # a table made by hand has those of the headline statistic only
-            leads = np.array([statistic_of(row, metric) == statistic for row in rows.to_dict("records")])
+            leads = statistics_of(rows, metric) == statistic
             ends.append(np.where(leads, column(rows, metric, end), np.nan))
     return ends[0], ends[1]
 
@@ -84,10 +84,11 @@ def of_series(
         empty = np.isnan(column(rows, metric, statistic)).all()
         yield Line(f"{name}: no {STATISTICS[statistic].label}" if empty else name, origin, rows, statistic, look)
         return
-    leads = pd.Series([statistic_of(row, metric) or usual for row in rows.to_dict("records")], index=rows.index)
-    for lead in dict.fromkeys(leads):
+    leads = statistics_of(rows, metric)
+    leads = np.where(leads == "", usual, leads)
+    for lead in dict.fromkeys(leads.tolist()):
         label = name if lead == usual else f"{name}, {STATISTICS[lead].label}"
-        yield Line(label, origin, rows[(leads == lead).to_numpy()], lead, look)
+        yield Line(label, origin, rows[leads == lead], lead, look)
 
 
 def title(lines: Sequence[Line], metric: str) -> str:

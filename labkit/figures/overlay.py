@@ -71,7 +71,7 @@ def subject(figure: go.Figure) -> Mapping[str, Any]:
         If the figure does not say them.
     """
     meta = figure.layout.meta
-    if not isinstance(meta, dict) or not {"benchmarks", "metric", "sizes", "axis"} <= meta.keys():
+    if not isinstance(meta, dict) or meta.get("axis") not in ("sizes", "categories"):
         raise SpecError(
             "Published numbers go into figures against message size and into bars, which this figure is not. Take "
             "figures.versus_size or figures.bars."

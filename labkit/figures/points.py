@@ -86,6 +86,11 @@ def _gap(x: list[float], zero: bool) -> list[int | None]:
     return [0, None, *order[1:]] if zero and len(x) > 1 else order
 
 
+def numbers(values: list[Any], hover: bool) -> Any:
+    """Return values as they are, or for a page as an array, which plotly copies and checks at once; gaps are NaN."""
+    return values if hover else np.array(values, np.float64)
+
+
 def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
     """Return values in that order; None in the gap and for NaN."""
     return [None if i is None or values[i] != values[i] else values[i] for i in order]
@@ -99,6 +104,7 @@ def versus_size(
     statistic: str = HEADLINE,
     tail: str | None = "p99",
     bounds: Mapping[str, float] | None = None,
+    hover: bool = True,
 ) -> go.Figure:
     """Draw a metric against message size, with its interval over launches and, thinner, a tail.
 
@@ -111,6 +117,7 @@ def versus_size(
         that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
+    hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
 
     Raises
     ------
@@ -127,7 +134,7 @@ def versus_size(
     drawn = lines.of(parts, metric, statistic)
     groups = list(dict.fromkeys(line.look.slot for line in drawn))
     for line in drawn:
-        for trace in _lines(line, definition, tail, smallest):
+        for trace in _lines(line, definition, tail, smallest, hover):
             tails |= not trace.showlegend
             trace.update(name=line.name, legendgroup=f"{groups.index(line.look.slot)}", meta=line.look.meta)
             figure.add_trace(trace)
@@ -144,16 +151,23 @@ def versus_size(
         yaxis=axes.measure(definition, lines.title(drawn, metric), heights),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
-        meta=_subject(frame, metric, "sizes"),
+        meta=described(frame, metric, "sizes", "message_size_B"),
     )
     return style.finish(figure)
 
 
-def _subject(rows: pd.DataFrame, metric: str, axis: str) -> dict[str, Any]:
-    """Say what a figure shows, for whoever draws published numbers into it."""
+def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[str, Any]:
+    """Say what a figure shows, for whoever draws published numbers or bounds into it.
+
+    Parameters
+    ----------
+    metric : empty where it shows several.
+    axis : to the right: ``sizes``, ``numbers`` or ``categories``.
+    column : of that axis.
+    """
     names = sorted(rows["benchmark"].unique()) if "benchmark" in rows else []
     sizes = sorted({int(size) for size in rows["message_size_B"]}) if "message_size_B" in rows else []
-    return {"benchmarks": names, "metric": metric, "sizes": sizes, "axis": axis}
+    return {"benchmarks": names, "metric": metric, "sizes": sizes, "axis": axis, "column": column}
 
 
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
@@ -162,7 +176,7 @@ def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None)
     return joined(lines.gaps(frame, metric, name) for name in wanted)
 
 
-def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> list[go.Scatter]:
+def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover: bool) -> list[go.Scatter]:
     """Return the thick line of one series with its error bars, and the thin line of its tail."""
     rows, statistic = line.rows, line.statistic
     if rows["message_size_B"].duplicated().any():
@@ -175,25 +189,21 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
     x = [axes.place(size, smallest) for size in rows["message_size_B"]]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
-    size = [f"{int(s):,} B" for s in rows["message_size_B"]]
     drawn = []
     for name, thick in ((statistic, True), (tail, False)):
         y = column(rows, metric.name, name) if name else np.empty(0)
         if not name or (not thick and (name == statistic or np.isnan(y).all())):
             continue
-        fields: dict[str, Sequence[Any]] = {"size": size}
-        if thick:
-            fields |= hover_fields(rows, metric, name, ["p95", "p99", "max"])
-        head = [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[name].label}"]
-        about = style.hover(head, fields, value=texts(rows, metric, name))
-        about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
+        about: dict[str, Any] = _about(rows, metric, name, thick) if hover else {"hoverinfo": "none"}
+        if hover:
+            about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
         error = bars_of(line, metric.name, marker["color"]) if thick else None
         if error:
-            error |= {side: _with_gap(error[side], order) for side in ("array", "arrayminus")}
+            error |= {side: numbers(_with_gap(error[side], order), hover) for side in ("array", "arrayminus")}
         drawn.append(
             go.Scatter(
-                x=_with_gap(x, order),
-                y=_with_gap(y.tolist(), order),
+                x=numbers(_with_gap(x, order), hover),
+                y=numbers(_with_gap(y.tolist(), order), hover),
                 error_y=error,
                 mode="lines+markers" if look.markers else "lines",
                 marker=marker if thick else _doubted(marker, rows, name, order),
@@ -204,6 +214,15 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float) -> lis
             )
         )
     return drawn
+
+
+def _about(rows: pd.DataFrame, metric: Metric, name: str, thick: bool) -> dict[str, Any]:
+    """Hover text of a line."""
+    fields: dict[str, Sequence[Any]] = {"size": [f"{int(s):,} B" for s in rows["message_size_B"]]}
+    if thick:
+        fields |= hover_fields(rows, metric, name, ["p95", "p99", "max"])
+    head = [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[name].label}"]
+    return style.hover(head, fields, value=texts(rows, metric, name))
 
 
 def _doubted(marker: Mapping[str, Any], rows: pd.DataFrame, name: str, order: Sequence[int | None]) -> dict[str, Any]:
@@ -293,6 +312,6 @@ def bars(
         showlegend=len(drawn) > 1 or bool(series),
         barmode="group",
         bargap=0.35,
-        meta=_subject(summary, metric, "categories"),
+        meta=described(summary, metric, "categories", category),
     )
     return style.finish(figure)

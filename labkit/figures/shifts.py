@@ -17,40 +17,40 @@ from labkit.units import format_number, format_range, format_share, format_size
 _FAR = 3.0  # largest ratio over smallest from which ticks are 1, 2, 5, 10, …
 
 
-def shifts(comparison: Comparison, benchmark: str = "") -> go.Figure:
+def shifts(comparison: Comparison, benchmark: str = "", *, difference: bool = False) -> go.Figure:
     """Draw the ratios of a comparison with their 95 % intervals, a series for each side and verdict.
 
     Parameters
     ----------
     comparison : from `labkit.analysis.comparison.compare`.
     benchmark : to draw; all when left out.
+    difference : draw the shift in the metric's unit instead of the ratio; all points then have one metric.
 
     Raises
     ------
     DataError
-        If no point has a ratio.
+        If no point has a ratio, or differences would be in several units.
     """
-    rows = [
-        one
-        for one in comparison.rows
-        if benchmark in ("", one.benchmark) and math.isfinite(one.judgement.ratio) and one.judgement.ratio > 0
-    ]
+    rows = [one for one in comparison.rows if benchmark in ("", one.benchmark) and _drawable(one, difference)]
     if not rows:
         raise DataError("The comparison has no point with a ratio. Compare a time or a rate that both sides have.")
+    units = list(dict.fromkeys(METRICS[one.metric].unit for one in rows))
+    if difference and len(units) > 1:
+        raise DataError(f"The differences are in {' and '.join(units)}. Draw one benchmark, or ratios.")
     series: dict[str, list[Compared]] = {}
     for one in rows:
         series.setdefault(f"{one.side}: {one.judgement.verdict}", []).append(one)
     figure = go.Figure()
     smallest = min((one.size for one in rows if one.size), default=1)
     for (name, group), look in zip(series.items(), looks.named(list(series)), strict=True):
-        judged = [one.judgement for one in group]
+        values = [_values(one, difference) for one in group]
         marker = style.marker("measured", look)
         figure.add_scatter(
             x=[axes.place(one.size, smallest) for one in group],
-            y=[one.ratio for one in judged],
+            y=[value for value, _, _ in values],
             error_y={
-                "array": [_distance(one.ratio_high - one.ratio) for one in judged],
-                "arrayminus": [_distance(one.ratio - one.ratio_low) for one in judged],
+                "array": [_distance(high - value) for value, _, high in values],
+                "arrayminus": [_distance(value - low) for value, low, _ in values],
                 "symmetric": False,
                 "color": marker["color"],
             },
@@ -58,22 +58,41 @@ def shifts(comparison: Comparison, benchmark: str = "") -> go.Figure:
             name=style.plain(name),
             marker=marker,
             meta=look.meta,
-            **_hover(group),
+            **_hover(group, difference),
         )
-    ends = (1 - comparison.relevant, 1 + comparison.relevant)
-    figure.add_hrect(*ends, fillcolor="#999", opacity=0.25, line_width=0)
-    figure.add_hline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
+    if not difference:
+        ends = (1 - comparison.relevant, 1 + comparison.relevant)
+        figure.add_hrect(*ends, fillcolor="#999", opacity=0.25, line_width=0)
+    figure.add_hline(0 if difference else 1, line={"color": "#555", "width": 1.2, "dash": "dash"})
     metrics = list(dict.fromkeys(METRICS[one.metric].label for one in rows))
-    title = f"{' or '.join(metrics)}, ratio to {style.plain(comparison.sides[0])}"
-    relevant = format_share(comparison.relevant)
-    small = f"bars: 95 % interval over launches, none with fewer than 4 a side; band: relevant difference, {relevant}"
+    what = "difference from" if difference else "ratio to"
+    title = f"{' or '.join(metrics)}, {what} {style.plain(comparison.sides[0])}"
+    band = "" if difference else f"; band: relevant difference, {format_share(comparison.relevant)}"
+    small = f"bars: 95 % interval over launches, none with fewer than 4 a side{band}"
+    up = {"type": "linear", "title": {"text": f"{title} ({units[0]})"}}
+    if not difference:
+        up = {"type": "log", "title": {"text": f"{title} (times)"}, **_ticks(rows)}
     figure.update_layout(
         xaxis=axes.sizes([one.size for one in rows], style.note("message size (B)", small)),
-        yaxis={"type": "log", "title": {"text": f"{title} (times)"}, **_ticks(rows)},
+        yaxis=up,
         showlegend=True,
         hovermode="closest",
     )
     return style.finish(figure)
+
+
+def _values(one: Compared, difference: bool) -> tuple[float, float, float]:
+    """Value and both ends of its interval."""
+    judged = one.judgement
+    if difference:
+        return judged.shift, judged.shift_low, judged.shift_high
+    return judged.ratio, judged.ratio_low, judged.ratio_high
+
+
+def _drawable(one: Compared, difference: bool) -> bool:
+    """Whether a point has the value; a logarithm needs one above 0."""
+    value = _values(one, difference)[0]
+    return math.isfinite(value) and (difference or value > 0)
 
 
 def _distance(value: float) -> float | None:
@@ -100,17 +119,19 @@ def _ticks(rows: list[Compared]) -> dict[str, Any]:
     }
 
 
-def _hover(group: list[Compared]) -> dict[str, Any]:
+def _hover(group: list[Compared], difference: bool) -> dict[str, Any]:
     """Return the hover text of a series."""
+    values = [_values(one, difference) for one in group]
+    unit = METRICS[group[0].metric].unit if difference else "times"
     judged = [one.judgement for one in group]
     fields: dict[str, Sequence[Any]] = {
         "size": [format_size(one.size) for one in group],
         "benchmark": [one.benchmark for one in group],
         "setting": [", ".join(f"{name}={level}" for name, level in one.setting.items()) for one in group],
-        "interval": [format_range(one.ratio_low, one.ratio_high) for one in judged],
+        "interval": [format_range(low, high) for _, low, high in values],
         "p (Holm)": [one.p_adjusted for one in judged],
         "launches": [f"{one.launches[0]} + {one.launches[1]}" for one in group],
         "order": [one.design for one in judged],
         "badges": [joined(one.badges) for one in group],
     }
-    return style.hover(["<b>%{ratio} times</b>"], fields, ratio=[format_number(one.ratio) for one in judged])
+    return style.hover([f"<b>%{{value}} {unit}</b>"], fields, value=[format_number(value) for value, _, _ in values])

@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures._plotly import go
@@ -133,13 +135,25 @@ def _steps(figure: go.Figure) -> None:
     axis = figure.layout.yaxis
     if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
         return
-    shown = [getattr(trace, name, None) for trace in figure.data for name in ("y", "lowerfence", "upperfence")]
-    heights = [y for values in shown if values is not None for y in values if isinstance(y, int | float) and y > 0]
+    ends = [_numbers(getattr(trace, name, None)) for trace in figure.data for name in ("y", "lowerfence", "upperfence")]
     for trace in figure.data:
-        if (error := getattr(trace, "error_y", None)) and error.array is not None and trace.y is not None:
-            heights += [y + up for y, up in zip(trace.y, error.array, strict=False) if y and up]
-    if heights and _DECADE <= max(heights) / min(heights) < _DECADE**3:  # of less, it finds ticks inside
+        centre, up = (
+            _numbers(getattr(trace, "y", None)),
+            _numbers(getattr(getattr(trace, "error_y", None), "array", None)),
+        )
+        ends += [centre + up] if centre.size == up.size else []
+    heights = np.concatenate(ends) if ends else np.empty(0)
+    heights = heights[heights > 0]
+    if heights.size and _DECADE <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
         axis.dtick = "D2"
+
+
+def _numbers(values: Any) -> NDArray[np.float64]:
+    """Return values of a trace; nothing where they are no numbers."""
+    try:
+        return np.asarray([] if values is None else values, np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
 def bundle(figure: go.Figure) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from labkit.errors import DataError
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
-from labkit.figures.points import bars_of, hover_fields, metric_of, texts
+from labkit.figures.points import bars_of, described, hover_fields, metric_of, numbers, texts
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.units import format_number
@@ -33,6 +33,7 @@ def versus(
     log: bool | None = None,
     label: str = "",
     even: bool = False,
+    hover: bool = True,
 ) -> go.Figure:
     """Draw a metric, or several quantities of one unit, against a column of numbers, with intervals over launches.
 
@@ -46,6 +47,7 @@ def versus(
     log : logarithmic upward axis; None for costs, and for rates of which a line would lie at the foot.
     label : of the axis to the right; the column's own title when left out.
     even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
+    hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
 
     Raises
     ------
@@ -65,7 +67,7 @@ def versus(
         end = float(frame[x].max()) or 1.0
         right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
     for metric, line in drawn:
-        figure.add_trace(_line(line, x, METRICS[metric], right).update(name=line.name, meta=line.look.meta))
+        figure.add_trace(_line(line, x, METRICS[metric], right, hover).update(name=line.name, meta=line.look.meta))
     up: dict[str, Any] = {"title": {"text": _title(drawn, columns)}}
     curves = [lines.column(line.rows, metric, line.statistic) for metric, line in drawn]
     if METRICS[drawn[0][0]].kind == "rate" and not axes.are_far(curves) if log is None else not log:
@@ -77,6 +79,7 @@ def versus(
         yaxis=up,
         showlegend=len(drawn) > 1 or bool(names),
         hovermode="closest",
+        meta=described(summary, drawn[0][0] if len({metric for metric, _ in drawn}) == 1 else "", "numbers", x),
     )
     return style.finish(figure)
 
@@ -138,7 +141,7 @@ def _title(drawn: Sequence[tuple[str, Line]], columns: Mapping[str, tuple[str, s
     return f"{' and '.join(m.label for m in metrics)}{last} ({next(iter(metrics)).unit})"
 
 
-def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Scatter:
+def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bool) -> go.Scatter:
     """Line of one series, with the intervals of what is drawn."""
     rows, statistic = line.rows.sort_values(x, kind="stable"), line.statistic
     line = replace(line, rows=rows)
@@ -152,22 +155,19 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
     values = lines.column(rows, metric.name, statistic)
     error = bars_of(line, metric.name, marker["color"])
-    places: list[float | None] = [_place(value, axis) for value in rows[x]]
-    about = style.hover(
-        [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[statistic].label}"],
-        {column_title(x): [format_number(float(v)) for v in rows[x]]}
-        | hover_fields(rows, metric, statistic, ["p95", "p99", "max"]),
-        value=texts(rows, metric, statistic),
-    )
+    places: list[float | None] = [axes.on(value, axis) for value in rows[x]]
+    about: dict[str, Any] = _about(rows, x, metric, statistic) if hover else {"hoverinfo": "none"}
     heights = [None if v != v else v for v in values.tolist()]
     if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next
         for column in (places, heights, *((error["array"], error["arrayminus"]) if error else ())):
             column.insert(1, None)
-        if about["customdata"]:
+        if about.get("customdata"):
             about["customdata"].insert(1, [""] * len(about["customdata"][0]))
+    if error and not hover:
+        error |= {side: numbers(error[side], hover) for side in ("array", "arrayminus")}
     return go.Scatter(
-        x=places,
-        y=heights,
+        x=numbers(places, hover),
+        y=numbers(heights, hover),
         error_y=error,
         mode="lines+markers" if look.markers else "lines",
         marker=marker,
@@ -176,9 +176,14 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any]) -> go.Sca
     )
 
 
-def _place(value: float, axis: Mapping[str, Any]) -> float:
-    """Return the place of a value; 0 has one of its own on a logarithmic axis."""
-    return float(value) if value > 0 or axis["type"] == "linear" else float(min(axis["tickvals"]))
+def _about(rows: pd.DataFrame, x: str, metric: Metric, statistic: str) -> dict[str, Any]:
+    """Hover text of a line."""
+    return style.hover(
+        [f"<b>%{{value}} {metric.unit}</b> {STATISTICS[statistic].label}"],
+        {column_title(x): [format_number(float(v)) for v in rows[x]]}
+        | hover_fields(rows, metric, statistic, ["p95", "p99", "max"]),
+        value=texts(rows, metric, statistic),
+    )
 
 
 def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, Any]:

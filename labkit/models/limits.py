@@ -1,10 +1,10 @@
-"""The bounds of many points as curves against message size, for figures."""
+"""The bounds of many points as curves against message size, or against what else a figure has to the right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from labkit import benchmarks
 from labkit.columns import METRICS
@@ -18,7 +18,7 @@ METRICS_OF_LATENCY = ("round_trip_us", "latency_us")  # a benchmark that has bot
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """What binds at each size, of the points that share it.
+    """What binds at each place of a figure, of the points that share it.
 
     Parameters
     ----------
@@ -26,18 +26,20 @@ class Limit:
     benchmarks : whose points it bounds.
     kind : ``bound`` above a rate, ``floor`` below a time.
     metric : as in `labkit.columns.METRICS`.
-    values : message size in B → limit in the metric's unit.
-    formulas : message size in B → how it follows.
+    values : place, such as a message size in B → limit in the metric's unit.
+    formulas : place → how it follows.
     measured : whether it is a measurement itself.
+    sizes : of the messages of its points, B.
     """
 
     name: str
     benchmarks: tuple[str, ...]
     kind: Literal["bound", "floor"]
     metric: str
-    values: Mapping[int, float]
-    formulas: Mapping[int, str]
+    values: Mapping[Any, float]
+    formulas: Mapping[Any, str]
     measured: bool
+    sizes: tuple[int, ...] = ()
 
 
 def of(
@@ -45,6 +47,8 @@ def of(
     metric: str,
     costs: Mapping[str, Costs] | None = None,
     stated: bounds.Stated | None = None,
+    *,
+    at: Callable[[Samples], Any] = lambda one: one.spec.size,
 ) -> list[Limit]:
     """Curves of the bounds that bind; none for a metric or for benchmarks without bounds.
 
@@ -53,19 +57,21 @@ def of(
     samples : of the points in a figure; several launches of a point count once.
     metric : of the figure.
     costs, stated : as in `labkit.models.bounds.of_bandwidth`.
+    at : the place of a point in the figure, by which curves are sorted.
     """
-    curves: list[tuple[str, dict[str, None], dict[int, tuple[float, Bound]]]] = []
+    curves: list[tuple[str, dict[str, None], dict[Any, tuple[float, Bound]], set[int]]] = []
     for one in samples:
         bound = _binding(one, metric, costs, stated)
         if bound is None or one.spec.size is None:
             continue
-        size, value = one.spec.size, bound.value * METRICS[metric].factor
-        fitting = (curve for curve in curves if curve[0] == bound.name and curve[2].get(size, (value,))[0] == value)
+        place, value = at(one), bound.value * METRICS[metric].factor
+        fitting = (curve for curve in curves if curve[0] == bound.name and curve[2].get(place, (value,))[0] == value)
         curve = next(fitting, None)
         if curve is None:
-            curves.append(curve := (bound.name, {}, {}))
+            curves.append(curve := (bound.name, {}, {}, set()))
         curve[1][one.spec.benchmark] = None
-        curve[2][size] = value, bound
+        curve[2][place] = value, bound
+        curve[3].add(one.spec.size)
     kind: Literal["bound", "floor"] = "floor" if metric in METRICS_OF_LATENCY else "bound"
     return [
         Limit(
@@ -73,11 +79,12 @@ def of(
             benchmarks=tuple(names),
             kind=kind,
             metric=metric,
-            values={size: points[size][0] for size in sorted(points)},
-            formulas={size: points[size][1].formula for size in sorted(points)},
+            values={place: points[place][0] for place in sorted(points)},
+            formulas={place: points[place][1].formula for place in sorted(points)},
             measured=any(bound.measured for _, bound in points.values()),
+            sizes=tuple(sorted(sizes)),
         )
-        for name, names, points in curves
+        for name, names, points, sizes in curves
     ]
 
 

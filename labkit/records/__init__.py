@@ -18,7 +18,17 @@ from numpy.typing import NDArray
 from labkit import benchmarks, notes, stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
-from labkit.records.aggregate import GIVEN, HEADLINES, KEY, headline_statistic, narrowed, order, statistic_of, summary
+from labkit.records.aggregate import (
+    GIVEN,
+    HEADLINES,
+    KEY,
+    headline_statistic,
+    narrowed,
+    order,
+    statistic_of,
+    statistics_of,
+    summary,
+)
 from labkit.records.value import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples, facts
 from labkit.samples.facts import (
@@ -49,6 +59,7 @@ __all__ = [
     "reported",
     "seconds",
     "statistic_of",
+    "statistics_of",
     "summary",
     "table",
     "typed",

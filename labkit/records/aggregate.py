@@ -70,6 +70,16 @@ def statistic_of(row: Mapping[str, Any], metric: str) -> str:
     return next((s for s, value in statistics if value == value), "")
 
 
+def statistics_of(frame: pd.DataFrame, metric: str) -> NDArray[np.str_]:
+    """`statistic_of` each row of a table, at once."""
+    leads = np.full(len(frame), "", dtype=object)
+    for name in reversed(HEADLINES):
+        column = statistic_column(metric, name)
+        if column in frame:
+            leads[frame[column].notna().to_numpy()] = name
+    return leads.astype(np.str_)
+
+
 def _point(columns: Mapping[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Return a summary row from the columns of a point's launches and its statistics over them."""
     row: dict[str, Any] = {name: values[0] for name, values in columns.items() if not split(name) and name != "launch"}

@@ -105,7 +105,7 @@ def stage(
     folder = _empty(
         (into or Campaign(sources[0].path).derived) / derived.report(style, [source.path for source in sources[1:]])
     )
-    front_spec, caption = front.picture(sources)
+    front_spec, front_page = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
     chapters, (svg, *svgs), warnings, drawn = _notebooks(
         sources,
@@ -123,7 +123,7 @@ def stage(
         names = slides.shorten(chapters, list(sources), chosen.settings.figures)
         chapters = {name: chapters[name] for name in names}
     config = {**config, book.SEAL: _sealed(chapters)}
-    content = Content(sources, chapters, empty, caption if svg else "", style=style, contract=contract, allow=allow)
+    content = Content(sources, chapters, empty, front_page if svg else "", style=style, contract=contract, allow=allow)
     if svg:
         content.pictures[Path(front.FILE).name] = svg
     content.add(papers, svgs)

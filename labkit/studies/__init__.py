@@ -21,12 +21,10 @@ from labkit import benchmarks, campaign, figures, launch, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.errors import SpecError, known
-from labkit.models import bounds, costs, limits
+from labkit.models import costs
 from labkit.models.costs import Costs
-from labkit.models.limits import Limit
 from labkit.notes import Note
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Effort, Keep, Spec, validated
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._reading import matching
@@ -199,8 +197,12 @@ class Study:
         """Rows of the summary that belong to one benchmark, by size."""
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
-    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, metric: Any, **how: Any) -> go.Figure | str:
-        """Draw a figure of rows of the summary, with their bounds if it is against size.
+    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, what: Any, **how: Any) -> go.Figure | str:
+        """Draw a figure of rows of the summary, with their bounds where some are known.
+
+        Parameters
+        ----------
+        what : second argument of `draw`: the metric, or the column to the right.
 
         Returns
         -------
@@ -208,19 +210,11 @@ class Study:
         """
         if not len(rows):
             return LEFT_OUT
-        figure = draw(rows, metric, **how)
-        return figures.bounded(figure, self._limits(rows, metric)) if draw is figures.versus_size else figure
+        return self.bounded(draw(rows, what, **how), rows)
 
-    def _limits(self, rows: pd.DataFrame, metric: str) -> list[Limit]:
-        """Bounds of the points of a table."""
-        names = bounds.BANDWIDTH if metric == "bandwidth_MBps" else bounds.LATENCY
-        wanted = set(rows["fingerprint"]) if "fingerprint" in rows else set()
-        points = {
-            FINGERPRINT.of(one.meta): one
-            for one in self.samples
-            if one.spec.benchmark in names and FINGERPRINT.of(one.meta) in wanted
-        }
-        return limits.of(points.values(), metric, self.costs) if points else []
+    def bounded(self, figure: go.Figure, rows: pd.DataFrame) -> go.Figure:
+        """Return a figure of rows of the summary with their bounds, where some are known."""
+        return figures.with_bounds(figure, rows, self.samples, lambda: self.costs)
 
     @derived(lambda study: (study.campaign, study._changed(costs.BENCHMARKS)))
     def costs(self) -> dict[str, Costs]:

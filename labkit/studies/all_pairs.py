@@ -222,7 +222,7 @@ class Study(studies.Study):
         if not sizes:
             return "*No pair was suspicious, so none was measured alone.*"
         rows = self.alone(sizes[-1]).sort_values("latency_us_p50", ascending=False)
-        return figures.bars(rows, "hosts", "latency_us", series=["message_size_B"])
+        return self.bounded(figures.bars(rows, "hosts", "latency_us", series=["message_size_B"]), rows)
 
     def effects_table(self) -> pd.DataFrame:
         """How far rows, columns and blocks of the matrix lie above the middle pair, at the largest size; the worst."""

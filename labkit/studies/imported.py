@@ -114,13 +114,15 @@ class Study(studies.Study):
         metric = metrics[0]
         rows = rows[rows[f"{metric}_{records.headline_statistic(rows, metric)}"].notna()]
         if rows["message_size_B"].nunique() > 1:
-            return figures.versus_size(rows, metric, tail=None)
+            return self.bounded(figures.versus_size(rows, metric, tail=None), rows)
         factors = differing(rows)
         counts = [name for name in ("ranks", *_NUMBERS) if name in factors]
         others = sorted(factors, key=lambda name: -rows[name].map(level).nunique())
         if len(rows) < 2 or not factors:
             return studies.LEFT_OUT
         try:
-            return figures.bars(rows.sort_values(counts or others[:1]), (counts or others)[0], metric)
+            return self.bounded(
+                figures.bars(rows.sort_values(counts or others[:1]), (counts or others)[0], metric), rows
+            )
         except DataError as error:  # rows that differ in nothing but their text
             return f"*Omitted: {error.brief}*"

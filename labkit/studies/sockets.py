@@ -141,7 +141,7 @@ class Study(studies.Study):
 
     def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
         """Draw a bar for each value of a column; a sentence if the parameters left them out."""
-        return figures.bars(rows, category, metric, series=[]) if len(rows) else studies.LEFT_OUT
+        return self.drawn(figures.bars, rows, category, metric=metric, series=[])
 
     def tools_figure(self) -> go.Figure | str:
         """Mean round trip over TCP as each tool gives it."""

@@ -21,7 +21,7 @@ from labkit.tuning import openmpi
 from labkit.tuning.files import point
 from labkit.tuning.outcome import lag
 from labkit.tuning.plan import noted
-from labkit.units import format_range, format_share
+from labkit.units import format_range, format_share, parse_count
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -86,11 +86,11 @@ class Study(studies.Study):
         v = self.values
         if v.benchmark not in OFFERED:
             raise SpecError(f"benchmark={v.benchmark!r}, but it must be one of {', '.join(OFFERED)}. Set one of these.")
-        ranks = words(v.ranks)
-        if not all(word.isdigit() and int(word) for word in ranks):
+        ranks = [parse_count(word) for word in words(v.ranks)]
+        if not all(ranks):
             raise SpecError(f"ranks={v.ranks!r}, but it must be whole numbers from 1 on. Set for example ranks='2,4'.")
         bases = sweep(
-            v.benchmark, sizes=v.sizes, ranks=[int(word) for word in ranks], transport=v.transport, testbed=v.testbed
+            v.benchmark, sizes=v.sizes, ranks=[one for one in ranks if one], transport=v.transport, testbed=v.testbed
         )
         swept = json.loads(os.environ.get(studies.SETTING, "{}"))
         plan = tuning.Plan(

@@ -152,7 +152,7 @@ class Study(_rdma.Study):
         """Latency by the tools beside one another, at the smallest size that several measured."""
         rows = self.both_tools()
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
-        return figures.bars(rows, "operation", "latency_us", series=["engine"]) if len(rows) else LEFT_OUT
+        return self.drawn(figures.bars, rows, "operation", metric="latency_us", series=["engine"])
 
     # ---- sentences
 

@@ -117,7 +117,7 @@ class Session:
         """Display a figure, a table, a sentence or a widget of this lab."""
         if name not in self.lab.shows:
             raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
-        thing = self.lab.shows[name](self.results)
+        thing = self.results.bounded(self.lab.shows[name](self.results))
         if isinstance(thing, Widget):
             display(thing)
         else:

@@ -101,7 +101,7 @@ def chapter_of(lab: Lab, attempts: Attempts, results: Results, words: str) -> An
 
 def _shown(lab: Lab, results: Results) -> list[Any]:
     """Return a cell for each figure, table and sentence of a lab; widgets are left out."""
-    things = {name: thing(results) for name, thing in lab.shows.items()}
+    things = {name: results.bounded(thing(results)) for name, thing in lab.shows.items()}
     drawn = {name: thing.to_plotly_json() for name, thing in things.items() if hasattr(thing, "to_plotly_json")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabkitWarning)  # the report warns of figures without a static form

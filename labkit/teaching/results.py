@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, notes, records, testbeds
+from labkit import benchmarks, figures, notes, records, testbeds
 from labkit.campaign import Campaign
 from labkit.columns import statistic_column
 from labkit.errors import DataError
+from labkit.models import costs
+from labkit.models.costs import Costs
 from labkit.notes import Note
 from labkit.records import headline_statistic
 from labkit.samples import Samples
@@ -40,6 +43,7 @@ class Results:
     ----------
     samples : from any campaigns; of a launch that several hold, the first counts.
     specs : of the lab; other samples are left out.
+    known : what the hosts cost without a network, where that was measured, for bounds in figures.
 
     Raises
     ------
@@ -47,7 +51,10 @@ class Results:
         If there is no sample of any of them.
     """
 
-    def __init__(self, samples: Iterable[Samples], specs: Iterable[Spec]) -> None:
+    def __init__(
+        self, samples: Iterable[Samples], specs: Iterable[Spec], known: Mapping[str, Costs] = MappingProxyType({})
+    ) -> None:
+        self.costs = known
         wanted = {work_of(spec) for spec in specs}
         by_launch: dict[tuple[Any, int], Samples] = {}
         for sample in samples:
@@ -56,6 +63,14 @@ class Results:
         self.samples = list(by_launch.values())
         if not self.samples:
             raise DataError("The campaign has no point of this lab. Measure, or set source='recorded'.")
+
+    def bounded(self, thing: Any) -> Any:
+        """Return what a lab shows, a figure with the bounds of its benchmarks where some are known."""
+        if not hasattr(thing, "to_plotly_json"):
+            return thing
+        shown = (thing.layout.meta or {}).get("benchmarks", ())
+        rows = self.summary[self.summary["benchmark"].isin(shown)]
+        return figures.with_bounds(thing, rows, self.samples, lambda: self.costs)
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -157,9 +172,9 @@ def read(campaigns: Iterable[Path], specs: Sequence[Spec]) -> Results:
     DataError
         If there is no sample of any of them.
     """
-    names = sorted({spec.benchmark for spec in specs})
-    found = map(Campaign, campaigns)
-    return Results((one for campaign in found for name in names for one in campaign.samples(name)), specs)
+    names, found = sorted({spec.benchmark for spec in specs}), [Campaign(path) for path in campaigns]
+    known = {host: one for campaign in found for host, one in costs.read(campaign).items()}
+    return Results((one for campaign in found for name in names for one in campaign.samples(name)), specs, known)
 
 
 def _chosen(table: pd.DataFrame, benchmark: str, where: dict[str, Any]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from labkit.errors import DataError, LaunchError, SpecError, known
 from labkit.host import printed
-from labkit.units import format_size
+from labkit.units import format_size, parse_count
 
 DYNAMIC, RULES = "coll_tuned_use_dynamic_rules", "coll_tuned_dynamic_rules_filename"
 FILES = "mca_base_param_files"  # which files with parameters Open MPI reads, separated by commas
@@ -122,11 +122,12 @@ def numbered(level: str, names: Mapping[str, int], name: str) -> int:
     SpecError
         If there is none.
     """
-    if level.isdigit() and int(level) in names.values():
-        return int(level)
+    number = parse_count(level)
+    if number is not None and number in names.values():
+        return number
     if level not in names:
         listing = ", ".join(f"{number} {word}" for word, number in names.items())
-        if level.isdigit():
+        if number is not None:
             raise SpecError(f"algorithm={level}, but {name} has: {listing}. Set algorithm=all for all of them.")
         raise known("algorithm", level, list(names))
     return names[level]

@@ -11,6 +11,7 @@ from labkit import launch
 from labkit.errors import SpecError, known
 from labkit.spec import BINDINGS, Spec
 from labkit.tuning import mpich, openmpi
+from labkit.units import parse_count
 
 DEFAULT = "default"
 FIELDS = ("launcher", "transport", "bind", "ppn", "device")
@@ -112,9 +113,10 @@ def _field(name: str, level: str) -> str | int:
     if name == "bind" and level not in BINDINGS:
         raise known("bind", level, BINDINGS)
     if name == "ppn":
-        if not level.isdigit():
+        count = parse_count(level)
+        if count is None:
             raise SpecError(f"--factor ppn={level}, but it must be a whole number. Set for example ppn=1,2.")
-        return int(level)
+        return count
     return level
 
 
@@ -142,7 +144,7 @@ def _of_openmpi(what: str, name: str, levels: Sequence[str], program: str) -> li
         words = {number: word for word, number in names.items()}
         numbers = list(words) if list(levels) == ["all"] else [openmpi.numbered(one, names, what) for one in levels]
         return [Setting(f"algorithm={words[one]}", environment=((prefix, str(one)),)) for one in numbers]
-    wrong = [level for level in levels if not level.isdigit()]
+    wrong = [level for level in levels if parse_count(level) is None]
     if wrong:
         raise SpecError(f"--factor {name}={wrong[0]}, but it must be a whole number. Set for example {name}=0,8192.")
     suffix = "segmentsize" if name == "segment" else f"{openmpi.COLLECTIVES[what].fanout}_fanout"

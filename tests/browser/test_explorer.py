@@ -20,6 +20,7 @@ from tests.test_hostile import TAG
 from tests.test_report import point
 
 playwright = pytest.importorskip("playwright.sync_api")
+Axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
 pytestmark = [pytest.mark.browser, pytest.mark.mpi]
 
 PATIENCE = 60.0  # s; a bound for a busy machine, not a speed
@@ -161,7 +162,7 @@ def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> Non
     x, y = page.evaluate(PLACE, 3)
     page.mouse.move(x - 4, y)
     page.mouse.move(x, y)
-    page.locator(".lab-plot-A .hovertext").first.wait_for(state="attached")
+    playwright.expect(page.locator(".lab-plot-A .lab-hover")).to_contain_text("median")
     page.mouse.click(x, y)
     playwright.expect(page.locator(".lab-facts")).to_contain_text("labkit measure mpi.latency")
     for kind in ("histogram", "over iterations", "per rank", "distribution"):
@@ -176,13 +177,96 @@ def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> Non
     picture(page, "two-plots")
 
 
+BOXES = """() => Object.fromEntries(Object.entries({plot: '.lab-plot-A .js-plotly-plot', campaigns: '.lab-campaigns',
+  point: '.lab-point-panel .js-plotly-plot', table: '.lab-values-box', page: '.lab-explorer'}).map(([name, select]) => {
+  const r = document.querySelector(select).getBoundingClientRect();
+  return [name, {left: r.left, top: r.top, right: r.right, bottom: r.bottom}] }))"""
+RING = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), t = g.data.at(-1);
+  return [t.name, t.x.length] }"""
+OVER = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), h = g.querySelector('.lab-hover'),
+  b = h.getBoundingClientRect(), r = g.getBoundingClientRect(), {xaxis, yaxis} = g._fullLayout;
+  return g.data.some(t => t.name !== 'marks' && [...t.x.keys()].some(n => { if (!Number.isFinite(t.y[n])) return false;
+  const x = r.x + xaxis._offset + xaxis.d2p(t.x[n]), y = r.y + yaxis._offset + yaxis.d2p(t.y[n]);
+  return x > b.left && x < b.right && y > b.top && y < b.bottom })) }"""
+
+
+def test_plot_campaigns_and_point_are_seen_together_and_wrap(page: Any) -> None:
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.locator(".lab-campaigns").scroll_into_view_if_needed()
+    if page.locator(".lab-plot-B").count():
+        page.locator(".lab-second input").uncheck()
+    plot = page.locator(".lab-plot-A .js-plotly-plot")
+    until(lambda: plot.bounding_box()["width"] > 500)
+    until(lambda: page.evaluate(BOXES)["point"]["bottom"] <= 900)
+    box = page.evaluate(BOXES)
+    assert box["page"]["top"] < 20, "nothing of the notebook is above the page"
+    assert box["campaigns"]["right"] <= box["plot"]["left"] < box["plot"]["right"] <= box["point"]["left"]
+    assert box["plot"]["bottom"] <= 900
+    assert page.evaluate(RING) == ["marks", 1]
+    plot.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)
+    said = page.locator(".lab-plot-A .lab-said")
+    playwright.expect(said).to_contain_text("median")
+    assert not page.evaluate(OVER), "the text of a point covers no point"
+    before = page.locator(".lab-facts").inner_text()
+    page.keyboard.press("Enter")
+    until(lambda: page.locator(".lab-facts").inner_text() != before)
+    page.keyboard.press("x")
+    page.keyboard.press("d")
+    page.keyboard.press("d")
+    picture(page, "layout-1400")
+    link = page.evaluate("location.hash")
+    page.locator(".lab-unit-A select").select_option("ns")
+    until(lambda: page.evaluate("location.hash") != link)
+    page.evaluate("(link) => { location.hash = link }", link)
+    playwright.expect(page.locator(".lab-unit-A select option:checked")).to_have_text("µs")
+    page.locator(".lab-search").fill("tcp")
+    playwright.expect(page.locator(".lab-count")).to_contain_text(re.compile(r"^6 of \d+ points"))
+    page.locator(".lab-search").fill("")
+    for width, height in ((900, 700), (400, 800)):
+        page.set_viewport_size({"width": width, "height": height})
+        until(lambda width=width: plot.bounding_box()["width"] < width)
+        box = page.evaluate(BOXES)
+        assert box["point"]["top"] > box["plot"]["bottom"], "the point is below the plot"
+        assert box["page"]["right"] <= width
+        picture(page, f"layout-{width}")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    assert page.locator(".lab-explorer").count() == 1, "no key cut the page"
+
+
+COLOURS = """() => [['.lab-panel, .lab-explorer select', 'backgroundColor'], ['.lab-plot-A .legendtext', 'fill']].map(
+  ([select, name]) => [...document.querySelectorAll(select)].map(one =>
+    Math.max(...getComputedStyle(one)[name].match(/[0-9]+/g).slice(0, 3).map(Number))))"""
+
+
+def test_the_page_follows_the_dark_mode_of_the_system_and_axe_finds_nothing(page: Any) -> None:
+    def dark() -> bool:
+        grounds, texts = page.evaluate(COLOURS)
+        return max(grounds) < 90 and min(texts) > 180
+
+    page.emulate_media(color_scheme="dark")
+    until(dark)
+    picture(page, "dark")
+    assert violations(page) == []
+    page.emulate_media(color_scheme="light")
+    until(lambda: not dark())
+    assert violations(page) == []
+
+
+def violations(page: Any) -> list[str]:
+    """What axe-core finds wrong in the Explorer's own elements."""
+    found = Axe().run(page, context=".lab-explorer").response["violations"]
+    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+
 @pytest.mark.slow
 def test_the_plot_can_be_taken_away(page: Any, here: tuple[str, str, Path]) -> None:
     for form in ("csv", "py", "html", "png"):
         page.locator(f"button.lab-export-{form}").click()
         playwright.expect(page.locator(".lab-exported a")).to_have_attribute("download", re.compile(rf"\.{form}$"))
-    assert len(list(here[2].glob("*/exports/*"))) == 4
-    (png,) = here[2].glob("*/exports/*.png")
+    assert len(list((here[2] / "exports").iterdir())) == 4
+    (png,) = here[2].glob("exports/*.png")
     assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
@@ -190,7 +274,7 @@ def test_a_wide_page_has_its_legend_beside_the_axes(page: Any) -> None:
     page.set_viewport_size({"width": 1920, "height": 1080})
     page.locator(".lab-measure").scroll_into_view_if_needed()
     plot = page.locator(".lab-plot-A .js-plotly-plot")
-    until(lambda: plot.bounding_box()["width"] > 1200)
+    until(lambda: plot.bounding_box()["width"] > 900)
     until(lambda: page.evaluate(GAP) >= 0)
     picture(page, "wide")
 
@@ -226,7 +310,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, str, Path]) -> Non
     playwright.expect(page.locator(".lab-plot-A .legendtext").filter(has_text=TAG).first).to_be_visible()
     page.locator(".lab-plot-A .js-plotly-plot").scroll_into_view_if_needed()
     until(lambda: page.evaluate(COUNT) == 2)  # the campaigns from before are gone
-    hover = page.locator(".lab-plot-A .hovertext")
+    hover = page.locator(".lab-plot-A .lab-hover")
 
     def hovered() -> bool:
         """Whether the text of a point is shown; the plot may still move."""
@@ -243,12 +327,13 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, str, Path]) -> Non
     for kind in ("histogram", "over iterations", "per rank", "distribution"):
         page.locator(".lab-views").get_by_text(kind).click()
         page.locator(".lab-point-panel .main-svg .trace").first.wait_for()
+    page.get_by_role("button", name="the Python code that draws it").click()
     playwright.expect(page.locator(".lab-python")).to_contain_text(EVIL)
     page.locator("button.lab-export-csv").click()
     playwright.expect(page.locator(".lab-exported")).to_contain_text(EVIL)
     page.locator(".lab-add-place input").fill(EVIL[:-1])
     page.locator("button.lab-add").click()
-    playwright.expect(page.locator(".lab-compare")).to_contain_text(f"There is no campaign '{EVIL[:-1]}'")
+    playwright.expect(page.locator(".lab-campaigns")).to_contain_text(f"There is no campaign '{EVIL[:-1]}'")
     picture(page, "hostile")
     assert page.evaluate("window.pwned ?? null") is None
     assert not page.locator("img[src='x']").count()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from labkit.benchmarks import ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import iperf3, perftest
+from labkit.units import parse_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,8 @@ def _check(spec: Spec) -> str:
         return (
             f"classes={values['classes']!r}, but traffic classes need verbs. Set transport=verbs, or leave classes out."
         )
-    wrong = [word for word in values["classes"].split(":") if word and not (word.isdigit() and int(word) < 256)]
+    counts = [parse_count(word) for word in values["classes"].split(":") if word]
+    wrong = [count for count in counts if count is None or count > 255]
     return f"classes={values['classes']!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
 
 

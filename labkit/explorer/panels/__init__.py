@@ -1,7 +1,7 @@
 """Panels of the Explorer: one file each, found by scanning this folder.
 
-A panel's file defines ``TITLE``, ``PLACE`` (``side`` or ``main``), ``ORDER`` (from the top) and ``build(session)``,
-which returns a widget. It communicates with other panels only through `labkit.explorer.session.Session`.
+A panel's file defines ``TITLE``, ``PLACE`` (one of `PLACES`), ``ORDER`` (from the top) and ``build(session)``, which
+returns a widget. It communicates with other panels only through `labkit.explorer.session.Session`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from types import ModuleType
+
+PLACES = ("side", "main", "beside", "under")  # columns of a wide page; a narrow one has them below each other
 
 
 def find() -> list[ModuleType]:

@@ -22,7 +22,7 @@ from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.models.verdict import Judged
 from labkit.units import format_number, format_share, format_size
 
-TITLE, PLACE, ORDER = "Bounds", "main", 4
+TITLE, PLACE, ORDER = "Bounds", "under", 4
 _HEAD = ("campaign", "setting", "size", "measured", "limit", "of it", "binds", "verdict")
 
 
@@ -41,6 +41,8 @@ def build(session: Session) -> Any:
         view = session.views.get("A")
         try:
             stated = Stated(link=link.value.strip(), mtu=mtu.value, pcie=pcie.value.strip(), delay=delay.value.strip())
+            stated.check()
+            session.stated = stated
             text, drawn = _answer(session.campaigns, view.benchmark if view else "", stated)
             result.value = text
             live.redraw(figure, drawn)
@@ -60,7 +62,6 @@ def build(session: Session) -> Any:
 
 def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[str, Any]:
     """Return the verdicts on a benchmark in some campaigns as HTML, and the figure with the bounds."""
-    stated.check()
     if not benchmark or not campaigns:
         raise SpecError("Plot A shows no benchmark. Select a campaign and a benchmark above.")
     known = sorted({*bounds.BANDWIDTH, *bounds.LATENCY})

@@ -1,4 +1,4 @@
-"""Campaigns side by side: one or two plots, each with its own metric, statistic and axes."""
+"""Points of the campaigns on show: one or two plots, each with its own metric, statistic and axes."""
 
 from __future__ import annotations
 
@@ -7,55 +7,44 @@ import html
 from typing import Any
 
 import ipywidgets as widgets
+import pandas as pd
 
 from labkit.columns import METRICS
 from labkit.errors import LabkitError
-from labkit.explorer import live, store, view
+from labkit.explorer import drawing, live, relation, view
+from labkit.explorer.code import HEIGHT, SIZE
+from labkit.explorer.folds import Folds
 from labkit.explorer.session import Chosen, Session
-from labkit.explorer.view import HEIGHT, SIZE, View
+from labkit.explorer.view import View
 from labkit.figures.lines import HEADLINE
 from labkit.notes import joined
+from labkit.records.factors import level
+from labkit.units import OTHER_UNITS
 
-TITLE, PLACE, ORDER = "Compare", "main", 0
+TITLE, PLACE, ORDER = "Plot", "main", 0
 PUBLISHED = "published numbers of this benchmark and metric, against message size"
+BOUNDS = "what the path of these points allows at most, against message size"
 _SCALES = {"fitting": None, "logarithmic": True, "linear": False}
+_RELATIONS = [("values", ""), ("ratio to", "ratio"), ("difference from", "difference")]
+_FOLDED = ("x_log", "y_log", "by")
+_WORDS = {"x": "across", "x_log": "→ scale", "y_log": "↑ scale", "by": "group by", "relation": "show", "base": "base"}
 
 
 def build(session: Session) -> Any:
     """The panel."""
-    chosen = widgets.VBox(layout={"max_height": "108px", "overflow": "auto", "width": "auto", "display": "block"})
-    chosen.add_class("lab-campaigns")
     second = widgets.Checkbox(description="second plot", indent=False, layout={"width": "auto"}).add_class("lab-second")
     lock = widgets.Checkbox(description="same scales", indent=False, disabled=True, layout={"width": "auto"}).add_class(
         "lab-lock"
     )
-    anew = widgets.Button(description="Look again", tooltip="read new campaigns", icon="refresh")
-    note = widgets.HTML().add_class("lab-text")
     plots = [_Plot(session, "A"), _Plot(session, "B")]
     plots[1].shown = False
 
-    def offered() -> None:
-        names = list(dict.fromkeys([*session.campaigns, *store.names()]))
-        shown = session.campaigns
-        boxes = [
-            widgets.Checkbox(value=name in shown, description=name, indent=False, layout={"width": "auto"})
-            for name in names
-        ]
-        for box in boxes:
-            box.observe(picked, "value")
-        chosen.children = boxes
-        note.value = "" if names else "There is no campaign yet. Measure one, or add one."
-        session.tell("data")
-
-    def picked(change: Any) -> None:
-        session.campaigns = [box.description for box in chosen.children if box.value]
-        session.tell("data")
-
     def both(change: Any) -> None:
-        plots[1].shown = second.value
+        session.second = plots[1].shown = second.value
         lock.disabled = not second.value
         plots[1].refresh()
-        page.children = (*top, *(plot.widget for plot in plots if plot.shown))
+        session.remember()
+        page.children = (*(plot.widget for plot in plots if plot.shown), below)
 
     def locked(change: Any = None) -> None:
         if lock.value and second.value:
@@ -63,39 +52,27 @@ def build(session: Session) -> Any:
         elif change is not None and change.owner is lock:
             plots[1].refresh()
 
-    anew.on_click(lambda button: session.tell("campaigns"))
+    def restored() -> None:
+        second.value = session.second
+
+    back = widgets.Button(description="Undo", tooltip="show what was shown before (Ctrl+Z)").add_class("lab-undo")
+    again = widgets.Button(description="Redo", tooltip="take back the undo (Ctrl+Shift+Z)").add_class("lab-redo")
+
+    def noted() -> None:
+        undone, redone = session.steps
+        back.disabled, again.disabled = not undone, not redone
+
+    back.on_click(lambda button: session.undo())
+    again.on_click(lambda button: session.redo())
+    session.on("state", noted)
     second.observe(both, "value")
     lock.observe(locked, "value")
-    session.on("campaigns", offered)
     session.on("view", locked)
+    session.on("campaigns", restored)
     plots[0].figure.layout.on_change(lambda layout, *ends: locked(), "xaxis.range", "yaxis.range")
-    row = widgets.HBox(
-        [
-            widgets.VBox([chosen, _adder(session)], layout={"flex": "1 1 0%", "min_width": "200px"}),
-            widgets.VBox([anew, second, lock]),
-        ]
-    )
-    top = [widgets.Label("campaigns, newest first"), row, note]
-    page = widgets.VBox([*top, plots[0].widget])  # a figure that is hidden when it is made stays empty
+    below = widgets.HBox([back, again, second, lock], layout={"flex_flow": "row wrap"})
+    page = widgets.VBox([plots[0].widget, below])  # a figure that is hidden when it is made stays empty
     return page
-
-
-def _adder(session: Session) -> Any:
-    """Make the fields that add a campaign from elsewhere, or results of other programs."""
-    place = widgets.Text(placeholder="folder, archive, or output of OMB or IMB", layout={"width": "300px"})
-    bring = widgets.Button(description="Add", tooltip="show a campaign, or results of OMB or IMB", icon="plus")
-    why = widgets.HTML().add_class("lab-why")
-
-    def brought(button: Any) -> None:
-        why.value = ""
-        try:
-            session.add(store.brought(place.value.strip()))
-            place.value = ""
-        except LabkitError as error:
-            why.value = html.escape(str(error))
-
-    bring.on_click(brought)
-    return widgets.VBox([widgets.HBox([place.add_class("lab-add-place"), bring.add_class("lab-add")]), why])
 
 
 class _Plot:
@@ -104,53 +81,65 @@ class _Plot:
     def __init__(self, session: Session, letter: str) -> None:
         self._session, self._letter, self._busy, self.shown = session, letter, False, True
         session.views[letter] = View()
-        self._chosen: dict[str, Any] = {
-            "statistic": HEADLINE
-        }  # what the reader chose, also while the benchmark lacks it
-        narrow = {
-            "layout": {"width": "auto", "flex": "1 1 170px", "max_width": "300px"},
-            "style": {"description_width": "initial"},
-        }
-        self.benchmark = widgets.Dropdown(description="benchmark", **narrow)
-        self.metric = widgets.Dropdown(description="metric", **narrow)
-        self.statistic = widgets.Dropdown(description="statistic", **narrow)
-        self.x = widgets.Dropdown(description="across", **narrow)
-        self.x_log = widgets.Dropdown(description="→ scale", options=list(_SCALES), **narrow)
-        self.y_log = widgets.Dropdown(description="↑ scale", options=list(_SCALES), **narrow)
-        self.published = widgets.Checkbox(description="published", indent=False, layout={"width": "auto"})
-        self.why = widgets.HTML().add_class("lab-why")
-        self.figure = session.figures[letter] = live.blank(HEIGHT)
-        self._fields = {
-            "benchmark": self.benchmark,
-            "metric": self.metric,
-            "statistic": self.statistic,
-            "x": self.x,
-            "x_log": self.x_log,
-            "y_log": self.y_log,
-            "published": self.published,
-        }
+        # what the reader chose, also while the benchmark lacks it
+        self._chosen: dict[str, Any] = {"statistic": HEADLINE}
+        names = ("benchmark", "metric", "statistic", "unit", "x", "x_log", "y_log", "by", "relation", "base")
+        self._fields: dict[str, Any] = {name: _dropdown(name) for name in names}
+        for name, about in (("published", PUBLISHED), ("bounds", BOUNDS)):
+            box = widgets.Checkbox(description=name, tooltip=about, indent=False, layout={"width": "auto"})
+            self._fields[name] = box
+        for name in ("x_log", "y_log"):
+            self._fields[name].options = list(_SCALES)
+        self._fields["relation"].options = _RELATIONS
         for name, field in self._fields.items():
             field.add_class(f"lab-{name.replace('_', '-')}-{letter}")
             field.observe(self._picked, "value")
-        row = widgets.HBox(list(self._fields.values()), layout={"flex_flow": "row wrap"})
-        self.widget = widgets.VBox([row, self.why, self.figure]).add_class(f"lab-plot-{letter}")
+        self.filter = _Filter(self._filtered)
+        self.why, self.note = widgets.HTML().add_class("lab-why"), widgets.HTML().add_class("lab-note")
+        self.figure = session.figures[letter] = live.blank(HEIGHT)
+        more = [*(self._fields[name] for name in _FOLDED), self.filter.column]
+        boxes = widgets.HBox([self._fields["published"], self._fields["bounds"]], layout={"flex_flow": "row wrap"})
+        first = [field for name, field in self._fields.items() if name not in (*_FOLDED, "published", "bounds")]
+        rows = [widgets.VBox(fields).add_class("lab-fields") for fields in ([*first, boxes], more)]
+        folds = Folds([widgets.VBox([rows[1], self.filter.widget])], ["scales, groups and filter"])
+        self.widget = widgets.VBox([rows[0], folds, self.why, self.figure, self.note])
+        self.widget.add_class(f"lab-plot-{letter}")
+        self.figure.on_press(self._pressed)
+        self.figure.on_say(self._said)
         session.on("data", self.refresh)
+        session.on("point", self._mark)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field by its name."""
+        fields = self.__dict__.get("_fields", {})
+        if name in fields:
+            return fields[name]
+        raise AttributeError(name)
 
     def _picked(self, change: Any) -> None:
         if not self._busy:
             name = next(name for name, field in self._fields.items() if field is change.owner)
             value = _SCALES[change.new] if name in ("x_log", "y_log") else change.new
-            changed: dict[str, Any] = {name: value}
             if name in ("metric", "statistic"):
                 self._chosen[name] = value
-            self._session.views[self._letter] = dataclasses.replace(self._view, **changed)
-            self.refresh()
+            self._set(**{name: value})
+
+    def _filtered(self, where: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+        if not self._busy:
+            self._set(where=where)
+
+    def _set(self, **changed: Any) -> None:
+        """Change the view, and draw it."""
+        self._session.views[self._letter] = dataclasses.replace(self._view, **changed)
+        self.refresh()
+        self._session.remember()
 
     @property
     def _view(self) -> View:
         return self._session.views[self._letter]
 
-    def _offer(self, field: Any, options: list[tuple[str, str]], value: str) -> None:
+    def _offer(self, name: str, options: list[tuple[str, str]], value: str) -> None:
+        field = self._fields[name]
         if list(field.options) != options:
             field.options = options
         if options:
@@ -160,7 +149,10 @@ class _Plot:
         """Read the campaigns, offer the choices that they allow, and draw."""
         if not self.shown:
             return
-        session, before = self._session, dataclasses.replace(self._view, **self._chosen)
+        session = self._session
+        if session.restoring and self._view.metric:
+            self._chosen = {"statistic": self._view.statistic, "metric": self._view.metric}
+        before = dataclasses.replace(self._view, **self._chosen)
         present = session.benchmarks()
         wanted = before.benchmark
         if session.wanted in present:
@@ -169,43 +161,99 @@ class _Plot:
         try:
             summary = session.store.summary(session.campaigns, benchmark) if benchmark else None
             if summary is None or summary.empty:
-                raise LabkitError("Nothing to draw yet. Choose campaigns above, or measure.")
+                raise LabkitError("Nothing to draw yet. Choose campaigns, or measure.")
             now = session.views[self._letter] = view.usual(session.campaigns, benchmark, summary, before)
             self._busy = True
-            self._offer(self.benchmark, [(name, name) for name in present], benchmark)
-            self._offer(self.metric, [(METRICS[m].title, m) for m in view.metrics_of(summary)], now.metric)
-            names = view.statistics_offered(summary, now.metric, now.statistic)
-            self._offer(self.statistic, names, now.statistic)
-            self._offer(self.x, [(view.words(c), c) for c in view.axes_of(summary)], now.x)
-            self.published.disabled = not now.beside
-            self.published.tooltip = PUBLISHED if now.beside else f"{PUBLISHED}: there are none"
+            self._offer_all(present, summary, now)
             same = dataclasses.replace(before, campaigns=now.campaigns) == now
-            live.redraw(self.figure, now.figure(summary), keep_zoom=same and session.running)
+            drawn = drawing.marked(session.figure(now, summary, hover=False), self._places(summary, now))
+            self.note.value = html.escape(drawing.apart(drawn))
+            live.redraw(self.figure, drawing.brief(drawn), keep_zoom=same and session.running)
             for trace in self.figure.data:
-                if not (trace.meta or {}).get("overlay"):  # nothing was measured there
-                    trace.on_click(self._clicked)
-            self.why.value = joined(map(html.escape, session.store.unreadable.values()))
+                trace.on_click(self._clicked)
+            texts = [*session.store.lost.values(), *session.store.unreadable.values()]
+            self.why.value = joined(map(html.escape, texts))
         except LabkitError as error:
-            self.figure.data = ()
-            self.why.value = html.escape(str(error))
+            self.figure.data, self.note.value = (), ""
+            session.views[self._letter] = dataclasses.replace(self._view, metric="")  # it shows nothing
+            self.why.value = joined(map(html.escape, [*session.store.lost.values(), str(error)]))
         finally:
             self._busy = False
         session.tell("view")
 
+    def _offer_all(self, present: list[str], summary: pd.DataFrame, now: View) -> None:
+        """Offer the choices that the data allow."""
+        self._offer("benchmark", [(name, name) for name in present], now.benchmark)
+        self._offer("metric", [(METRICS[m].title, m) for m in view.metrics_of(summary)], now.metric)
+        names = view.statistics_offered(summary, now.metric, now.statistic)
+        self._offer("statistic", names, now.statistic)
+        unit = METRICS[now.metric].unit if now.metric else ""
+        self._offer("unit", [(unit, ""), *((name, name) for name in OTHER_UNITS.get(unit, ()))], now.unit)
+        self._offer("x", [(view.words(c), c) for c in view.axes_of(summary)], now.x)
+        columns = view.differing_columns(summary)
+        self._offer("by", [("nothing", ""), *((view.words(name), name) for name in columns)], now.by)
+        bases = relation.bases(summary, columns)
+        self._offer("base", [(name, name) for name in bases] or [("nothing to compare", "")], now.base)
+        self._fields["relation"].disabled = not bases
+        self._fields["relation"].value = now.relation
+        self._fields["base"].disabled = not now.relation
+        for name in ("x_log", "y_log"):
+            self._fields[name].value = next(word for word, log in _SCALES.items() if log is getattr(now, name))
+        self._fields["unit"].disabled = now.relation == "ratio"
+        for name, possible in (("published", bool(now.beside)), ("bounds", now.bounded)):
+            field, about = self._fields[name], PUBLISHED if name == "published" else BOUNDS
+            field.value, field.disabled = getattr(now, name), not possible
+            field.tooltip = about if possible else f"{about}: there are none"
+        self.filter.offer(summary, columns, now.where)
+
+    def _places(self, summary: pd.DataFrame, now: View) -> list[tuple[float, float]]:
+        """Places of the points that are looked into, as far as this plot has them."""
+        return [place for one in self._session.looked_into if (place := now.place(summary, one.row))]
+
+    def _summary(self) -> pd.DataFrame:
+        """Table behind the plot."""
+        return self._session.store.summary(self._session.campaigns, self._view.benchmark)
+
+    def _mark(self) -> None:
+        """Put the marks at the points that are looked into."""
+        marks = [trace for trace in self.figure.data if trace.name == drawing.MARKS]
+        if marks and self.shown and self._view.benchmark:
+            marks[0].update(drawing.ring(self._places(self._summary(), self._view)))
+
     def _clicked(self, trace: Any, points: Any, state: Any) -> None:
         """Choose the point that was clicked."""
-        if not points.xs:
-            return
+        if points.xs:
+            self._choose(trace, float(points.xs[0]))
+
+    def _pressed(self, curve: int, point: int) -> None:
+        """Choose the point that the arrow keys reached."""
+        trace = self.figure.data[curve]
+        self._choose(trace, trace.x[point])
+
+    def _row(self, trace: Any, place: float | None) -> Any:
+        """Row of the summary at a place of the horizontal axis; None where nothing was measured."""
         now = self._view
-        summary = self._session.store.summary(self._session.campaigns, now.benchmark)
-        x = 0.0 if now.x == SIZE and points.xs[0] < summary[SIZE].min() else float(points.xs[0])
+        if place is None or place != place or now.relation or (trace.meta or {}).get("overlay"):
+            return None
+        summary = self._summary()
+        x = 0.0 if now.x == SIZE and place < summary[SIZE].min() else place
+        return now.row(summary, trace.name, x)
+
+    def _said(self, curve: int, point: int) -> str:
+        """What the point says beside itself; nothing where the figure's own text says it."""
+        trace = self.figure.data[curve]
+        row = self._row(trace, trace.x[point])
+        return "" if row is None else drawing.said(self._view, trace.name, row.to_dict())
+
+    def _choose(self, trace: Any, place: float | None) -> None:
+        """Choose the point of a line at a place of the horizontal axis."""
         try:
-            row = now.row(summary, trace.name, x)
+            row = self._row(trace, place)
         except LabkitError as error:
             self.why.value = html.escape(str(error))
             return
-        self._session.chosen = Chosen(row.to_dict(), now.metric)
-        self._session.tell("point")
+        if row is not None:
+            self._session.choose(Chosen(row.to_dict(), self._view.metric))
 
     def follow(self, other: _Plot) -> None:
         """Use the scales of another plot."""
@@ -213,3 +261,76 @@ class _Plot:
             for name in ("xaxis", "yaxis"):
                 axis = other.figure.layout[name]
                 self.figure.layout[name].update(type=axis.type, range=axis.range)
+
+
+def _dropdown(name: str) -> Any:
+    """A list of choices."""
+    narrow = {"width": "auto", "flex": "1 1 150px", "max_width": "260px"}
+    words = _WORDS.get(name, name)
+    return widgets.Dropdown(description=words, tooltip=words, layout=narrow, style={"description_width": "initial"})
+
+
+class _Filter:
+    """Which levels of which columns are on show.
+
+    Parameters
+    ----------
+    changed : called with `View.where` after every change.
+    """
+
+    def __init__(self, changed: Any) -> None:
+        self._changed, self._where, self._busy = changed, {}, False  # type: ignore[var-annotated]
+        self._summary: pd.DataFrame | None = None
+        self.column = _dropdown("filter").add_class("lab-filter")
+        self.column.description = self.column.tooltip = "filter"
+        self.levels = widgets.HBox(layout={"flex_flow": "row wrap"}).add_class("lab-levels")
+        self.widget = widgets.VBox([self.levels])
+        self.column.observe(lambda change: None if self._busy else self._show(), "value")
+
+    def offer(self, summary: pd.DataFrame, columns: list[str], where: Any) -> None:
+        """Offer the columns in which the points differ."""
+        self._busy, self._where = True, {name: levels for name, levels in where if name in summary}
+        options = [("nothing", "")] + [
+            (f"{view.words(name)}{' (filtered)' if name in self._where else ''}", name) for name in columns
+        ]
+        before = self.column.value if self.column.value in columns else next(iter(self._where), "")
+        if list(self.column.options) != options:
+            self.column.options = options
+        self.column.value = before
+        self._busy = False
+        if summary is not self._summary or before:
+            self._summary = summary
+            self._show()
+
+    def _show(self) -> None:
+        """Show the levels of the chosen column as boxes."""
+        name = self.column.value
+        if not name or self._summary is None:
+            self.levels.children = ()
+            return
+        present = list(dict.fromkeys(level(value) for value in self._summary[name]))
+        on = self._where.get(name, tuple(present))
+        if [box.description for box in self.levels.children] == present:
+            boxes = list(self.levels.children)
+        else:
+            boxes = [
+                widgets.Checkbox(description=one, indent=False, layout={"width": "auto", "margin": "0 12px 0 4px"})
+                for one in present
+            ]
+            for box in boxes:
+                box.observe(self._ticked, "value")
+        self._busy = True
+        for box in boxes:
+            box.value = box.description in on
+        self._busy = False
+        self.levels.children = boxes
+
+    def _ticked(self, change: Any) -> None:
+        if self._busy:
+            return
+        boxes = self.levels.children
+        chosen = tuple(box.description for box in boxes if box.value)
+        where = dict(self._where) | {self.column.value: chosen}
+        if len(chosen) == len(boxes):
+            del where[self.column.value]
+        self._changed(tuple(where.items()))

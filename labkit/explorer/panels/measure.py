@@ -5,32 +5,74 @@ from __future__ import annotations
 import asyncio
 import html
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
-from labkit import benchmarks, campaign, launch
+from labkit import benchmarks, campaign, launch, testbeds
+from labkit.benchmarks import Benchmark
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.explorer import availability, measurement, store
+from labkit.explorer import availability, measurement, pace, store
 from labkit.explorer.folds import Folds
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.measurement import Measurement
 from labkit.explorer.selection import PLAIN, Selection
 from labkit.explorer.session import Session
-from labkit.spec import Effort, Spec
+from labkit.host.network import interfaces, rdma_devices
+from labkit.spec import BINDINGS, Effort, Spec
 from labkit.units import parse_sizes
 
 TITLE, PLACE, ORDER = "Measure", "side", 0
 EVERY = 0.3  # s between looks at a run
 START = "mpi.latency"
+_EVERY = "every family"
+_ABOUT = {
+    "find": "benchmarks by their names, their titles, or the names that OMB and IMB give them",
+    "family": "only benchmarks of this family",
+    "benchmark": "what is measured; the search above leaves those whose names or titles have its words",
+    "sizes": "MIN:MAX in powers of two, or a list such as 8,1Ki,1Mi; empty for the benchmark's own",
+    "ranks": "number of processes; several are compared: 2,4",
+    "into": "campaign for the points, below the folder of all campaigns; a new one unless you name one that exists",
+}
 
 
 def build(session: Session) -> Any:
     """The panel."""
     return _Measure(session).widget
+
+
+def _matches(benchmark: Benchmark, words: Sequence[str]) -> bool:
+    """Whether a benchmark's name, title or names in OMB and IMB have all words."""
+    text = " ".join([benchmark.name, benchmark.title, *benchmark.equivalents]).lower()
+    return all(word in text for word in words)
+
+
+def _there() -> dict[str, list[tuple[str, str]]]:
+    """Testbeds and devices that this machine has, as words and text for the field."""
+    up = [one.text for one in testbeds.usable()]
+    found = {name: name for name in dict.fromkeys(["local", *up])}
+    for name in testbeds.names():
+        absent = testbeds.module_of(name).absent() if hasattr(testbeds.module_of(name), "absent") else []
+        found.setdefault(name, f"{name} (needs {', '.join(absent)})" if absent else name)
+    cards = [str(one["name"]) for one in [*rdma_devices(), *interfaces()] if one.get("name")]
+    return {
+        "testbed": [(words, name) for name, words in found.items()],
+        "device": [("default of the library", ""), *((name, name) for name in dict.fromkeys(cards))],
+    }
+
+
+def _filling(field: Any, name: str, found: Sequence[tuple[str, str]]) -> Any:
+    """Make a list of what is there, which fills a field that takes other text too."""
+    words = f"{name}s here"
+    made = widgets.Dropdown(description=words, options=list(found), value=None, layout={"width": "auto"})
+    made.tooltip, made.style.description_width = f"fills {name}", "100px"
+    made.observe(lambda change: setattr(field, "value", change["new"]) if change["new"] is not None else None, "value")
+    return made.add_class(f"lab-{name}s-here")
 
 
 class _Measure:
@@ -39,22 +81,30 @@ class _Measure:
     def __init__(self, session: Session) -> None:
         self._session, self._seen, self._cut, self._busy = session, 0, "", False
         self._measurement: Measurement | None = None
+        self._into: Path | None = None
         self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
-        look = {"layout": {"width": "auto"}, "style": {"description_width": "96px"}}
+        look = {"layout": {"width": "auto"}, "style": {"description_width": "100px"}}
         self._lacking = "" if launch.installed() else "no MPI launcher"
+        self.family = widgets.Dropdown(description="family", options=[_EVERY], **look)
+        self.find = widgets.Text(description="search", placeholder="name, words, or osu_…", **look)
         self.benchmark = widgets.Dropdown(description="benchmark", **look)
         self.absent = widgets.HTML().add_class("lab-absent").add_class("lab-text")
         self._absent = Folds([self.absent], ["cannot run here"])
-        self.sizes = widgets.Text(description="sizes", tooltip="MIN:MAX in powers of two, or a list", **look)
+        self.sizes = widgets.Text(description="sizes", **look)
         self.ranks = widgets.Text(value="2", description="ranks", **look)
         self.into = widgets.Text(value=datetime.now().strftime("explore-%Y%m%d-%H%M%S"), description="keep in", **look)
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
-        self.setting = Form(Spec, "the setting", self._changed, PLAIN)
+        self.setting = Form(Spec, "the setting", self._changed, PLAIN, {"bind": [(name, name) for name in BINDINGS]})
+        here = [_filling(self.setting.fields[name], name, found) for name, found in _there().items()]
         self.effort = Form(Effort, "the effort", self._changed)
         self.options = widgets.VBox()
         titles = ("options of the benchmark", "where and how", "how long")
-        more = Folds([self.options, self.setting.widget, self.effort.widget], titles)
+        where = widgets.VBox([self.setting.widget, *here])
+        more = Folds([self.options, where, self.effort.widget], titles)
+        hidden = {"width": "auto", "display": "none"}
+        self.more = widgets.Checkbox(description="add to it", indent=False, layout=hidden).add_class("lab-add-to-it")
+        self.time = widgets.HTML().add_class("lab-time").add_class("lab-text")
         self.run = widgets.Button(description="Run", button_style="primary", icon="play").add_class("lab-run")
         self.halt = widgets.Button(description="Stop", icon="stop", disabled=True).add_class("lab-stop")
         self.resume = widgets.Button(description="Continue", icon="forward").add_class("lab-continue")
@@ -63,10 +113,12 @@ class _Measure:
         self.status = widgets.HTML("nothing runs").add_class("lab-status").add_class("lab-text")
         self.log = widgets.HTML().add_class("lab-log")
         logs = Folds([self.log], ["log"])
-        for name in ("benchmark", "sizes", "ranks", "into"):
-            getattr(self, name).add_class(f"lab-field-{name}")
+        for name, about in _ABOUT.items():
+            getattr(self, name).add_class(f"lab-field-{name}").tooltip = about
         self.widget = widgets.VBox(
             [
+                self.find,
+                self.family,
                 self.benchmark,
                 self._absent,
                 self.sizes,
@@ -75,6 +127,8 @@ class _Measure:
                 self.launchers.widget,
                 more,
                 self.into,
+                self.more,
+                self.time,
                 widgets.HBox([self.run, self.halt, self.resume]),
                 self.why,
                 self.bar,
@@ -84,24 +138,42 @@ class _Measure:
         )
         self._offer_benchmarks()
         self._other()
+        self._listen()
+        session.on("campaigns", self._offer)
+
+    def _listen(self) -> None:
+        """Hear what the reader changes and presses."""
         self.benchmark.observe(lambda change: None if self._busy else self._other(), "value")
         self.setting.fields["testbed"].observe(lambda change: self._offer_benchmarks(), "value")
+        for field in (self.find, self.family):
+            field.observe(lambda change: None if self._busy else self._offer_benchmarks(), "value")
         for field in (self.sizes, self.ranks, self.into):
             field.continuous_update = False
+        for field in (self.sizes, self.ranks, self.into, self.more):
             field.observe(lambda change: self._changed(), "value")
         self.run.on_click(lambda button: self._start(self.words(), self.into.value))
         self.halt.on_click(lambda button: self._stop())
         self.resume.on_click(lambda button: self._continue())
-        session.on("campaigns", self._offer)
 
     def _offer_benchmarks(self) -> None:
         """Offer the benchmarks that can be measured on the testbed; list the others with the reason."""
         reasons = availability.reasons(self.setting.raw["testbed"])
+        runs = {name: one for name, one in benchmarks.find().items() if name not in reasons}
+        families = [_EVERY, *sorted({name.partition(".")[0] for name in runs})]
+        self._busy = True
+        if list(self.family.options) != families:
+            self.family.options = families
+        self._busy = False
+        words = self.find.value.lower().split()
         options = [
-            (f"{name} – {benchmark.title}", name)
-            for name, benchmark in benchmarks.find().items()
-            if name not in reasons
+            (f"{name} – {one.title}", name)
+            for name, one in runs.items()
+            if self.family.value in (_EVERY, name.partition(".")[0]) and _matches(one, words)
         ]
+        self.find.placeholder = "name, words, or osu_…"
+        if not options:
+            self.why.value = f"No benchmark here is called {html.escape(self.find.value)}. Write other words."
+            return
         if options and list(self.benchmark.options) != options:
             before = self.benchmark.value or START
             self._busy = True  # other options choose the first of them for a moment
@@ -117,7 +189,7 @@ class _Measure:
             f"<p>{html.escape(reason)}:<br><span class='lab-off'>{', '.join(group)}</span></p>"
             for reason, group in names.items()
         )
-        self._absent.name(0, f"{len(reasons)} benchmarks that cannot run here")
+        self._absent.name(0, f"{len(reasons)} cannot run here")
         self._absent.layout.display = "" if reasons else "none"
 
     def _launchers(self) -> dict[str, str]:
@@ -181,15 +253,30 @@ class _Measure:
             chosen = self.selection()
             why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign for the points.")
             if not why:
-                store.place(self.into.value)
+                place = store.place(self.into.value)
+                why = self._adding(place)
         except LabkitError as error:
             why = str(error)
         busy = self._measurement is not None and self._measurement.running
         self.run.disabled = bool(why) or busy
         self.run.tooltip = why or ("a run is in progress" if busy else "start")
-        self.why.value = (
-            html.escape(why) if why else f"<pre class='lab-same'>labkit {html.escape(shlex.join(chosen.words()))}</pre>"
-        )
+        self.time.value = ""
+        if why:
+            self.why.value = html.escape(why)
+            return
+        command = shlex.join([*chosen.words(), "--into", str(place)])
+        self.why.value = f"<pre class='lab-same'>labkit {html.escape(command)}</pre>"
+        self.time.value = html.escape(pace.sentence(chosen, [*self._session.campaigns, *store.names()[:5]]))
+
+    def _adding(self, place: Path) -> str:
+        """Ask before points go into a campaign that has some; empty if it is new or the answer is yes."""
+        count = len(Campaign.existing(place).done()) if (place / "campaign.json").exists() else 0
+        again = bool(count) and not measurement.unfinished(place) and self._into != place
+        self.more.layout.display = "" if again else "none"
+        self.more.description = f"add to {place.name}, which has {count} points"
+        if again and not self.more.value:
+            return f"{place.name} has {count} points already. Tick 'add to' above, or name a new campaign."
+        return ""
 
     def _offer(self) -> None:
         """Offer to continue the newest campaign whose run was interrupted."""
@@ -215,6 +302,7 @@ class _Measure:
         except (LabkitError, OSError) as error:
             self.why.value = html.escape(str(error))
             return
+        self._into = self._measurement.campaign.path  # adding more to one's own run needs no question
         self.run.disabled, self.halt.disabled, self._seen = True, False, 0
         self.resume.layout.display = "none"
         self._session.started(name.strip(), words[1])
@@ -271,5 +359,6 @@ class _Measure:
             self.halt.disabled = True
             self._changed()
             self._offer()
-            if run.error():
-                self.why.value = f"<pre>{html.escape(run.error())}</pre>"
+            if run.failed:
+                raw = f"<details><summary>what was printed</summary><pre>{html.escape(run.error())}</pre></details>"
+                self.why.value = f"{html.escape(run.failure())}{raw}"

@@ -1,9 +1,10 @@
-"""The samples of one point: its iterations, ranks, host, warnings and command."""
+"""The samples of one point, and of others pinned beside it: iterations, ranks, host, warnings and command."""
 
 from __future__ import annotations
 
 import html
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import ipywidgets as widgets
@@ -14,18 +15,19 @@ from numpy.typing import NDArray
 from labkit import benchmarks, figures, notes, records
 from labkit.columns import METRICS, SHOWN
 from labkit.errors import LabkitError
-from labkit.explorer import live, store
+from labkit.explorer import drawing, live, reading, store
 from labkit.explorer.live import Long
 from labkit.explorer.selection import Selection
-from labkit.explorer.session import Session
+from labkit.explorer.session import Chosen, Session
 from labkit.figures import iterations, looks, style
 from labkit.records import per_rank
 from labkit.samples import Samples
 from labkit.samples.facts import COMMAND, LIBRARY
 from labkit.units import format_number
 
-TITLE, PLACE, ORDER = "Point", "main", 1
-HEIGHT = 380  # px
+TITLE, PLACE, ORDER = "Point", "beside", 1
+HEIGHT = 300  # px
+_ALWAYS = ("p50", "p95", "p99")  # said also where there is none
 _VIEWS = ("distribution", "histogram", "over iterations", "per rank")
 
 
@@ -35,25 +37,34 @@ def build(session: Session) -> Any:
 
 
 class _Point:
-    """The samples of the point that was clicked, in one of four views."""
+    """The samples of the point that was clicked, in one of four views; pinned ones are drawn into the distribution."""
 
     def __init__(self, session: Session) -> None:
-        self._session, self._metric = session, ""
+        self._session = session
         self._samples: list[Samples] = []
+        self._pinned: list[tuple[Chosen, Samples]] = []
         self._long: Long | None = None
         self.shown = widgets.ToggleButtons(options=_VIEWS, style={"button_width": "auto"}).add_class("lab-views")
-        self.launch = widgets.Dropdown(description="launch", layout={"width": "160px"}).add_class("lab-launch")
-        self.facts = widgets.HTML("Click a point in the plot above.").add_class("lab-facts").add_class("lab-text")
-        self.why = widgets.HTML().add_class("lab-why")
+        self.launch = widgets.Dropdown(description="launch", layout={"width": "130px"}).add_class("lab-launch")
+        self.launch.style.description_width = "initial"
+        self.pin = widgets.Button(description="Pin", icon="thumb-tack").add_class("lab-pin")
+        self.pins = widgets.VBox().add_class("lab-pins")
+        self.facts = widgets.HTML("Click a point in the plot, or go to one with the arrow keys and press Enter.")
+        self.facts.add_class("lab-facts").add_class("lab-text")
+        self.meaning = widgets.HTML().add_class("lab-text").add_class("lab-meaning")
+        self.at = widgets.HTML().add_class("lab-at").add_class("lab-text")
+        self.why, self.note = widgets.HTML().add_class("lab-why"), widgets.HTML().add_class("lab-note")
         self.figure = live.blank(HEIGHT)
         self.figure.layout.on_change(self._zoomed, "xaxis.range")
-        self._row = widgets.HBox([self.shown, self.launch], layout={"flex_flow": "row wrap"})
+        row = widgets.HBox([self.pin, self.launch], layout={"flex_flow": "row wrap"})
         # a figure that is hidden when it is made stays empty, so it comes with the first point
-        self._inside = widgets.VBox([self._row, self.why, self.figure])
+        self._inside = widgets.VBox([row, self.pins, self.shown, self.meaning, self.why, self.figure, self.note])
         self.widget = widgets.VBox([self.facts]).add_class("lab-point-panel")
         self.shown.observe(lambda change: self._draw(), "value")
         self.launch.observe(lambda change: self._draw(), "value")
+        self.pin.on_click(lambda button: session.pin(session.chosen) if session.chosen else None)
         session.on("point", self._other)
+        session.on("view", self._row)
 
     def _other(self) -> None:
         """Show the point that was clicked."""
@@ -62,7 +73,9 @@ class _Point:
             return
         row = chosen.row
         try:
-            self._samples = store.launches(row["campaign"], row["benchmark"], row["fingerprint"])
+            self._samples = _launches(chosen)
+            others = [one for one in self._session.pinned if one != chosen]
+            self._pinned = [(one, samples) for one in others for samples in _launches(one) if samples.n]
         except LabkitError as error:
             self.facts.value = html.escape(str(error))
             return
@@ -70,27 +83,52 @@ class _Point:
             self.facts.value = f"Its samples are no longer in {html.escape(row['campaign'])}. Press Look again."
             self.widget.children = (self.facts,)
             return
-        self._metric = chosen.metric
-        self.facts.value = facts(self._samples, row, chosen.metric)
+        self._row()
+        self.pin.description = "Unpin" if chosen in self._session.pinned else "Pin"
+        self.pin.tooltip = "keep this point beside those that you click later"
+        self.pins.children = [self._pin(one) for one in self._session.pinned]
         numbers = [one.launch for one in self._samples if one.n]
         if numbers:
             self.launch.options = [(str(number), number) for number in numbers]
             self.launch.value = numbers[0]
             self._draw()
-        self.widget.children = (self.facts, self._inside) if numbers else (self.facts,)
+        self.widget.children = (self.facts, self._inside, self.at) if numbers else (self.facts, self.at)
+
+    def _row(self) -> None:
+        """Say the point in the unit of plot A, and what the other lines have at its place."""
+        chosen, view = self._session.chosen, self._session.views.get("A")
+        if chosen is None or not self._samples:
+            return
+        here = view is not None and (view.benchmark, view.metric) == (chosen.row["benchmark"], chosen.metric)
+        unit = view.unit if view is not None and here else ""
+        self.facts.value = facts(self._samples, chosen.row, chosen.metric, unit)
+        self.at.value = ""
+        if view is not None and here:
+            summary = self._session.store.summary(self._session.campaigns, view.benchmark)
+            self.at.value = reading.at(view, summary, chosen.row)
+
+    def _pin(self, one: Chosen) -> Any:
+        """A pinned point, with a button that lets it go."""
+        text = reading.title(one.row)
+        button = widgets.Button(description=f"× {text}", tooltip=f"unpin {text}", layout={"width": "auto"})
+        button.on_click(lambda pressed: self._session.pin(one))
+        return button.add_class("lab-pinned")
 
     def _draw(self) -> None:
         """Draw the chosen view and launch."""
         samples = next((s for s in self._samples if s.launch == self.launch.value), None)
-        if samples is None:
+        chosen = self._session.chosen
+        if samples is None or chosen is None:
             return
         self._long, self.why.value = None, ""
         self.launch.disabled = self.shown.value in ("distribution", "per rank")
         metrics = benchmarks.get(samples.spec.benchmark).metrics
-        metric = self._metric if self._metric in metrics else next(iter(metrics))
+        metric = chosen.metric if chosen.metric in metrics else next(iter(metrics))
+        whole = self.shown.value in ("over iterations", "per rank")
+        self.meaning.value = html.escape(reading.meaning(samples.spec, "")) if whole else ""
         try:
             if self.shown.value == "distribution":
-                drawn = figures.distribution(self._samples, metric)
+                drawn = self._distribution(chosen, metric)
             elif self.shown.value == "per rank":
                 drawn = figures.per_rank(self._samples)
             elif self.shown.value == "histogram":
@@ -100,8 +138,15 @@ class _Point:
         except LabkitError as error:
             self.why.value, self.figure.data = html.escape(str(error)), ()
             return
+        self.note.value = html.escape(drawing.apart(drawn))
         drawn.update_layout(width=None, height=HEIGHT)
         live.redraw(self.figure, drawn)
+
+    def _distribution(self, chosen: Chosen, metric: str) -> go.Figure:
+        """Draw the distribution of the point that was clicked, with those of the pinned ones."""
+        every = [*((chosen, samples) for samples in self._samples), *self._pinned]
+        names = [str(one.row["campaign"]) for one, _ in every]
+        return figures.distribution([samples for _, samples in every], metric, of=names if len(set(names)) > 1 else ())
 
     def _zoomed(self, layout: Any, ends: Any) -> None:
         """Show the iterations in the zoomed range, as many as fit."""
@@ -109,40 +154,54 @@ class _Point:
             self._long.show(self.figure, *ends)
 
 
-def facts(launches: list[Samples], row: dict[str, Any], metric: str) -> str:
+def _launches(point: Chosen) -> list[Samples]:
+    """All launches of a point."""
+    return store.launches(*(point.row[name] for name in ("campaign", "benchmark", "fingerprint")))
+
+
+def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str = "") -> str:
     """Table of a point, as HTML: each statistic of the metric with its interval, host, library, badges, warnings."""
     first, n = launches[0], sum(one.n for one in launches)
-    host = first.host
-    cpu = str(host.get("cpu_model") or "")
-    lines = {
+    cpu = str(first.host.get("cpu_model") or "")
+    warnings = notes.once(one.warnings for one in launches)
+    short = {
         "point": benchmarks.label(first.spec),
+        **_statistics(row, metric, unit),
+        "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
+        "ranges": str(row.get("headline") or ""),
+        "counts": reading.meaning(first.spec, metric),
+        "transport": first.spec.transport,
+        "badges": notes.joined(notes.once(one.badges for one in launches)) or "none",
+    }
+    more = {
+        "warnings": notes.joined(warnings) or "none",
         "campaign": f"{row['campaign']} ({first.origin})",
         "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
         "library": str(LIBRARY.of(first.meta) or ""),
-        "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
-        "interval": str(row.get("headline") or ""),
-        **_statistics(row, metric),
-        "badges": notes.joined(notes.once(one.badges for one in launches)) or "none",
-        "warnings": notes.joined(notes.once(one.warnings for one in launches)) or "none",
     }
-    look = "text-align:left;padding-right:12px;vertical-align:top;white-space:nowrap"
+    count = f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}, host and command"
+    return f"{_table(short)}<details><summary>{count}</summary>{_table(more)}{_command(first)}</details>"
+
+
+def _table(lines: Mapping[str, str]) -> str:
+    """Names and texts as a table, as HTML; without those that are empty."""
     cells = "".join(
-        f"<tr><th style='{look}'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+        f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
         for name, text in lines.items()
         if text
     )
-    return f"<table>{cells}</table>{_command(first)}"
+    return f"<table>{cells}</table>"
 
 
-def _statistics(row: dict[str, Any], metric: str) -> dict[str, str]:
+def _statistics(row: dict[str, Any], metric: str, unit: str) -> dict[str, str]:
     """Statistics of a metric with the range of their interval, or the reason why a percentile is missing."""
     statistics = {}
     for name in SHOWN:
-        value = records.value_of(row, metric, name)
+        value = reading.in_unit(records.value_of(row, metric, name), unit)
         if value.value == value.value:
             interval = f" ({value.range})" if value.low == value.low else ""
-            statistics[value.words] = f"{value.text} {value.unit}{interval}"
-        elif name in ("p50", "p95", "p99"):
+            statistics[value.words] = f"{value.text} {unit or value.unit}{interval}"
+        elif name in _ALWAYS:
             statistics[value.words] = f"none: {records.why_not(row, metric, name)}"
     return statistics
 

@@ -7,16 +7,14 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from labkit.analysis import comparison
 from labkit.analysis.comparison import Compared, Comparison
 from labkit.analysis.comparison.judging import MOST, RELEVANT
 from labkit.errors import LabkitError, SpecError
-from labkit.explorer import store
+from labkit.explorer import relation
 from labkit.explorer.session import Session
 from labkit.units import format_number, format_range, format_size
 
-TITLE, PLACE, ORDER = "Verdict", "main", 3
-_CAMPAIGN = "campaign"
+TITLE, PLACE, ORDER = "Verdict", "under", 3
 _HEAD = ("size", "setting", "side", "ratio", "95 % interval", "p (Holm)", "order", "verdict", "launches needed")
 
 
@@ -24,7 +22,7 @@ def build(session: Session) -> Any:
     """The panel."""
     style = {"description_width": "initial"}
     base = widgets.Dropdown(description="base", style=style, layout={"width": "260px"})
-    by = widgets.Text(_CAMPAIGN, description="by", style=style, layout={"width": "180px"})
+    by = widgets.Text(relation.CAMPAIGN, description="by", style=style, layout={"width": "180px"})
     allow = widgets.Text(description="allow", placeholder="library, host, …", style=style, layout={"width": "260px"})
     relevant = widgets.FloatText(RELEVANT, description="relevant", step=0.01, style=style, layout={"width": "150px"})
     test = widgets.Button(description="Test launches", tooltip="compare the campaigns on show at plot A's benchmark")
@@ -63,19 +61,7 @@ def _compared(
         raise SpecError(f"relevant={relevant:g}, but it must be a number between 0 and 1. Set 0.02.")
     if not benchmark or base is None:
         raise SpecError("Plot A shows no benchmark. Select a campaign and a benchmark above.")
-    factor, _, levels = (by.strip() or _CAMPAIGN).partition("=")
-    names = [base, *(name for name in session.campaigns if name != base)]
-    sides = {name: comparison.read(store.opened(name), benchmark) for name in names}
-    sides = {name: launches for name, launches in sides.items() if launches}
-    if factor != _CAMPAIGN:
-        pooled = [launch for launches in sides.values() for launch in launches]
-        sides = comparison.by_levels(pooled, factor, [level for level in levels.split(",") if level])
-    if len(sides) < 2:
-        raise SpecError(
-            f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
-            "factor: write its name after by, such as transport."
-        )
-    return comparison.compare(sides, by=factor, allow=allow, relevant=relevant)
+    return relation.compared(session.campaigns, benchmark, base, by=by, allow=allow, relevant=relevant)
 
 
 def _html(outcome: Comparison) -> str:

@@ -14,7 +14,7 @@ from labkit.models.breaking_band import breakdown
 from labkit.sliders import Sliders
 from labkit.studies.what_if import COMPONENTS, Study
 
-TITLE, PLACE, ORDER = "What if", "main", 5
+TITLE, PLACE, ORDER = "What if", "under", 5
 PUBLISHED, MEASURED = "the published message (Zambre et al. 2019)", "a message over TCP of a campaign on show"
 
 

@@ -42,8 +42,9 @@ local format = {
     return { raw '<details class="code"><summary>Code</summary>', c, raw "</details>" }, false
   end,
   Image = function(i)
-    if html then return i.classes:includes("static") and {} or nil end
-    local alt = (i.attributes.alt or pandoc.utils.stringify(i.caption)):gsub('[\\"]', "\\%0")
+    i.attributes.alt, i.attributes["fig-alt"] = i.attributes["fig-alt"] or pandoc.utils.stringify(i.caption), nil
+    if html then return i.classes:includes("static") and {} or i end
+    local alt = i.attributes.alt:gsub('[\\"]', "\\%0")
     return pandoc.RawInline("typst", '#box(image("' .. i.src .. '", alt: "' .. alt .. '"))')
   end,
   Div = function(d)

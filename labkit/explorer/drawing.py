@@ -1,0 +1,65 @@
+"""A plot as the page shows it: short texts beside points, and marks at the points that are looked into."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from labkit.columns import METRICS
+from labkit.columns import title as column_title
+from labkit.explorer.code import SIZE
+from labkit.explorer.view import View
+from labkit.units import format_number, format_size
+
+MARKS = "marks"  # what the trace of the marks is called
+_RING = {"symbol": "circle-open", "size": 17, "color": "#d55e00", "line": {"width": 2.5}}
+_KEPT = re.compile(r"<b>|interval: |size: |setting: |what: |how: |conditions: ")  # lines of a hover text
+
+
+def brief(figure: go.Figure) -> go.Figure:
+    """Let the page show short texts beside points; the figure is changed.
+
+    A trace with a hover text keeps its main lines in its metadata. Of any other the page asks the kernel.
+    """
+    for trace in figure.data:
+        if trace.hoverinfo == "skip":
+            continue
+        lines = (trace.hovertemplate or "").partition("<extra>")[0].split("<br>")
+        meta = (trace.meta or {}) | {"hover": "<br>".join(line for line in lines if _KEPT.match(line))}
+        trace.update(hovertemplate=None, hoverinfo="none", meta=meta)
+    return figure
+
+
+def apart(figure: go.Figure) -> str:
+    """Take the small print from a figure's axis and return it as plain text: the page breaks it to its own width."""
+    title, _, small = (figure.layout.xaxis.title.text or "").partition("<br><span")
+    lines = [html.unescape(re.sub(r"<[^>]*>|^[^<]*>", "", line)) for line in small.split("<br>")]
+    figure.update_layout(xaxis_title_text=title)
+    return " ".join(line for line in lines if line)
+
+
+def said(view: View, name: str, row: Mapping[str, Any]) -> str:
+    """What a point says: its line, its place and its value with the interval, a line each."""
+    value = view.value(row)
+    unit = view.unit or METRICS[view.metric].unit
+    across = format_size(int(row[SIZE])) if view.x == SIZE else format_number(float(row[view.x]))
+    place = across if view.x == SIZE else f"{column_title(view.x)} {across}"
+    interval = f"{value.range} {unit} ({value.label})" if value.low == value.low else value.label
+    text = f"{value.text} {unit}, {value.words}" if value.value == value.value else f"no {value.words}"
+    return "\n".join(part for part in (html.unescape(name), f"{place}: {text}", interval) if part)
+
+
+def marked(figure: go.Figure, places: Sequence[tuple[float, float]]) -> go.Figure:
+    """Add the trace of the marks, which is there also when nothing is marked: the figure then changes in place."""
+    figure.add_scatter(**ring(places), name=MARKS, mode="markers", meta={"overlay": True})
+    figure.data[-1].update(marker=_RING, hoverinfo="skip", showlegend=False, uid=MARKS)
+    return figure
+
+
+def ring(places: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Places of the marks, as properties of their trace."""
+    return {"x": [x for x, _ in places], "y": [y for _, y in places]}

@@ -1,0 +1,53 @@
+// The address of the page is a link to what it shows; Ctrl+Z and Ctrl+Shift+Z undo and redo; no key of the notebook
+// around it changes its cells.
+const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
+
+function render({ model, el }) {
+  const why = Object.assign(document.createElement("p"), { className: "lab-why" });
+  why.setAttribute("role", "alert");
+  el.append(why);
+  const say = () => {
+    why.textContent = model.get("why");
+    why.hidden = !why.textContent;
+  };
+  const address = () => {
+    const hash = model.get("link") ? `#view=${model.get("link")}` : "";
+    if (hash !== location.hash) history.replaceState(history.state, "", location.pathname + location.search + hash);
+  };
+  const follow = () => {
+    const wanted = /^#view=([\w-]+)$/.exec(location.hash)?.[1];
+    if (wanted && wanted !== model.get("link")) model.send({ ask: "show", text: wanted });
+    return wanted;
+  };
+  if (!follow()) address();
+  const page = () => el.closest(".lab-explorer") ?? document.body;
+  const keys = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || typing(event.target) || !page().isConnected) return;
+    const key = event.key.toLowerCase();
+    if (key !== "z" && key !== "y") return;
+    model.send({ ask: key === "y" || event.shiftKey ? "redo" : "undo" });
+    event.preventDefault();
+  };
+  // ipywidgets puts a field's explanation on its label alone
+  const explain = ({ target }) => {
+    const label = target.closest?.(".jupyter-widgets")?.querySelector(":scope > label[title]");
+    const field = label?.parentElement;
+    if (!field || field.title === label.title) return;
+    field.title = label.title;
+    field.querySelector("input, select, textarea")?.setAttribute("aria-description", label.title);
+  };
+  const place = () => page().setAttribute("data-lm-suppress-shortcuts", "true");
+  requestAnimationFrame(place);
+  model.on("change:link", address);
+  model.on("change:why", say);
+  const heard = { keydown: keys, pointerover: explain, focusin: explain };
+  for (const [name, hear] of Object.entries(heard)) document.addEventListener(name, hear);
+  globalThis.addEventListener("hashchange", follow);
+  say();
+  return () => {
+    for (const [name, hear] of Object.entries(heard)) document.removeEventListener(name, hear);
+    globalThis.removeEventListener("hashchange", follow);
+  };
+}
+
+export default { render };

@@ -1,0 +1,54 @@
+"""How long a selection will take: at the pace of points that were measured like it, and at most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import median
+
+from labkit import measuring
+from labkit.errors import LabkitError
+from labkit.explorer import store
+from labkit.explorer.selection import Selection
+from labkit.measuring import schedule
+from labkit.records import cached
+from labkit.units import format_duration
+
+START = 1.5  # s that a start of ranks or of a tool takes at most on an idle machine; a cluster may need longer
+
+
+def sentence(selection: Selection, campaigns: Sequence[str]) -> str:
+    """Say how many points and starts there are, and about how long they take.
+
+    Parameters
+    ----------
+    campaigns : whose points of the benchmark show the pace.
+    """
+    points = measuring.expand(selection.specs(), selection.effort)
+    starts = [
+        group
+        for _, launch in groupby(sorted(points, key=lambda one: one.launch), key=lambda one: one.launch)
+        for group in schedule.starts(list(launch), selection.effort)
+    ]
+    cap = selection.effort.time_cap
+    most = len(points) * cap + len(starts) * START
+    text = f"{len(points)} point{'s' if len(points) > 1 else ''} in {len(starts)} start{'s' if len(starts) > 1 else ''}"
+    pace = _pace(selection.benchmark, campaigns, cap)
+    if pace is None:
+        return f"{text}: at most about {format_duration(round(most, 1))}"
+    seconds, name = pace
+    about = min(most, len(points) * seconds + len(starts) * START)
+    ends = format_duration(round(about, 1)), format_duration(round(most, 1))
+    return f"{text}: about {ends[0]} at the pace of {name}, at most {ends[1]}"
+
+
+def _pace(benchmark: str, campaigns: Sequence[str], cap: float) -> tuple[float, str] | None:
+    """Seconds of a point of a benchmark with this time cap, and the campaign that shows it."""
+    for name in campaigns:
+        try:
+            times = cached.of(store.opened(name), benchmark)["elapsed_s"].dropna()
+        except (LabkitError, OSError, KeyError):
+            continue
+        if len(times):
+            return min(float(median(times)), cap * 1.2), name
+    return None

@@ -1,0 +1,86 @@
+"""Campaigns, or levels of a factor in them, against a base: what `labkit compare` says of the points on show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pandas as pd
+
+from labkit.analysis import comparison
+from labkit.analysis.comparison import Comparison
+from labkit.analysis.comparison.judging import RELEVANT
+from labkit.errors import SpecError
+from labkit.explorer import store
+from labkit.records.factors import SETTING, level, named
+
+CAMPAIGN = "campaign"
+
+
+def bases(summary: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    """What points of a table can be compared with: campaigns, and levels of factors as in ``transport=shm``.
+
+    Parameters
+    ----------
+    columns : in which the points differ.
+    """
+    found = []
+    for column in columns:
+        levels = sorted({level(value) for value in summary[column]} - {"-"})
+        if len(levels) > 1 and (column in (CAMPAIGN, *SETTING) or column.startswith(("option_", "env_"))):
+            found += levels if column == CAMPAIGN else [f"{named(column)}={one}" for one in levels]
+    return found
+
+
+def compared(
+    names: Sequence[str],
+    benchmark: str,
+    base: str,
+    *,
+    by: str = CAMPAIGN,
+    allow: Collection[str] = (),
+    metric: str = "",
+    relevant: float = RELEVANT,
+    force: bool = False,
+) -> Comparison:
+    """Compare campaigns, or the levels of a factor in them; the base comes first.
+
+    Parameters
+    ----------
+    names : of campaigns.
+    base : one of them.
+    by : ``campaign``, or a factor, with its levels as in ``transport=shm,tcp``.
+    allow, metric, relevant, force : as in `labkit.analysis.comparison.compare`.
+
+    Raises
+    ------
+    SpecError
+        If there is only one side.
+    """
+    factor, _, levels = (by.strip() or CAMPAIGN).partition("=")
+    ordered = [base, *(name for name in names if name != base)] if base in names else list(names)
+    sides = {name: comparison.read(store.opened(name), benchmark, metric) for name in ordered}
+    sides = {name: launches for name, launches in sides.items() if launches}
+    if factor != CAMPAIGN:
+        pooled = [launch for launches in sides.values() for launch in launches]
+        sides = comparison.by_levels(pooled, factor, [one for one in levels.split(",") if one])
+    if len(sides) < 2:
+        raise SpecError(
+            f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
+            "factor: write its name after by, such as transport."
+        )
+    return comparison.compare(sides, by=factor, allow=allow, metric=metric, relevant=relevant, force=force)
+
+
+def against(names: Sequence[str], benchmark: str, base: str, others: Sequence[str], metric: str) -> Comparison:
+    """Compare what is on show with one of `bases`; points that differ in more than that carry a badge.
+
+    Parameters
+    ----------
+    others : what `bases` offers.
+    """
+    factor, _, chosen = base.partition("=")
+    if not chosen:
+        return compared(names, benchmark, base, metric=metric, force=True)
+    levels = [one.partition("=")[2] for one in others if one.startswith(f"{factor}=") and one != base]
+    by = f"{factor}={','.join([chosen, *levels])}"
+    return compared(names, benchmark, "", by=by, metric=metric, force=True)

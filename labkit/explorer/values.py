@@ -1,0 +1,112 @@
+"""The values of a plot as a table that can be sorted and searched; only the rows on show are written as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labkit.columns import METRICS, STATISTICS
+from labkit.explorer.code import SIZE
+from labkit.explorer.view import View, words
+from labkit.figures.lines import HEADLINE, column
+from labkit.notes import joined
+from labkit.records import headline_statistic
+from labkit.records.factors import level
+from labkit.units import format_count, format_size
+
+TAILS = ("p95", "p99", "max")
+SHOWN = "shown"  # name of the column with the statistic that is drawn
+_COUNTS = ("n", "launches")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Rows of a table.
+
+    Parameters
+    ----------
+    head : name, title, and whether it holds numbers, of each column.
+    rows : key of the point (campaign and fingerprint), and its cells.
+    found : rows that the search leaves.
+    total : all of them.
+    """
+
+    head: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    found: int
+    total: int
+
+
+def page(
+    view: View, summary: pd.DataFrame, *, search: str = "", sort: str = "", falling: bool = False, most: int = 60
+) -> Page:
+    """First rows of the values behind a view.
+
+    Parameters
+    ----------
+    search : words that a row must have in its settings, its size or its notes.
+    sort : column to sort by; empty for the order of the plot.
+    falling : from the greatest to the least.
+    most : rows to return.
+    """
+    rows = view.rows(summary)
+    if rows.empty:
+        return Page([], [], 0, len(summary))
+    texts = {name: rows[name].map(level) for name in view.series(rows)}
+    if len(texts) == 0 and "transport" in rows:
+        texts = {"transport": rows["transport"].map(level)}
+    if view.x != SIZE:
+        texts[view.x] = rows[view.x].map(level)
+    if SIZE in rows:
+        texts[SIZE] = rows[SIZE].map(lambda size: format_size(int(size)))
+    kept = np.flatnonzero(_found(texts, search.lower().split(), len(rows)))
+    tails = [name for name in TAILS if not np.isnan(column(rows, view.metric, name)).all() and name != view.statistic]
+    numbers = _numbers(view, rows, tails)
+    if sort in numbers or sort in texts:
+        keys = numbers[sort] if sort in numbers else texts[sort].to_numpy()
+        order = np.argsort(keys[kept], kind="stable")
+        known = [i for i in order if keys[kept][i] == keys[kept][i]]
+        kept = kept[(known[::-1] if falling else known) + [i for i in order if keys[kept][i] != keys[kept][i]]]
+    unit = view.unit or METRICS[view.metric].unit
+    usual = headline_statistic(rows, view.metric) if view.statistic == HEADLINE else view.statistic
+    titles = {name: words(name).removesuffix(" (B)") for name in texts}
+    titles |= {SHOWN: f"{STATISTICS[usual].label} ({unit})", "interval": f"interval ({unit})"}
+    titles |= {name: f"{name} ({unit})" for name in tails} | {name: name for name in _COUNTS} | {"notes": "notes"}
+    head = [{"name": name, "title": title, "number": name in numbers} for name, title in titles.items()]
+    shown = [_cells(view, rows.iloc[i].to_dict(), texts, tails, i) for i in kept[:most]]
+    return Page(head, shown, len(kept), len(rows))
+
+
+def _found(texts: Mapping[str, pd.Series], wanted: Sequence[str], count: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows have all words in their texts."""
+    found = np.ones(count, dtype=bool)
+    if wanted and texts:
+        whole = pd.concat(list(texts.values()), axis=1).agg(" ".join, axis=1).str.lower()
+        for word in wanted:
+            found &= whole.str.contains(word, regex=False).to_numpy()
+    return found
+
+
+def _numbers(view: View, rows: pd.DataFrame, tails: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Column → numbers to sort by."""
+    shown = headline_statistic(rows, view.metric) if view.statistic == HEADLINE else view.statistic
+    numbers = {SHOWN: column(rows, view.metric, shown)} | {name: column(rows, view.metric, name) for name in tails}
+    plain = [name for name in (SIZE, view.x, *_COUNTS) if name in rows]
+    return numbers | {name: rows[name].to_numpy(np.float64) for name in plain}
+
+
+def _cells(
+    view: View, row: Mapping[str, Any], texts: Mapping[str, pd.Series], tails: Sequence[str], place: int
+) -> dict[str, Any]:
+    """A row as text."""
+    value = view.value(row)
+    found = [notes for name in ("badges", "warnings") if (notes := row.get(name)) is not None]
+    doubts = joined(str(one) for notes in found for one in notes)
+    counts = [format_count(row["n"]), str(row.get("launches", ""))]
+    cells = [*(series.iloc[place] for series in texts.values()), value.text, value.range]
+    cells += [view.value(row, name).text for name in tails]
+    return {"key": [str(row["campaign"]), str(row["fingerprint"])], "cells": [*cells, *counts, doubts]}

@@ -1,0 +1,292 @@
+"""What a reader of the Explorer does: tables, pins, units, comparisons, filters, links, files to take away."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit import campaign, units
+from labkit.columns import METRICS
+from labkit.errors import DataError, LabkitError, SpecError
+from labkit.explorer import export, panels, relation, state, store, theme, values, whole
+from labkit.explorer.panels.measure import _Measure as Measure
+from labkit.explorer.session import Session
+from labkit.explorer.store import Store
+from labkit.explorer.view import View
+from labkit.figures import looks
+from labkit.project import SHIPPED
+
+LATENCY = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us", statistic="p50")
+
+
+@pytest.fixture(autouse=True)
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of campaigns with one example."""
+    monkeypatch.setenv(campaign.HOME, str(tmp_path / "campaigns"))
+    return Path(shutil.copytree(SHIPPED / "data/campaigns/examples/two-cores", tmp_path / "campaigns" / "two-cores"))
+
+
+class Page:
+    """The panels without a browser."""
+
+    def __init__(self, *names: str) -> None:
+        self.session = Session(list(names or ("two-cores",)))
+        self.built = {panel.__name__.rpartition(".")[2]: panel.build(self.session) for panel in panels.find()}
+        self.session.tell("campaigns")
+        self.session.remember()
+
+    def part(self, event: Any, kind: str) -> Any:
+        """A listener's owner by its class; of plots the first."""
+        owners = (getattr(one, "__self__", None) for one in self.session._listeners[event])
+        return next(one for one in owners if type(one).__name__ == kind)
+
+    @property
+    def plot(self) -> Any:
+        return self.part("data", "_Plot")
+
+
+def test_points_are_read_pinned_and_told_in_words() -> None:
+    page = Page()
+    plot, point, table = page.plot, page.part("point", "_Point"), page.part("view", "Table")
+    shm, tcp = (next(n for n, t in enumerate(plot.figure.data) if t.name == f"{path}, c") for path in ("shm", "tcp"))
+    eight = list(plot.figure.data[shm].x).index(8)
+    plot._pressed(shm, eight)
+    text = point.facts.value
+    for word in ("median", "95th percentile", "99th percentile", "maximum", "n = ", "one way: half of an iteration"):
+        assert word in text
+    assert "all lines at 8 B" in point.at.value
+    assert {"shm, c", "tcp, c"} <= set(re.findall(r"'row'>([^<]*)<", point.at.value))
+    ring = plot.figure.data[-1]
+    assert (list(ring.x), list(ring.y)) == ([8.0], [plot.figure.data[shm].y[eight]])
+    page.session.pin(page.session.chosen)
+    plot._pressed(tcp, list(plot.figure.data[tcp].x).index(8))
+    assert {trace.name.split(",")[0] for trace in point.figure.data} == {"shm", "tcp"}
+    assert len(plot.figure.data[-1].x) == len(table.marked) == 2
+    point.pins.children[0].click()
+    assert len(plot.figure.data[-1].x) == 1
+    plot.unit.value = "ns"
+    assert plot.figure.layout.yaxis.title.text == "latency, median (ns)"
+    assert plot._said(shm, eight).splitlines()[1].startswith("8 B: 135.0 ns")
+    assert table.head[3]["title"] == "median (ns)"
+    point.shown.value = "over iterations"
+    assert "whole iteration, which is a round trip" in point.meaning.value
+
+
+def test_the_table_is_sorted_and_searched() -> None:
+    summary = Store().summary(["two-cores"], "mpi.latency")
+    every = values.page(LATENCY, summary, sort=values.SHOWN)
+    shown = [one["name"] for one in every.head].index(values.SHOWN)
+    medians = [float(one["cells"][shown].replace(",", "")) for one in every.rows]
+    assert medians == sorted(medians)
+    assert (every.found, every.total) == (len(summary), len(summary))
+    falling = values.page(LATENCY, summary, sort=values.SHOWN, falling=True, most=1)
+    assert len(falling.rows) == 1
+    assert falling.rows[0]["key"] == every.rows[-1]["key"]
+    found = values.page(LATENCY, summary, search="tcp 8 B")
+    assert 0 < found.found < len(summary)
+    assert all("tcp" in one["cells"] for one in found.rows)
+    assert not values.page(LATENCY, summary, search="nothing like that").rows
+
+
+def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
+    page = Page()
+    plot = page.plot
+    assert "transport=shm" in [name for name, _ in plot.base.options]
+    plot.base.value, plot.relation.value = "transport=shm", "ratio"
+    assert not plot.why.value
+    assert plot.figure.layout.yaxis.title.text == "latency, ratio to shm (times)"
+    assert all(trace.name.partition(": ")[2] for trace in plot.figure.data[:-1]), "each series names its verdict"
+    plot.relation.value = "difference"
+    assert plot.figure.layout.yaxis.title.text == "latency, difference from shm (µs)"
+    plot.relation.value = ""
+    plot.filter.column.value = "transport"
+    next(box for box in plot.filter.levels.children if box.description == "shm").value = False
+    assert not any("shm" in trace.name for trace in plot.figure.data)
+    for box in plot.filter.levels.children:
+        box.value = False
+    assert "The filter leaves no points" in plot.why.value
+    plot.filter.levels.children[0].value = True
+    plot.by.value = "option_binding"
+    assert (
+        page.session.views["A"].series(page.session.store.summary(["two-cores"], "mpi.latency"))[0] == "option_binding"
+    )
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        dataclasses.replace(LATENCY, unit="ns", bounds=True, by="option_binding"),
+        dataclasses.replace(LATENCY, where=(("transport", ("tcp", "auto")),), published=True),
+        dataclasses.replace(LATENCY, relation="ratio", base="transport=shm"),
+        dataclasses.replace(LATENCY, relation="difference", base="transport=tcp", unit="ns"),
+    ],
+)
+def test_the_lines_draw_what_the_session_draws(shown: View) -> None:
+    session = Session(["two-cores"])
+    summary = session.store.summary(shown.campaigns, shown.benchmark)
+    text, space = shown.lines(summary), dict[str, Any]()
+    assert text.endswith("figure.show()\n"), "run as a program, it opens in a browser"
+    exec(text.removesuffix("figure.show()\n"), space)
+    assert space["figure"].to_json() == session.figure(shown, summary).to_json()
+
+
+def test_what_is_shown_is_undone_linked_and_saved() -> None:
+    page = Page()
+    session, plot = page.session, page.plot
+    plot.unit.value = "ns"
+    plot.statistic.value = "p99"
+    plot._pressed(0, 0)
+    link = state.of(session).text
+    assert re.fullmatch(r"[\w-]+", link)
+    assert session.steps == (3, 0)
+    for _ in range(3):
+        session.undo()
+    assert (plot.unit.value, plot.statistic.value, session.chosen) == ("", "p50", None)
+    session.redo()
+    assert (plot.unit.value, plot.statistic.value, session.steps) == ("ns", "p50", (1, 2))
+    other = Page()
+    other.session.show(state.read(link))
+    assert state.of(other.session).text == link
+    assert other.plot.statistic.value == "p99"
+    path = state.save("my view", state.of(other.session))
+    assert (state.saved(), state.load("my view"), state.load(str(path))) == (["my view"], *[state.read(link)] * 2)
+    with pytest.raises(DataError, match="There is a view 'my view' already"):
+        state.save("my view", state.of(session))
+
+
+@pytest.mark.parametrize("text", ["", "../x", "a" * 200_000, "AAAA", "eJyrVgIAAL8Avw", "eJwDAAAAAAE"])
+def test_a_link_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(LabkitError):
+        state.read(text)
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "/tmp/x", "a/b", "x" * 100, ".x"])
+def test_a_view_has_a_plain_name(name: str) -> None:
+    with pytest.raises(DataError, match="cannot be the name of a view"):
+        state.save(name, state.State())
+
+
+def test_what_is_taken_away_lies_in_a_folder_of_the_user(example: Path, tmp_path: Path) -> None:
+    assert export.place("") == campaign.root() / "exports"
+    assert export.place(str(tmp_path / "mine")) == tmp_path / "mine"
+    with pytest.raises(DataError, match="belongs to an example"):
+        export.place(str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores"))
+    names = {
+        export.stem(dataclasses.replace(LATENCY, **changed))
+        for changed in (
+            {},
+            {"unit": "ns"},
+            {"where": (("transport", ("tcp",)),)},
+            {"relation": "ratio", "base": "transport=shm"},
+            {"y_log": False},
+            {"x_log": False},
+            {"published": True},
+            {"by": "transport"},
+            {"campaigns": ("two-cores", "other")},
+        )
+    }
+    assert len(names) == 9
+    assert all(re.fullmatch(r"[\w.=+-]+", name, re.ASCII) for name in names)
+    page = Page()
+    page.plot._pressed(0, 1)  # a gap
+    assert page.session.chosen is None
+    page.plot._pressed(0, 2)
+    text = whole.page(page.session)
+    assert text.count('class="plotly-graph-div"') == 2
+    assert "<script src" not in text
+    assert "0.1350" in text
+    page.session.campaigns = []
+    page.session.tell("campaigns")
+    with pytest.raises(LabkitError, match="Nothing is shown"):
+        whole.page(page.session)
+
+
+def test_a_campaign_that_goes_is_said_and_the_rest_stays(example: Path) -> None:
+    shutil.copytree(example, example.with_name("twin"))
+    page = Page("two-cores", "twin")
+    lines = len(page.plot.figure.data)
+    shutil.rmtree(example)
+    page.session.tell("data")
+    assert "The campaign two-cores was deleted, moved or renamed" in page.plot.why.value
+    assert 1 < len(page.plot.figure.data) < lines
+    (example.with_name("twin") / "campaign.json").write_text("{")
+    page.session.tell("data")
+    assert "twin: " in page.plot.why.value
+    page.session.campaigns = []
+    page.session.tell("campaigns")
+    assert page.plot.why.value == "Nothing to draw yet. Choose campaigns, or measure."
+
+
+def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> None:
+    made = Measure(Session(["two-cores"]))
+    made.sizes.value = "8,64"
+    assert f"--into {campaign.root() / made.into.value}" in made.why.value
+    assert re.search(r"12 points in 6 starts: about .* at the pace of two-cores, at most", made.time.value)
+    made.into.value = "two-cores"
+    assert made.run.disabled
+    assert "points already" in made.why.value
+    made.more.value = True
+    assert not made.run.disabled
+    made.find.value = "osu_bibw"
+    assert [name for _, name in made.benchmark.options] == ["mpi.bibandwidth", "mpi.bibandwidth_persistent"]
+    made.find.value = ""
+    made.family.value = "micro"
+    assert {name.partition(".")[0] for _, name in made.benchmark.options} == {"micro"}
+    made.find.value = "no such thing"
+    assert "No benchmark here is called" in made.why.value
+    assert [label for label, _ in made.setting.fields["bind"].options] == ["auto", "core", "socket", "none"]
+    assert made.effort.fields["ci"].description == "ci (of median)"
+
+
+def test_units_are_of_one_quantity() -> None:
+    assert {unit for others in units.OTHER_UNITS.values() for unit in others} & {m.unit for m in METRICS.values()}
+    assert units.factor("MB/s", "Gbit/s") * 125 == pytest.approx(1)
+    with pytest.raises(SpecError, match="can be shown in µs, ns, ms only"):
+        units.factor("µs", "MB/s")
+
+
+def test_bases_are_campaigns_and_levels() -> None:
+    summary = Store().summary(["two-cores"], "mpi.latency")
+    assert relation.bases(summary, ["transport"]) == ["transport=auto", "transport=shm", "transport=tcp"]
+    compared = relation.against(["two-cores"], "mpi.latency", "transport=tcp", ["transport=shm"], "latency_us")
+    assert compared.sides == ("tcp", "shm")
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+
+
+@pytest.mark.parametrize(("ground", "drawn"), [("#ffffff", {}), (theme.GROUND, theme.DARK)])
+def test_twelve_lines_can_be_told_apart(ground: str, drawn: dict[str, str]) -> None:
+    colours = [drawn.get(colour, colour) for colour in looks.COLOURS]
+    assert len(set(colours)) == len(colours) == 12
+    for colour in colours:
+        light, dark = sorted((_luminance(colour), _luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= (1.9 if ground == "#ffffff" else 3), colour
+    assert set(theme.DARK) <= set(looks.COLOURS)
+    assert store.names() == ["two-cores"]
+
+
+def test_a_failed_run_says_why_without_what_was_printed_on_top() -> None:
+    made = Measure(Session([]))
+    made._start(["measure", "mpi.latency", "--ranks", "3"], "fails")
+    run = made._measurement
+    assert run is not None
+    end = time.monotonic() + 60
+    while run.running:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    made.tick()
+    text, _, raw = made.why.value.partition("<details>")
+    assert text.startswith("The run did not measure: ")
+    assert "needs exactly 2" in text
+    assert "what was printed" in raw
+    assert not made.run.disabled
