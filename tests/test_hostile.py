@@ -91,7 +91,10 @@ def hostile_notebook() -> Any:
     return new_notebook(
         metadata={"kernelspec": {"name": "evil", "display_name": "e", "language": "bash"}, "title": TAG},
         cells=[
-            new_markdown_cell(f"# A `{TAG}`{{=html}} title {{#sec-a}}", metadata={"raw_mimetype": "text/html"}),
+            new_markdown_cell(
+                f'# A `{TAG}`{{=html}} title \\{TAG} " onmouseover="{RUN}" {{#sec-a}}',
+                metadata={"raw_mimetype": "text/html"},
+            ),
             new_raw_cell(f"---\nexecute:\n  enabled: true\n---\n{TAG}", metadata={"raw_mimetype": "text/html"}),
             *[new_markdown_cell(text) for text in PROSE],
             new_code_cell("open('PWNED', 'w')", outputs=outputs),

@@ -120,6 +120,10 @@ def test_a_page_of_quarto_gets_a_policy_with_its_own_scripts() -> None:
     assert made.index("Content-Security-Policy") < made.index("<script")
     assert made.count("'sha256-") == 3
     assert policy.guarded(PAGE.replace("EVIL", EVIL)).count("'sha256-") == 3
+    named = f"<meta name='author' content='{EVIL}'>"
+    assert policy.guarded(PAGE.replace("<head>", f"<head>{named}")).count("'sha256-") == 3, (
+        "an attribute's text is no script"
+    )
 
 
 @pytest.mark.browser

@@ -12,6 +12,7 @@ from labkit.reference import Entry
 from labkit.report import literature
 from labkit.report.campaigns import Member, members
 from labkit.report.choosing import curves, metric_of
+from labkit.report.figures import captioned
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
@@ -52,7 +53,7 @@ class Beside:
     @property
     def shown(self) -> str:
         """The figure as Markdown."""
-        return f"![{self.caption}](figures/{self.file}){{#fig-paper-{self.paper}-{self.number}}}"
+        return captioned(self.caption, f"figures/{self.file}", f"fig-paper-{self.paper}-{self.number}", self.spec)
 
 
 def drawn(sources: Sequence[Source]) -> list[Beside]:

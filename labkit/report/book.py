@@ -11,7 +11,7 @@ import yaml
 
 from labkit.errors import ReportError
 from labkit.report import notebook
-from labkit.report.options import options
+from labkit.report.options import ALT, options
 
 CONFIG = "_quarto.yml"
 VARIABLES = "_variables.yml"
@@ -45,6 +45,12 @@ class Piece:
         """Return the place of a line of the text, for messages."""
         cell = f", cell {self.cell}" if self.cell else ""
         return f"{self.file}{cell}, line {self.line + line - 1}"
+
+    def alt(self, number: int) -> str:
+        """Return what an output shows, in words."""
+        words = self.options.get(ALT, "")
+        listed = words if isinstance(words, list) else [words] * len(self.outputs)
+        return str(listed[number]) if number < len(listed) else ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure
 
 _SHORTCODE = re.compile(r"\{\{<(?! *(?:var +[\w.-]+|pagebreak) *>\}\})")  # the beginning of one that reports lack
-_MARKUP = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?://|mailto:)|!(?=\[[^\]]*\]\(\s*https?:)")
+_MARKUP = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])(?!https?://|mailto:)|!(?=\[[^\]]*\]\(\s*https?:)|\{(?=\s*=)")
 _TAGS = """a b blockquote br caption code col colgroup dd del div dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s samp
 small span strong sub sup table tbody td tfoot th thead tr u ul var"""
 _ATTRIBUTES = {"*": ["class"], "a": ["href"], "td": ["colspan", "rowspan"], "th": ["colspan", "rowspan", "scope"]}
@@ -49,6 +49,17 @@ def text(raw: str) -> str:
     return _whole(raw).replace("{{<", APART).replace("```", "``\u200b`")
 
 
+def spoken(raw: str) -> str:
+    r"""Return text of a figure's description on one line, as an attribute in quotes can hold it.
+
+    Examples
+    --------
+    >>> print(spoken('a "b"\nc\\d'))
+    a 'b' c/d
+    """
+    return " ".join(text(raw).replace("\\", "/").replace('"', "'").split())
+
+
 def headless(text: str) -> str:
     """Return text in which no line can begin a YAML header."""
     return re.sub(r"(?m)(?<!-)---(?=[ \t]*$)", "----", text)
@@ -65,13 +76,15 @@ def markdown(text: str) -> str:
     True
     >>> print(markdown("<b>a</b> `<b>` <https://a.org>"))
     \<b>a\</b> `<b>` <https://a.org>
+    >>> print(markdown("# `<b>`{=html}"))
+    # `<b>`\{=html}
     """
     text = headless(_whole(text))
     text = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", text)
     text = _SHORTCODE.sub(APART, text)
     parts, end = [], 0
     for match in _MARKUP.finditer(mask(text)):
-        parts += [text[end : match.start()], "\\<" if match[0] == "<" else ""]
+        parts += [text[end : match.start()], "" if match[0] == "!" else f"\\{match[0]}"]
         end = match.end()
     return "".join([*parts, text[end:]])
 

@@ -24,7 +24,7 @@ class Content:
     sources : the campaigns.
     chapters : staged file → notebook made ready, in reading order.
     omitted : chapters of which the campaign holds nothing, and which are therefore left out.
-    caption : of the picture on the first page; empty where there is none.
+    front : picture on the first page, with its caption; empty where there is none.
     absent : headings of sections that no campaign has data for; complete when the last part is made.
     style : of the report.
     contract : file of an acceptance contract; None where the style needs none.
@@ -37,7 +37,7 @@ class Content:
     sources: Sequence[Source]
     chapters: dict[str, Chapter]
     omitted: Sequence[Chapter] = ()
-    caption: str = ""
+    front: str = ""
     absent: list[str] = field(default_factory=list)
     style: str = "report"
     contract: Path | None = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from labkit import spreadsheet
 from labkit.figures.style import MIME
-from labkit.report import markdown
+from labkit.report import cleaning, markdown
 from labkit.units import format_number, format_range
 
 PLOTLY = MIME
@@ -89,6 +89,12 @@ def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
             "z": list(itertools.chain.from_iterable(rows)),
         }
     return columns
+
+
+def captioned(caption: str, file: str, label: str, spec: Mapping[str, Any]) -> str:
+    """Return a picture as Markdown, with its caption, which is Markdown too, and what it shows in words."""
+    words = cleaning.spoken(described(spec)) or "Figure"
+    return f'![{caption}]({file}){{#{label} fig-alt="{words}"}}'
 
 
 def described(spec: Mapping[str, Any]) -> str:

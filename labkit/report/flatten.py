@@ -33,14 +33,15 @@ def _piece(piece: Piece, book: Book) -> str:
     lines = [f":::::: {{{f'#{label} ' if label else ''}.cell .{chosen.get('classes', 'plain')}}}"]
     if piece.text and chosen.get("echo") is not False:
         lines.append(markdown.block(piece.text, "{.python .cell-code}"))
-    lines += [f"::::: output\n{_output(out, f'{name}-{i}', book)}\n:::::" for i, out in enumerate(piece.outputs)]
+    shown = [_output(out, f"{name}-{i}", book, piece.alt(i)) for i, out in enumerate(piece.outputs)]
+    lines += [f"::::: output\n{text}\n:::::" for text in shown]
     caption = chosen.get(f"{label[:3]}-cap", "") if label else ""
     if caption:
         lines.append(f"::::: caption\n{_expand(str(caption), book)}\n:::::")
     return "\n\n".join([*lines, "::::::"])
 
 
-def _output(out: Any, name: str, book: Book) -> str:
+def _output(out: Any, name: str, book: Book, alt: str) -> str:
     """Return the Markdown of one output, in a form that both formats can show."""
     if out.output_type == "stream":
         return markdown.block(out.text)
@@ -54,8 +55,7 @@ def _output(out: Any, name: str, book: Book) -> str:
         file = book.folder / ("static" if parts else "figures") / f"{name}.svg"  # a page draws plots itself
         file.parent.mkdir(exist_ok=True)
         file.write_text(data["image/svg+xml"])
-        words = str(out.metadata.get("alt", "")).replace("\\", "\\\\").replace('"', '\\"')
-        parts.append(f'![]({file.parent.name}/{name}.svg){{.{"static" if parts else "image"} alt="{words}"}}')
+        parts.append(f'![]({file.parent.name}/{name}.svg){{.{"static" if parts else "image"} fig-alt="{alt}"}}')
     elif parts and "<table" not in data["text/html"]:
         note = markdown.escape(data.get("text/plain", ""))
         parts.append(f'::: {{.content-visible unless-format="html"}}\n*{note}*\n:::')

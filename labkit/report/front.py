@@ -14,6 +14,7 @@ from labkit.records import headline_statistic
 from labkit.records.factors import differing, level
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
+from labkit.report.figures import captioned
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
@@ -33,23 +34,24 @@ _FIRST = (
 
 
 def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
-    """Return the picture as plotly's plain data, and its caption; both empty where nothing has two sizes.
+    """Return the picture as plotly's plain data, and as Markdown with its caption; both empty where no two sizes are.
 
     Of several campaigns, it shows the first.
     """
-    shown = members(sources[0])[0]
-    panels = list(_panels(shown.summary))
+    first = members(sources[0])[0]
+    panels = list(_panels(first.summary))
     if not panels:
         return {}, ""
-    drawn = [_drawn(rows, metric, _limits(sources[0], shown.summary, rows, metric)) for rows, metric in panels]
-    name = f"Campaign {escape(shown.name)}. " if len(all_members(Content(sources, {}))) > 1 else ""
+    drawn = [_drawn(rows, metric, _limits(sources[0], first.summary, rows, metric)) for rows, metric in panels]
+    name = f"Campaign {escape(first.name)}. " if len(all_members(Content(sources, {}))) > 1 else ""
     lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
-    return _joined(drawn), name + _caption(panels) + " Dashed lines are what the path allows." * lines
+    spec, caption = _joined(drawn), name + _caption(panels) + " Dashed lines are what the path allows." * lines
+    return spec, captioned(caption, FILE, "fig-front", spec)
 
 
 def front_figure(content: Content) -> str:
     """Return the picture with its caption, where there is one."""
-    return f"![{content.caption}]({FILE}){{#fig-front}}" if content.caption else ""
+    return content.front
 
 
 def _panels(summary: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, str]]:

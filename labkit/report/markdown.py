@@ -36,6 +36,18 @@ def escape(text: object) -> str:
     return _SMART.sub(lambda match: "".join(f"\\{c}" for c in match[0]), literal(line(text)))
 
 
+def heading(text: str) -> str:
+    r"""Return Markdown as the heading of a chapter, without what Quarto's lists and references might take for HTML.
+
+    Examples
+    --------
+    >>> print(heading(r'`<b>` \<i> &lt;b "c"'), heading("`d` & e"))
+    ‹b> ‹i> lt;b ”c” `d` & e
+    """
+    bare = text.replace("`", "") if re.search('[<"]', text) else text
+    return re.sub(r"&(?=#?\w+;)", "", re.sub(r'\\?([<"])', lambda match: "‹" if match[1] == "<" else "”", bare))
+
+
 def code(text: object) -> str:
     """Return a value as inline code, whatever back quotes it holds."""
     words = line(text).replace("{{<", APART)

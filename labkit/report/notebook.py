@@ -16,7 +16,7 @@ from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit.errors import ReportError
 from labkit.report import cleaning, figures, markdown
-from labkit.report.options import options, written
+from labkit.report.options import ALT, options, written
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?[ \t]*$", re.M)
@@ -147,10 +147,13 @@ def _code(cell: Any, name: str, number: int, chapter: Chapter) -> list[Any]:
     if tags & _HIDDEN:
         chapter.parameters = cell.source
         chosen = {"include": False, **chosen}
-    cell.source = written(chosen, code)
     label = str(chosen.get("label", ""))
     errors = [o for o in cell.outputs if o.output_type == "error"]
     cell.outputs = [o for o in (_output(out, label or name, chapter) for out in cell.outputs) if o is not None]
+    words = [o.get("metadata", {}).pop("alt", "") for o in cell.outputs]
+    if any(words):  # both engines read them there, one for each output
+        chosen.setdefault(ALT, words if len(words) > 1 else words[0])
+    cell.source = written(chosen, code)
     shown = [o for o in cell.outputs if o.output_type != "stream"]
     if label.startswith(("fig-", "tbl-")) and not shown and chosen.get("include") is not False:
         cell.outputs.append(_placeholder(label))
@@ -270,13 +273,9 @@ def _head(chapter: Chapter, path: Path) -> None:
     source = cells[index].source
     attributes = match["attributes"] or ""
     label = re.search(r"#([\w-]+)", attributes)
-    chapter.title = source[match.start("title") : match.end("title")]
+    chapter.title = markdown.heading(source[match.start("title") : match.end("title")])
     chapter.label = label[1] if label else f"sec-{re.sub(r'[^a-z0-9_-]+', '-', named(path).lower())}"
-    heading = (
-        source[match.start() : match.end()]
-        if label
-        else f"# {chapter.title} {{#{chapter.label} {attributes}".rstrip() + "}"
-    )
+    heading = f"# {chapter.title} {{{attributes if label else f'#{chapter.label} {attributes}'.rstrip()}}}"
     after = "\n\n" + _failure(chapter.error, path) + "\n\n" if chapter.error else ""
     cells[index].source = source[: match.start()] + heading + after + source[match.end() :]
 
@@ -338,6 +337,7 @@ def prefix_notes(chapter: Chapter, name: str) -> None:
 
 def retitle(chapter: Chapter, addition: str) -> None:
     """Add words to the heading of the chapter, so that it differs from others."""
+    addition = markdown.heading(addition)
     for cell in chapter.notebook.cells:
         start = cell.source.find(f"# {chapter.title} {{#{chapter.label}")
         if start >= 0:

@@ -13,6 +13,7 @@ import yaml
 from labkit.errors import ReportError
 from labkit.report import cleaning
 
+ALT = "fig-alt"  # what a figure shows, in words; a list holds one text for each output
 FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+"}
 MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class"}
 
@@ -56,15 +57,16 @@ def options(source: str) -> tuple[dict[str, Any], str]:
 
 def written(chosen: Mapping[str, Any], code: str) -> str:
     """Return a cell's source with each option on one line, which both engines read alike."""
+    clean = {key: _cleaned(value, spoken=key == ALT) for key, value in chosen.items()}
     lines = [
-        f"#| {key}: {value if key in FORMS else json.dumps(_cleaned(value), ensure_ascii=False)}\n"
-        for key, value in chosen.items()
+        f"#| {key}: {value if key in FORMS else json.dumps(value, ensure_ascii=False)}\n"
+        for key, value in clean.items()
     ]
     return "".join(lines) + cleaning.headless(cleaning.text(code))
 
 
-def _cleaned(value: Any) -> Any:
-    """Return a value of an option, its texts as harmless Markdown."""
+def _cleaned(value: Any, *, spoken: bool = False) -> Any:
+    """Return a value of an option, its texts as harmless Markdown, or as descriptions."""
     if isinstance(value, list):
-        return [_cleaned(part) for part in value]
-    return cleaning.markdown(value) if isinstance(value, str) else value
+        return [_cleaned(part, spoken=spoken) for part in value]
+    return (cleaning.spoken if spoken else cleaning.markdown)(value) if isinstance(value, str) else value

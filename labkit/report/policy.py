@@ -4,16 +4,42 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import re
+from html.parser import HTMLParser
 
 _REST = (
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; base-uri 'none'; "
     "form-action 'none'"
 )
 PLAIN = f"default-src 'none'; script-src 'self'; {_REST}"
-_SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\s*>", re.I | re.S)
 _RUNS = ("", "text/javascript", "application/javascript", "module")
+
+
+class _Frame(HTMLParser):
+    """Scripts and handlers of a page; text in attributes is none, whatever it looks like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scripts: list[str] = []
+        self.handlers: list[str] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note handlers, and whether what follows is a script that runs."""
+        named = dict(attrs)
+        self.handlers += [value for name, value in attrs if name.startswith("on") and value]
+        self._inside = tag == "script" and "src" not in named and (named.get("type") or "").lower() in _RUNS
+        if self._inside:
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        """Take the text of a script."""
+        if self._inside:
+            self.scripts[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a script."""
+        self._inside = False
 
 
 def guarded(page: str) -> str:
@@ -22,14 +48,9 @@ def guarded(page: str) -> str:
     Quarto writes them outside of the chapter's text, the ``main`` element; scripts inside of it do not run.
     """
     head, _, rest = page.partition("<main")
-    frame = head + rest.rpartition("</main>")[2] if rest else head
-    hashes, handlers = dict[str, None](), dict[str, None]()
-    for attributes, body in _SCRIPT.findall(frame):
-        kind = re.search(r"\btype\s*=\s*[\"']?([^\"'\s>]*)", attributes, re.I)
-        if not re.search(r"\bsrc\s*=", attributes, re.I) and (kind[1].lower() if kind else "") in _RUNS:
-            hashes[_hash(body)] = None
-    for _, body in re.findall(r"\son\w+\s*=\s*([\"'])(.*?)\1", _SCRIPT.sub("", frame), re.I | re.S):
-        handlers[_hash(html.unescape(body))] = None
+    frame = _Frame()
+    frame.feed(head + rest.rpartition("</main>")[2] if rest else head)
+    hashes, handlers = (dict.fromkeys(map(_hash, found)) for found in (frame.scripts, frame.handlers))
     words = [*hashes, *(["'unsafe-hashes'"] if handlers else []), *handlers]
     policy = f"default-src 'none'; script-src {' '.join([chr(39) + 'self' + chr(39), *words])}; {_REST}"
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}"><meta name="referrer" content="no-referrer">'

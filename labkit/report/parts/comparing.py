@@ -19,6 +19,7 @@ from labkit.notes import joined
 from labkit.report import markdown
 from labkit.report.choosing import hard
 from labkit.report.content import Content
+from labkit.report.figures import captioned
 from labkit.report.markdown import escape
 from labkit.report.variables import plural, title
 from labkit.units import format_number, format_range, format_share, format_size
@@ -108,7 +109,8 @@ def figure(content: Content) -> str:
         return ""
     content.pictures[FILE] = svg
     base = escape(made.sides[0])
-    return f"![Ratio of each point to {base}, with its interval, against message size.](figures/{FILE}){{#fig-ratios}}"
+    words = f"Ratio of each point to {base}, with its interval, against message size."
+    return captioned(words, f"figures/{FILE}", "fig-ratios", spec)
 
 
 def changes(content: Content) -> str:

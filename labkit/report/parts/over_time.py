@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from labkit.analysis import history as analysis
 from labkit.analysis.history import History, Run
@@ -14,6 +15,7 @@ from labkit.figures.timeline import timeline
 from labkit.report import markdown
 from labkit.report.campaigns import all_members
 from labkit.report.content import Content
+from labkit.report.figures import captioned
 from labkit.report.markdown import escape
 from labkit.studies.history import changes_table
 
@@ -32,12 +34,12 @@ def of(content: Content) -> History | None:
     return past if any(len(one.moments) >= FEWEST for one in past.series) else None
 
 
-def picture(past: History) -> str:
-    """Return the drawing of the clearest series as svg; empty where nothing can draw."""
-    drawn = timeline(past, past.series[:_DRAWN])
+def picture(past: History) -> tuple[dict[str, Any], str]:
+    """Return the drawing of the clearest series, and its svg, which is empty where nothing can draw."""
+    drawn = timeline(past, past.series[:_DRAWN]).to_plotly_json()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabkitWarning)  # figures of the chapters warn already
-        return svgs([drawn.to_plotly_json()])[0] or ""
+        return drawn, svgs([drawn])[0] or ""
 
 
 def section(content: Content) -> str:
@@ -46,10 +48,11 @@ def section(content: Content) -> str:
     if past is None:
         return ""
     parts = ["## Over time {.unnumbered}", escape(past.sentence)]
-    if svg := picture(past):
+    spec, svg = picture(past)
+    if svg:
         content.pictures[Path(FILE).name] = svg
         words = "Points over the campaigns: those with the surest changes first."
-        parts.append(f"![{words}]({FILE}){{#fig-over-time}}")
+        parts.append(captioned(words, FILE, "fig-over-time", spec))
     table = changes_table(past)
     if len(table):
         rows = [[escape(str(cell)) for cell in row] for row in table.head(_ROWS).itertuples(index=False)]

@@ -1,7 +1,7 @@
 -- Quarto, after rendering: make the site work when it is opened from disk.
 -- The two scripts from elsewhere that it adds to pages with HTML outputs go: nothing here uses them, and a reader
 -- behind a firewall would wait for them. Its own script becomes a plain one, since browsers load no modules from disk.
--- Style sheets ask nobody for fonts.
+-- Style sheets ask nobody for fonts. The title of the window loses the signs that escape others in Markdown.
 -- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
 local function read(path)
   local handle = io.open(path)
@@ -63,7 +63,8 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
                :gsub("<script type=\"application/javascript\">define%('jquery'.-</script>%s*", "")
     local folder = file:match("^.*/") or ""
     for sheet in text:gmatch('<link href="([^":]+%.css)"') do local_fonts(folder .. sheet) end
-    text = numbered(text, file:match("^.*/") or "")
+    text = numbered(text, folder)
+    text = text:gsub("<title>[^<]*", function(title) return (title:gsub("\\(%p)", "%1")) end)
     if no_module then
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
                  :gsub('<script src="[^"]*quarto%-html/[^"]*" type="module"></script>%s*', "")

@@ -17,12 +17,20 @@ local function attributes(x)
   return x
 end
 
+local function mark(x)              -- Quarto's own, where a chapter begins; none that names a folder
+  local code = quarto and x.text:match("^<!%-%- quarto%-file%-metadata: ([%w+/=]+) %-%->$")
+  local whole, facts = pcall(function() return quarto.json.decode(quarto.base64.decode(code)) end)
+  if not code or not whole or type(facts) ~= "table" then return false end
+  return facts.resourceDir == "." and facts.include_directory == nil
+end
+
 local function raw(x)
   if x.format:match("^typst") then return x.text:match("^%s*#pagebreak%(%)%s*$") and x or {} end
   if seal and x.text:sub(1, #seal) == seal then
     x.text = x.text:sub(#seal + 1)
     return x
   end
+  if mark(x) then return x end
   if x.format:match("^html") or x.format:match("tex$") or x.format:match("xml$") or x.format:match("^pandoc") then return {} end
 end
 
