@@ -77,7 +77,8 @@ def page(
     titles |= {SHOWN: f"{STATISTICS[usual].label} ({unit})", "interval": f"interval ({unit})"}
     titles |= {name: f"{name} ({unit})" for name in tails} | {name: name for name in _COUNTS} | {"notes": "notes"}
     head = [{"name": name, "title": title, "number": name in numbers} for name, title in titles.items()]
-    shown = [_cells(view, rows.iloc[i].to_dict(), texts, tails, i) for i in kept[:most]]
+    records = rows.iloc[kept[:most]].to_dict("records")
+    shown = [_cells(view, row, texts, tails, i) for i, row in zip(kept[:most], records, strict=True)]
     return Page(head, shown, len(kept), len(rows))
 
 

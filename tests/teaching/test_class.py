@@ -68,6 +68,7 @@ class Learner:
     def work(self, right: dict[str, Any]) -> None:
         """Run every cell of the notebook; after a question, enter an answer: first a wrong one, if there is to be one."""
         from jupyter_client.blocking.client import BlockingKernelClient
+        from jupyter_core.utils import ensure_event_loop
 
         until = time.monotonic() + 300
         while not [file for file in self.runtime.glob("jpserver-*.json") if file.stat().st_size]:
@@ -89,6 +90,7 @@ class Learner:
                         assert reply["content"]["status"] == "ok", (self.name, source, reply["content"])
         finally:
             client.stop_channels()
+            ensure_event_loop().close()  # of this thread
 
     def entered(self, cell: str, right: dict[str, Any]) -> list[str]:
         """What she enters after a cell."""
