@@ -16,9 +16,9 @@ from setuptools.command.build_py import build_py
 
 SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
-SHIPPED = ("_quarto.yml", "notebooks", "templates", "data/reference", "data/campaigns/examples")
+SHIPPED = ("_quarto.yml", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
 LEFT_OUT = ("templates/setup",)  # sets up a checkout
-NOT_OURS = ("run-", ".", "__pycache__")  # files that learners, editors and Python leave behind
+NOT_OURS = ("run-", "_start", ".", "__pycache__")  # files that learners, editors and Python leave behind
 
 
 def shipped() -> list[str]:

@@ -1,12 +1,13 @@
 """Count how often the race of `labkit tune` finds the best setting, and what it costs beside measuring them all.
 
-Three parts. Simulated launches give the chance of stopping the best setting, beside the declared one. Then broadcasts on
+Four parts. Simulated launches give the chance of stopping the best setting, beside the declared one. Then broadcasts on
 the virtual cluster, where algorithms differ by factors: every setting is measured in every round (the exhaustive
 search), and the race runs on these launches, once for each of many random orders of the rounds. This is a race on
-stored launches: what it would have seen, not new measurements. The last part simulates launches with the medians of the
-second and less noise, because the noise of the second is that of the machine at the time.
+stored launches: what it would have seen, not new measurements. The third part simulates launches with the medians of
+the second and less noise, because the noise of the second is that of the machine at the time. The last part is real
+races, each with launches of its own, beside the best setting of the exhaustive search.
 
-    python bench/tune.py [FOLDER] [--launches N] [--hosts N] [--simulated]
+    python bench/tune.py [FOLDER] [--launches N] [--hosts N] [--races N] [--simulated]
 
 FOLDER keeps the launches, and a second call continues. `--simulated` leaves the other parts out.
 """
@@ -30,21 +31,35 @@ from labkit.stats.racing import ERROR, standing
 from labkit.tuning import Plan, settings
 
 RACES, ROUNDS, RELEVANT = 300, 8, 0.02
+FIRST = 1000  # number of the first launch of the first real race, and the distance between races
 SIZES = (8192, 65536)
+
+
+class Race:
+    """A race of settings at one point: the rounds so far, and how it stands."""
+
+    def __init__(self, settings: int, looks: int) -> None:
+        self.rows, self.looks, self.launches = list[NDArray[np.float64]](), looks, 0
+        self.racing, self.settled = list(range(settings)), False
+
+    def take(self, row: NDArray[np.float64]) -> None:
+        """Take a round; only settings that still race count."""
+        seen = np.full_like(row, np.nan)
+        seen[self.racing] = row[self.racing]
+        self.rows.append(seen)
+        self.launches += len(self.racing)
+        self.now = standing(np.array(self.rows), looks=self.looks, relevant=RELEVANT)
+        self.racing, self.settled = list(self.now.racing), self.now.settled
 
 
 def raced(costs: NDArray[np.float64], looks: int) -> tuple[int, set[int], int]:
     """Race on a table of launches (rounds, settings): the leader, those stopped, and the launches it took."""
-    table, launches = np.full_like(costs, np.nan), 0
-    racing = list(range(costs.shape[1]))
-    for number, row in enumerate(costs):
-        table[number, racing] = row[racing]
-        launches += len(racing)
-        now = standing(table[: number + 1], looks=looks, relevant=RELEVANT)
-        racing = list(now.racing)
-        if now.settled:
+    race = Race(costs.shape[1], looks)
+    for row in costs:
+        race.take(row)
+        if race.settled:
             break
-    return now.leader, set(now.stopped), launches
+    return race.now.leader, set(race.now.stopped), race.launches
 
 
 def simulated() -> None:
@@ -75,26 +90,80 @@ def simulated() -> None:
     print(table(["true differences", "noise", "best stopped", "best leads at the end", "launches of all"], rows))
 
 
-def measured(folder: str, launches: int, hosts: int) -> None:
+class Broadcasts:
+    """Broadcasts on the virtual cluster in all settings; launches stay in a campaign."""
+
+    def __init__(self, folder: str, hosts: int) -> None:
+        self.bases = sweep(
+            "mpi.bcast", sizes=SIZES, ranks=hosts, transport="tcp", testbed=f"virtual-cluster:{hosts},rate=50mbit"
+        )
+        self.plan = Plan(
+            bases=tuple(self.bases),
+            settings=tuple(settings("mpi.bcast", {"algorithm": ["all"], "segment": ["8192"]})),
+            effort=Effort(time_cap=0.3, warmup=1, ci=0.05),
+        )
+        self.campaign = Campaign(folder)
+        self.specs = {
+            (n, k): one.of(base) for n, base in enumerate(self.bases) for k, one in enumerate(self.plan.settings)
+        }
+        points = {pair: measuring.expand([spec], self.plan.effort, [0])[0] for pair, spec in self.specs.items()}
+        self.names = {pair: point.fingerprint for pair, point in points.items()}
+
+    def launch(self, number: int, pairs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+        """Measure a launch of some settings at some points: logarithms of medians, (points, settings)."""
+        measuring.measure([self.specs[pair] for pair in pairs], self.plan.effort, into=self.campaign, launches=[number])
+        costs = np.full((len(self.bases), len(self.plan.settings)), math.nan)
+        pair_of = {self.names[pair]: pair for pair in pairs}
+        for one in self.campaign.samples("mpi.bcast", {(name, number) for name in pair_of}):
+            value = float(np.median(records.values(one, self.plan.metric)))
+            costs[pair_of[str(FINGERPRINT.of(one.meta))]] = math.log(value)
+        return costs
+
+
+def really(broadcasts: Broadcasts, truth: NDArray[np.float64], races: int, rounds: int) -> None:
+    """Race anew, `races` times, beside the mean logarithms of the exhaustive search (points, settings)."""
+    count = len(broadcasts.plan.settings)
+    outcomes = []
+    for number in range(races):
+        of_points = [Race(count, rounds - 1) for _ in broadcasts.bases]
+        for turn in range(rounds):
+            pairs = [(n, k) for n, race in enumerate(of_points) if not race.settled for k in race.racing]
+            if not pairs:
+                break
+            row = broadcasts.launch(FIRST * (number + 1) + turn, pairs)
+            for n, race in enumerate(of_points):
+                if not race.settled:
+                    race.take(row[n])
+        outcomes.append(of_points)
+        print(f"race {number + 1} of {races}", flush=True)
+    rows = []
+    for n, base in enumerate(broadcasts.bases):
+        best, ended = int(truth[n].argmin()), [of_points[n] for of_points in outcomes]
+        near = {k for k in range(count) if truth[n, k] - truth[n, best] <= math.log1p(RELEVANT)}
+        rows.append(
+            [
+                str(base.size),
+                f"{sum(race.now.leader == best for race in ended)} of {races}",
+                f"{sum(race.now.leader in near for race in ended)} of {races}",
+                f"{100 * np.median([race.now.spread for race in ended]):.0f} %",
+                f"{100 * np.mean([race.launches for race in ended]) / (count * rounds):.0f} %",
+                f"{100 * max(race.launches for race in ended) / (count * rounds):.0f} %",
+            ]
+        )
+    print(f"\n{races} races of at most {rounds} rounds, each with launches of its own\n")
+    head = ["size (B)", "race finds the best", "or within 2 %", "noise of a launch", "launches of all", "most"]
+    print(table(head, rows))
+
+
+def measured(folder: str, launches: int, hosts: int, races: int) -> None:
     """Measure broadcasts on the virtual cluster in all settings, and race on these launches."""
-    bases = sweep(
-        "mpi.bcast", sizes=SIZES, ranks=hosts, transport="tcp", testbed=f"virtual-cluster:{hosts},rate=50mbit"
-    )
-    plan = Plan(
-        bases=tuple(bases),
-        settings=tuple(settings("mpi.bcast", {"algorithm": ["all"], "segment": ["8192"]})),
-        effort=Effort(time_cap=0.3, warmup=1, ci=0.05),
-    )
-    campaign = Campaign(folder)
-    specs = {(n, k): one.of(base) for n, base in enumerate(bases) for k, one in enumerate(plan.settings)}
-    for launch in range(launches):
-        measuring.measure(list(specs.values()), plan.effort, into=campaign, launches=[launch])
-        print(f"launch {launch + 1} of {launches}", flush=True)
-    names = {measuring.expand([spec], plan.effort, [0])[0].fingerprint: pair for pair, spec in specs.items()}
-    costs = np.full((len(bases), launches, len(plan.settings)), math.nan)
-    for one in campaign.samples("mpi.bcast", {(name, launch) for name in names for launch in range(launches)}):
-        n, k = names[str(FINGERPRINT.of(one.meta))]
-        costs[n, one.launch, k] = math.log(np.median(records.values(one, plan.metric)))
+    broadcasts = Broadcasts(folder, hosts)
+    bases, plan = broadcasts.bases, broadcasts.plan
+    rounds = []
+    for number in range(launches):
+        rounds.append(broadcasts.launch(number, list(broadcasts.specs)))
+        print(f"launch {number + 1} of {launches}", flush=True)
+    costs = np.stack(rounds, axis=1)
     rows = []
     for base, values in zip(bases, costs, strict=True):
         means = np.nanmean(values, axis=0)
@@ -123,6 +192,8 @@ def measured(folder: str, launches: int, hosts: int) -> None:
     head = ["size (B)", "best by all launches", "next slower by", "slowest, times", "race finds it", "or within 2 %"]
     print(table([*head, "scatter of a launch", "launches of all"], rows))
     quieter(bases, np.median(costs, axis=1), launches)
+    if races:
+        really(broadcasts, np.nanmean(costs, axis=1), races, launches)
 
 
 def quieter(bases: Sequence[Spec], medians: NDArray[np.float64], launches: int) -> None:
@@ -130,7 +201,7 @@ def quieter(bases: Sequence[Spec], medians: NDArray[np.float64], launches: int) 
     rows = []
     for base, truth in zip(bases, medians, strict=True):
         for noise in (0.02, 0.05, 0.1):
-            for count in (launches, 12):
+            for count in dict.fromkeys((launches, 12)):
                 outcomes = []
                 for seed in range(100):
                     chance = np.random.default_rng(seed)
@@ -148,9 +219,10 @@ if __name__ == "__main__":
     parser.add_argument("folder", nargs="?", help="campaign that keeps the launches (default: a temporary one)")
     parser.add_argument("--launches", type=int, default=10)
     parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--races", type=int, default=10, help="real races (default: %(default)s)")
     parser.add_argument("--simulated", action="store_true")
     options = parser.parse_args()
     simulated()
     if not options.simulated:
         with tempfile.TemporaryDirectory() as temporary:
-            measured(options.folder or f"{temporary}/campaign", options.launches, options.hosts)
+            measured(options.folder or f"{temporary}/campaign", options.launches, options.hosts, options.races)

@@ -16,7 +16,6 @@ from labkit import figures, records, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, static, style
 from labkit.figures._plotly import go
-from labkit.models.limits import Limit
 from labkit.notes import badge
 from labkit.samples import ORIGINS, Samples
 from labkit.spec import Reported, Spec
@@ -131,28 +130,15 @@ def test_costs_are_logarithmic_and_rates_start_at_zero() -> None:
     assert cost.xaxis.title.text.startswith("message size (B)")
 
 
-def test_a_rate_that_spans_decades_is_logarithmic_without_a_bound_and_linear_beside_one() -> None:
-    launches = [bandwidth(size) for size in (1, 64, 4096)]
-    rows = records.summary(records.table(launches))
-    assert rows["bandwidth_MBps_p50"].max() > 100 * rows["bandwidth_MBps_p50"].min()
-    drawn = figures.versus_size(rows, "bandwidth_MBps")
-    assert drawn.layout.yaxis.type == "log"
-    assert figures.versus(rows, "message_size_B", "bandwidth_MBps").layout.yaxis.type == "log"
-    top = float(rows["bandwidth_MBps_p50"].max())
-    bound = Limit(
-        name="link",
-        benchmarks=("mpi.bandwidth",),
-        kind="bound",
-        metric="bandwidth_MBps",
-        values={4096: 1.2 * top},
-        formulas={4096: ""},
-        measured=False,
-    )
-    beside = figures.bounded(drawn, [bound])
-    assert (beside.layout.yaxis.type, beside.layout.yaxis.rangemode) == ("linear", "tozero")
-    assert beside.layout.yaxis.minor.ticks is None
-    far = replace(bound, values={4096: 1000 * top})
-    assert figures.bounded(drawn, [far]).layout.yaxis.type == "log"
+def test_rates_are_logarithmic_where_a_line_would_lie_at_the_foot_of_a_linear_axis() -> None:
+    rows = records.summary(records.table([bandwidth(size) for size in (1, 64, 4096)]))
+    low = rows.assign(transport="tcp", bandwidth_MBps_p50=rows["bandwidth_MBps_p50"] / 30)
+    low = low.assign(bandwidth_MBps_low=np.nan, bandwidth_MBps_high=np.nan)
+    assert figures.versus_size(rows, "bandwidth_MBps").layout.yaxis.type == "linear", "one line may rise from its foot"
+    both = pd.concat([rows, low])
+    assert figures.versus_size(both, "bandwidth_MBps", series=["transport"]).layout.yaxis.type == "log"
+    drawn = figures.versus(both, "message_size_B", "bandwidth_MBps", series=["transport"])
+    assert (drawn.layout.yaxis.type, drawn.layout.yaxis.dtick) == ("log", None)
 
 
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from labkit import figures, records
 from labkit.columns import STATISTICS
+from labkit.errors import DataError
 from labkit.explorer import view
 from labkit.explorer.panels.point import facts
 from labkit.samples import Samples
@@ -134,3 +135,16 @@ def test_the_explorer_shows_each_statistic_of_a_point_with_its_own_interval() ->
     text = facts([tcp(8)], over[over["transport"] == "tcp"].iloc[0].to_dict(), "latency_us")
     assert "n = 0" not in text
     assert "none: its source gives only mean" in text
+
+
+def test_rounds_draw_every_launch_in_order_and_the_median_of_each_setting() -> None:
+    figure = figures.rounds({"a": [3.0, 1.0, 2.0], "b": [5.0]}, "latency in µs", marked={"a": 1}, why="the lucky one")
+    dots, middle, *_ = figure.data
+    assert list(dots.y) == [3.0, 1.0, 2.0]
+    assert list(dots.x) == sorted(dots.x)
+    assert list(dots.marker.size) == [7, 13, 7]
+    assert list(middle.y) == [2.0, 2.0]
+    assert list(figure.layout.xaxis.ticktext) == ["a", "b"]
+    assert "the lucky one" in figure.layout.xaxis.title.text
+    with pytest.raises(DataError, match="no launch"):
+        figures.rounds({"a": []}, "latency in µs")

@@ -160,7 +160,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this checkout without kernels, so that it is there soon."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     left = shutil.ignore_patterns("__pycache__", "*.so", "_shipped", "run-*", ".ipynb_checkpoints")
-    for name in ("labkit", "notebooks", "templates", "data/reference", "data/campaigns/examples"):
+    for name in ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples"):
         shutil.copytree(ROOT / name, source / name, ignore=left)
     for name in ("pyproject.toml", "setup.py", "_quarto.yml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -177,7 +177,10 @@ def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name.partition("labkit/_shipped/")[2] for name in archive.namelist() if "/_shipped/" in name}
     tracked = subprocess.run(
-        ["git", "ls-files", "notebooks", "templates", "data", "_quarto.yml"], cwd=ROOT, capture_output=True, text=True
+        ["git", "ls-files", "notebooks", "templates", "docs", "data", "_quarto.yml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     if tracked.returncode == 0:
         wanted = {name for name in tracked.stdout.splitlines() if not name.startswith("templates/setup/")}

@@ -121,7 +121,7 @@ def test_a_slope_that_launches_do_not_agree_on_is_not_resolved_but_bounded() -> 
 def test_a_poor_line_has_no_parameters() -> None:
     step = np.where(np.array(SIZES) > 100, 50e-6, 1e-6)
     found = parameters(time=Times(SIZES, np.tile(step, (6, 1))))
-    assert found["alpha"].why.startswith("a line that it needs lies more than 20 % off its times")
+    assert found["alpha"].why.startswith("a line behind it lies more than 20 % off its times")
 
 
 def test_one_launch_has_values_without_intervals() -> None:

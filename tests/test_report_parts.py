@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit.errors import ReportError
-from labkit.figures import savings, stacked
+from labkit.figures import savings, stacked, style
 from labkit.figures.path import Part, Stack
 from labkit.models.breakdown import Time
-from labkit.report import cleaning, figures, flatten, markdown, methods, notebook, summary
+from labkit.report import cleaning, figures, flatten, markdown, methods, notebook, painting, pairing, styles, summary
 from labkit.report.book import Book
 
 SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
@@ -101,6 +102,53 @@ def test_data_name_the_rows_and_panels_of_a_figure() -> None:
     ticks = {"tickvals": [1, 2, 8], "ticktext": ["1", "2", "8"]}
     text = figures.as_csv(numbers | {"layout": {"xaxis": ticks, "yaxis": {"type": "log", **ticks}}})
     assert text == "trace,x,y\n0,1,3\n0,2,4\n", "numbers stay numbers"
+
+
+def figure_cell(label: str, **layout: Any) -> Any:
+    """A cell with a figure of two lines and a long note."""
+    lines = [{"type": "scatter", "name": name, "x": [1, 2], "y": [n + 1, 30]} for n, name in enumerate(("shm", "tcp"))]
+    ticks = {"tickvals": list(range(1, 13)), "ticktext": [str(n) for n in range(1, 13)]}
+    title = style.note("message size (B)", "bars: range of 3 launches " * 4)
+    shown = {"xaxis": {"title": {"text": title}, **ticks}, "yaxis": {"title": {"text": "latency, median (µs)"}}}
+    spec = {"data": lines, "layout": {"showlegend": True, "height": 280, **shown, **layout}}
+    source = f'#| label: fig-{label}\n#| fig-cap: "{label}"\nshow()'
+    return new_code_cell(source, outputs=[new_output("display_data", data={figures.PLOTLY: spec})])
+
+
+def test_two_small_figures_in_a_row_are_drawn_for_half_the_width() -> None:
+    cells = [figure_cell(name) for name in "abc"]
+    text, empty = new_markdown_cell("text"), new_code_cell("nothing()")
+    wide, other = figure_cell("d", annotations=[{"text": "x"}]), figure_cell("e")
+    book = new_notebook(cells=[cells[0], empty, cells[1], cells[2], text, wide, other])
+    narrow = pairing.pair([book])
+    marked = [pairing.HALF in cell.source for cell in book.cells]
+    assert marked == [True, False, True, False, False, False, False], "each is in one pair, and all of it fits"
+    forms = [narrow[id(cell.outputs[0].data)] for cell in cells[:2]]
+    assert len(narrow) == 2
+    assert {form["layout"]["width"] for form in forms} == {351}
+    axis = forms[0]["layout"]["xaxis"]
+    assert axis["ticktext"] == ["1", "3", "5", "7", "9", "11"]
+    assert axis["title"]["text"].count("<br>") == 3
+    assert cells[0].outputs[0].data[figures.PLOTLY]["layout"]["height"] == 280, "the page keeps its figure"
+    svgs = [cell.outputs[0].data.get(figures.SVG) for cell in cells]
+    assert svgs == [None] * 3
+    asked: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(painting, "svgs", lambda specs: [asked.append(spec) or "<svg/>" for spec in specs])
+        painting.draw([book], [], narrow=narrow)
+    assert [spec["layout"].get("width") for spec in asked] == [351, 351, None, None, None]
+
+
+def test_the_pdf_has_pairs_in_a_row_and_text_that_stays_with_its_figure(tmp_path: Path) -> None:
+    figure = ":::::: {{#fig-{0} .cell .half}}\n\n::::: output\n![](a.svg)\n:::::\n\n::::: caption\n{0}\n:::::\n\n::::::"
+    pair = "\n\n".join(figure.format(name) for name in "ab")
+    text = f":::::::::: {{.item kind=chapter file=x}}\n\n# X\n\nfar\n\nnear\n\nlast\n\n{pair}\n\n::::::::::"
+    names = [f"--lua-filter={styles.TEMPLATES / 'plain' / name}" for name in ("number.lua", "format.lua")]
+    made = pypandoc.convert_text(text, "typst", format="markdown", extra_args=["--metadata=target:typst", *names])
+    assert re.search(
+        r"\nfar\n\n#block\(sticky: true[^)]*\)\[\n\s*near\s*\]\s*#block\(sticky: true[^)]*\)\[\s*last\s*\]", made
+    )
+    assert re.search(r"#grid\(columns: \(1fr, 1fr\).*fig-a.*\], \[.*fig-b.*\]\)", made, re.S)
 
 
 def test_a_figure_is_described_from_its_data() -> None:

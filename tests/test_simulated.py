@@ -362,22 +362,6 @@ def test_an_incast_has_the_rate_of_the_receiver_and_shares_it(tmp_path: Path) ->
 
 
 @pytest.mark.simgrid
-@pytest.mark.slow
-def test_a_victim_waits_for_a_halo_that_shares_its_uplinks_and_for_no_other(tmp_path: Path) -> None:
-    bed = "simulated:fat-tree,nodes=16,per_leaf=4,taper=4,latency=1us"
-    spec = Spec(benchmark="congestion.interference", size=10_000, ranks=8, testbed=bed, options=(("cells", 100),))
-    (beside,) = measure([spec], ONE, into=tmp_path / "c").samples()
-    assert beside.origin == "simulated"
-    alone = beside.extras["alone_ns"]
-    assert beside.time_ns.shape == alone.shape
-    assert beside.time_ns.mean() > 1.2 * alone.mean()
-    with pytest.raises(SpecError, match="victim=allreduce, but simulated jobs have fft or latency"):
-        measure([spec.replace(options=(("victim", "allreduce"),))], ONE, into=tmp_path / "d")
-    with pytest.raises(SpecError, match="aggressor=udp"):
-        measure([spec.replace(options=(("aggressor", "udp"),))], ONE, into=tmp_path / "d")
-
-
-@pytest.mark.simgrid
 def test_random_uplinks_differ_from_launch_to_launch_and_nothing_else_is_repeated(tmp_path: Path) -> None:
     bed = "simulated:fat-tree,nodes=16,per_leaf=8,taper=2,routing=hash"
     campaign = measure(

@@ -380,6 +380,18 @@ def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, 
     assert not ran
 
 
+def test_files_for_another_benchmark_are_not_replaced(cluster: Cluster, tmp_path: Path) -> None:
+    """Rules for another collective are refused at once; those of an earlier result for the same one are replaced."""
+    ran = cluster(TIMES)
+    tune(plan(), Campaign(tmp_path / "c"))
+    ran.clear()
+    bcast = plan(bases=tuple(sweep("mpi.bcast", sizes=SIZES)))
+    with pytest.raises(DataError, match=r"is for mpi\.allreduce with Open MPI 4\.1\.4.*mpi\.bcast.*--output"):
+        tune(bcast, Campaign(tmp_path / "c"))
+    assert not ran
+    tune(plan(), Campaign(tmp_path / "d"), output=tmp_path / "c" / "tune")
+
+
 def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cluster: Cluster, tmp_path: Path) -> None:
     """Eager limits hold for all sizes: with different winners they are named as not written."""
     every = (Setting("default"), Setting("limit", environment=(("OMPI_MCA_btl_eager", "1"), ("UCX_TLS", "sm"))))
@@ -616,6 +628,19 @@ def test_variable_that_the_default_would_have_too_is_a_warning(monkeypatch: pyte
     monkeypatch.setenv(FORCED, "4")
     assert set(tuning.inherited(every)) == {f"OMPI_MCA_{openmpi.FILES}", FORCED}
     assert tuning.inherited(settings("mpi.allreduce", {"bind": ["core"]})) == {}
+
+
+@pytest.mark.mpi
+def test_real_mpich_lists_its_algorithms_and_takes_one(tmp_path: Path) -> None:
+    """The names that its mpivars prints are names that its ranks accept."""
+    if (found := launch.installed().get("mpich")) is None:
+        pytest.skip("needs MPICH")
+    names = mpich.algorithms(found.program, "mpi.bcast")
+    assert {"binomial", "scatter_ring_allgather"} <= set(names)
+    (chosen,) = settings("mpi.bcast", {"algorithm": ["scatter_ring_allgather"]}, "mpich")[1:]
+    spec = chosen.of(Spec(benchmark="mpi.bcast", size=1024, launcher="mpich"))
+    measuring.measure(spec, Effort(iterations=3, warmup=0), into=Campaign(tmp_path / "c"), launches=[0])
+    assert len(Campaign(tmp_path / "c").done()) == 1
 
 
 @pytest.mark.mpi

@@ -20,6 +20,7 @@ with requests_cache.CachedSession(cache) as session:
     for url, body in json.loads(contexts.read_text()).items():
         answer = requests.Response()
         answer.status_code, answer.url, answer.raw = 200, url, urllib3.HTTPResponse(status=200)
+        answer.headers["Content-Type"] = "application/ld+json"
         answer._content = json.dumps(body).encode()
         answer.request = requests.Request("GET", url).prepare()
         session.cache.save_response(answer)

@@ -6,6 +6,7 @@ import argparse
 
 from labkit.cli.console import say
 
+START = "--LabApp.default_url"
 REACH = """The server listens on this machine only and asks for a token. To reach it from another machine:
   - Start it here with --no-browser --port 8888. On your own machine, open an SSH tunnel, then the address printed here:
         ssh -N -L 8888:127.0.0.1:8888 USER@THIS_MACHINE
@@ -15,11 +16,15 @@ REACH = """The server listens on this machine only and asks for a token. To reac
 
 
 def jupyter(options: argparse.Namespace) -> int:
-    """Open JupyterLab on the notebooks."""
+    """Open JupyterLab on the notebooks, at the start page unless another page is named."""
     from labkit import project
+    from labkit.cli import start
     from labkit.explorer import server
 
-    return server.jupyter(project.to_edit(), options.rest)
+    folder = project.to_edit()
+    if any(word.startswith(START) for word in options.rest):
+        return server.jupyter(folder, options.rest)
+    return server.jupyter(folder, [f"{START}=/lab/tree/{start.write(folder).as_posix()}", *options.rest])
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:

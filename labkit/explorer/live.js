@@ -23,8 +23,16 @@ async function program(model) {
 
 const plain = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
 
-// What a point says: the template that the kernel put into the trace's meta, filled in.
-function words(trace, index) {
+const brief = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value));
+
+// What a point says: the template that the kernel put into the trace's meta, filled in; else its place on both axes.
+function words(figure, curve, index) {
+  const trace = figure.data[curve], { xaxis, yaxis } = figure._fullLayout;
+  if (trace.meta?.hover === undefined) {
+    const [right, up] = [xaxis, yaxis].map((axis) => plain(axis.title?.text ?? ""));
+    const places = [`${right}: ${brief(trace.x[index])}`, `${up}: ${brief(trace.y[index])}`];
+    return [plain(trace.name ?? ""), ...places].filter(Boolean).join("\n");
+  }
   const cells = trace.customdata?.[index] ?? [];
   const text = trace.meta.hover.replace(/%\{customdata\[(\d+)\]\}/g, (_, n) => cells[n] ?? "");
   return [trace.name, ...text.split("<br>")].map(plain).filter(Boolean).join("\n");
@@ -35,12 +43,14 @@ function pixels(figure, trace, index) {
   return [xaxis._offset + xaxis.d2p(trace.x[index]), yaxis._offset + yaxis.d2p(trace.y[index])];
 }
 
-const speaks = (trace) => trace?.meta?.hover !== undefined && trace.visible !== false && trace.visible !== "legendonly";
+const seen = (trace) =>
+  trace?.x && trace.y && trace.hoverinfo !== "skip" && ![false, "legendonly"].includes(trace.visible);
+const speaks = (trace) => trace?.meta?.hover !== undefined && seen(trace);
 
 // Pieces of all lines near a place, in pixels.
 function pieces(figure, left) {
   const found = [];
-  for (const trace of figure._fullData.filter(speaks)) {
+  for (const trace of figure._fullData.filter(seen)) {
     let before;
     for (let n = 0; n < trace.x.length; n++) {
       const here = !Number.isFinite(trace.y[n]) ? undefined : pixels(figure, trace, n);
@@ -87,14 +97,15 @@ function speaking(model, el) {
   const hide = () => (hint.hidden = true);
   // The kernel knows what a measured point says, with the digits that its interval allows.
   model.on("msg:custom", ({ said: text, curve, point }) => {
-    if (text === undefined || hint.hidden || at?.[0] !== curve || at?.[1] !== point) return;
-    if (text) put(curve, point, text);
-    if (aloud) said.textContent = hint.textContent;
+    if (text === undefined || at?.[0] !== curve || at?.[1] !== point) return;
+    if (text && !hint.hidden) put(curve, point, text);
+    if (aloud) said.textContent = text || hint.textContent;
   });
   const show = (curve, index) => {
-    if (!speaks(el._fullData[curve])) return hide();
-    put(curve, index, words(el.data[curve], index));
-    model.send({ ask: "say", curve, point: index });
+    if (!seen(el._fullData[curve])) return hide();
+    put(curve, index, words(el, curve, index));
+    if (speaks(el._fullData[curve])) model.send({ ask: "say", curve, point: index });
+    else if (aloud) said.textContent = hint.textContent;
   };
   const put = (curve, index, text) => {
     const full = el._fullData[curve];
@@ -107,7 +118,7 @@ function speaking(model, el) {
   };
   const points = (curve) => [...(el.data[curve]?.y ?? []).keys()].filter((n) => Number.isFinite(el.data[curve].y[n]));
   const move = (key) => {
-    const curves = [...el._fullData.keys()].filter((n) => speaks(el._fullData[n]) && points(n).length);
+    const curves = [...el._fullData.keys()].filter((n) => seen(el._fullData[n]) && points(n).length);
     if (!curves.length) return false;
     let [curve, index] = at ?? [curves[0], -1];
     if (!curves.includes(curve)) [curve, index] = [curves[0], -1];

@@ -7,21 +7,20 @@ from itertools import groupby
 from statistics import median
 
 from labkit import measuring
-from labkit.errors import LabkitError
-from labkit.explorer import store
 from labkit.explorer.selection import Selection
+from labkit.explorer.store import Store
 from labkit.measuring import schedule
-from labkit.records import cached
 from labkit.units import format_duration
 
 START = 1.5  # s that a start of ranks or of a tool takes at most on an idle machine; a cluster may need longer
 
 
-def sentence(selection: Selection, campaigns: Sequence[str]) -> str:
+def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str:
     """Say how many points and starts there are, and about how long they take.
 
     Parameters
     ----------
+    have : what was read of campaigns so far.
     campaigns : whose points of the benchmark show the pace.
     """
     points = measuring.expand(selection.specs(), selection.effort)
@@ -33,7 +32,7 @@ def sentence(selection: Selection, campaigns: Sequence[str]) -> str:
     cap = selection.effort.time_cap
     most = len(points) * cap + len(starts) * START
     text = f"{len(points)} point{'s' if len(points) > 1 else ''} in {len(starts)} start{'s' if len(starts) > 1 else ''}"
-    pace = _pace(selection.benchmark, campaigns, cap)
+    pace = _pace(selection.benchmark, have, campaigns, cap)
     if pace is None:
         return f"{text}: at most about {format_duration(round(most, 1))}"
     seconds, name = pace
@@ -42,13 +41,11 @@ def sentence(selection: Selection, campaigns: Sequence[str]) -> str:
     return f"{text}: about {ends[0]} at the pace of {name}, at most {ends[1]}"
 
 
-def _pace(benchmark: str, campaigns: Sequence[str], cap: float) -> tuple[float, str] | None:
+def _pace(benchmark: str, have: Store, campaigns: Sequence[str], cap: float) -> tuple[float, str] | None:
     """Seconds of a point of a benchmark with this time cap, and the campaign that shows it."""
-    for name in campaigns:
-        try:
-            times = cached.of(store.opened(name), benchmark)["elapsed_s"].dropna()
-        except (LabkitError, OSError, KeyError):
-            continue
+    for name in have.present(campaigns):
+        rows = have.records(name, benchmark)
+        times = rows["elapsed_s"].dropna() if len(rows) else rows
         if len(times):
             return min(float(median(times)), cap * 1.2), name
     return None

@@ -31,9 +31,13 @@ RUNS = 120.0  # s within which the cells must end
 
 
 def environment() -> dict[str, str]:
-    """Variables for a JupyterLab whose buttons work after a reload, and that does not request news."""
-    paths = [str(SETTINGS), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH", "")])]
-    return os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    """Variables for JupyterLab: its buttons work after a reload, notebooks are shown as prose, and it reads no news."""
+    return os.environ | {name: _before(name) for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")}
+
+
+def _before(name: str) -> str:
+    """Folders of a variable, after that of labkit's settings and extensions."""
+    return os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(name, "")])])
 
 
 def command(folder: Path, words: Sequence[str]) -> list[str]:

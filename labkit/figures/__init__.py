@@ -21,6 +21,7 @@ from labkit.figures.rank_map import rank_map
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
 from labkit.figures.repeated_pairs import repeated_pairs
+from labkit.figures.rounds import rounds
 from labkit.figures.savings import saving
 from labkit.figures.several_metrics import several_metrics
 from labkit.figures.shifts import shifts
@@ -59,6 +60,7 @@ __all__ = [
     "rank_map",
     "ratios",
     "repeated_pairs",
+    "rounds",
     "saving",
     "scatter",
     "several_metrics",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from labkit.columns import Metric
 from labkit.units import format_size
 
 _TICKS = 13  # that fit beside each other at 720 px
-_FAR = 100.0  # greatest over least value from which a rate has a logarithmic axis
+_FAR = 20.0  # highest value of a rate over that of another line, from which the axis is logarithmic
 
 
 def place(size: float, smallest: float) -> float:
@@ -56,30 +56,27 @@ def sizes(values: Sequence[float], title: str) -> dict[str, Any]:
     }
 
 
-def is_far(values: ArrayLike) -> bool:
-    """Return whether values above 0 span so much that the small ones would all lie at the foot of a linear axis.
+def are_far(series: Iterable[ArrayLike]) -> bool:
+    """Return whether one of several series would lie wholly at the foot of a linear axis that shows them all.
 
     Examples
     --------
-    >>> is_far([0.0, 5.0, 400.0]), is_far([3.0, float("nan"), 500.0])
+    >>> are_far([[1.0, 900.0], [0.5, 60.0]]), are_far([[1.0, 900.0], [0.5, 40.0]])
     (False, True)
     """
-    heights = np.asarray(values, np.float64)
-    heights = heights[heights > 0]
-    return bool(heights.size) and float(heights.max()) >= _FAR * float(heights.min())
+    heights = [values[values > 0] for one in series if (values := np.asarray(one, np.float64)).size]
+    tops = [float(one.max()) for one in heights if one.size]
+    return bool(tops) and max(tops) >= _FAR * min(tops)
 
 
-def measure(metric: Metric, title: str, values: ArrayLike = ()) -> dict[str, Any]:
-    """Axis of a metric: logarithmic for a cost, and for a rate whose values span two decades; else linear from 0.
-
-    `labkit.figures.bounded` makes the axis of a rate linear where it draws what the path allows, because then the share
-    of that counts.
+def measure(metric: Metric, title: str, series: Iterable[ArrayLike] = ()) -> dict[str, Any]:
+    """Axis of a metric: logarithmic for a cost, and for rates of which a series could not be read on a linear axis.
 
     Parameters
     ----------
     metric, title : what the axis shows.
-    values : that are drawn.
+    series : values of each line.
     """
-    if metric.kind == "cost" or is_far(values):
+    if metric.kind == "cost" or are_far(series):
         return {"type": "log", "title": {"text": title}, "minor": {"ticks": "outside", "ticklen": 3}}
     return {"type": "linear", "rangemode": "tozero", "title": {"text": title}}

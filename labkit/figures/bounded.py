@@ -65,8 +65,7 @@ def with_bounds(
 def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
     """Return a figure with the bounds of its points; the figure itself stays as it is.
 
-    A line that lies so far from all values that these could no longer be read is named below the axis instead. The axis
-    of a rate begins at 0 where its bound is drawn: then a reader sees the share of it.
+    A line that lies so far from all values that these could no longer be read is named below the axis instead.
 
     Parameters
     ----------
@@ -98,8 +97,6 @@ def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
         notes.append("measured bounds are of this machine's cores, caches and kernel")
     title = drawn.layout.xaxis.title.text or ""
     more = _ROW * bool(near) + _SMALL * len(notes)
-    if METRICS[about["metric"]].kind == "rate" and any(one.kind == "bound" for one in near):
-        drawn.layout.yaxis = axes.measure(METRICS[about["metric"]], figure.layout.yaxis.title.text)
     drawn.update_layout(
         xaxis_title_text=style.note(title, *notes),
         showlegend=bool(near) or figure.layout.showlegend,

@@ -15,6 +15,7 @@ from labkit.figures._plotly import go
 from labkit.units import format_number, format_share, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
+_LEAST = 200  # px
 _ROW = 26  # px, at which the labels of the cells can be read
 
 
@@ -69,7 +70,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     figure.update_layout(
         xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
     )
-    return style.finish(figure, height=max(style.HEIGHT, _ROW * len(y) + 120))
+    return style.finish(figure, height=max(_LEAST, _ROW * len(y) + 120))
 
 
 def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statistic: str | None) -> pd.DataFrame:

@@ -51,6 +51,9 @@ def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
         drawn.data[-1].uid = f"t{len(drawn.data) - 1}"
     if about["axis"] == "sizes":
         drawn.update_layout(xaxis=_axis(drawn, about["sizes"], entries))
+        heights = [[y for y in trace.y if y is not None] for trace in drawn.data if trace.y is not None]
+        if drawn.layout.yaxis.type == "linear" and axes.are_far(heights):
+            drawn.layout.yaxis = axes.measure(METRICS[about["metric"]], drawn.layout.yaxis.title.text, heights)
     title = drawn.layout.xaxis.title.text or ""
     more = _ROW * len(set(names)) + _SMALL
     drawn.update_layout(

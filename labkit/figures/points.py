@@ -145,7 +145,7 @@ def versus_size(
     zero = "size 0 is set apart" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
     small = joined((lines.meaning(drawn, metric), thin, zero, lacking))
-    heights = np.concatenate([column(line.rows, metric, line.statistic) for line in drawn])
+    heights = [column(line.rows, metric, line.statistic) for line in drawn]
     figure.update_layout(
         xaxis=axes.sizes(sizes, style.note(column_title("message_size_B"), small)),
         yaxis=axes.measure(definition, lines.title(drawn, metric), heights),

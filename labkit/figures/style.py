@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures._plotly import go
@@ -24,11 +26,12 @@ from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named
 from labkit.units import format_count, format_exact, format_number, format_size
 
-WIDTH, HEIGHT = 720, 300
+WIDTH, HEIGHT = 720, 280
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
+_DECADE = 10.0
 _FITS = 96  # characters of small print in a line
 _LETTER, _LINE, _LEGEND, _SHORT = 7.0, 16, 28, 16  # px of a letter, a line of small print, a legend; characters
 HOVER = 76  # of hover text: all of it must be in the page
@@ -108,6 +111,7 @@ def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go
     figure.update_layout(template=go.layout.Template(TEMPLATE), width=width, height=height)
     if len(list(figure.select_yaxes())) == 1:
         _fold(figure)
+        _steps(figure)
     for n, trace in enumerate(figure.data):
         trace.uid = f"t{n}"
     return figure
@@ -124,6 +128,32 @@ def _fold(figure: go.Figure) -> None:
     room = int(2 * min(middle, layout.height - middle) / _LETTER)
     if len(title) > room and "<br>" not in title:
         figure.layout.yaxis.title.text = "<br>".join(textwrap.wrap(title, max(room, _SHORT)))
+
+
+def _steps(figure: go.Figure) -> None:
+    """Put the ticks of a logarithmic upward axis of two or three decades at 1, 2 and 5: plotly's own would overlap."""
+    axis = figure.layout.yaxis
+    if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
+        return
+    ends = [_numbers(getattr(trace, name, None)) for trace in figure.data for name in ("y", "lowerfence", "upperfence")]
+    for trace in figure.data:
+        centre, up = (
+            _numbers(getattr(trace, "y", None)),
+            _numbers(getattr(getattr(trace, "error_y", None), "array", None)),
+        )
+        ends += [centre + up] if centre.size == up.size else []
+    heights = np.concatenate(ends) if ends else np.empty(0)
+    heights = heights[heights > 0]
+    if heights.size and _DECADE <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
+        axis.dtick = "D2"
+
+
+def _numbers(values: Any) -> NDArray[np.float64]:
+    """Return values of a trace; nothing where they are no numbers."""
+    try:
+        return np.asarray([] if values is None else values, np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
 def bundle(figure: go.Figure) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def versus(
     shown : metric, drawn as its headline statistic (see `versus_size`), or name in the legend → column such as
         ``latency_us_osu_mean``, drawn as it is; all in the same unit.
     series : columns whose values make a line each. Origins are always kept apart.
-    log : logarithmic upward axis; None for costs, and for rates that span two decades.
+    log : logarithmic upward axis; None for costs, and for rates of which a line would lie at the foot.
     label : of the axis to the right; the column's own title when left out.
     even : the axis to the right is linear from 0, with ticks at even steps, as for a part of a whole.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
@@ -69,14 +69,11 @@ def versus(
     for metric, line in drawn:
         figure.add_trace(_line(line, x, METRICS[metric], right, hover).update(name=line.name, meta=line.look.meta))
     up: dict[str, Any] = {"title": {"text": _title(drawn, columns)}}
-    heights = np.concatenate([lines.column(line.rows, metric, line.statistic) for metric, line in drawn])
-    heights = heights[~np.isnan(heights)]
-    if METRICS[drawn[0][0]].kind == "rate" and not axes.is_far(heights) if log is None else not log:
+    curves = [lines.column(line.rows, metric, line.statistic) for metric, line in drawn]
+    if METRICS[drawn[0][0]].kind == "rate" and not axes.are_far(curves) if log is None else not log:
         up["rangemode"] = "tozero"
     else:
         up["type"] = "log"
-        if heights.size and heights.max() >= 10 * heights.min():  # else plotly finds ticks that lie in the range
-            up["dtick"] = "D2"
     figure.update_layout(
         xaxis=right,
         yaxis=up,

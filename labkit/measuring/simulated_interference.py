@@ -1,4 +1,4 @@
-"""Points of two simulated jobs: the victim alone, and beside a halo exchange that lasts longer than it."""
+"""Points of two simulated jobs: the victim alone, and beside a halo exchange or an incast that lasts longer than it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
 from labkit.measuring import interference
-from labkit.simulation import Network, Program, platforms, workloads
+from labkit.simulation import Network, Program, collectives, platforms, workloads
 from labkit.simulation.workloads import Rank
 from labkit.spec import Reported, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import smpirun
+from labkit.tools.smpirun import EAGER
+from labkit.units import KiB
 
 Extras = dict[str, NDArray[np.int64]]
-VICTIMS = ("fft", "latency")  # the messages of an allreduce on part of the ranks are not written out
+AGGRESSORS = ("halo3d26", "incast")  # nothing stands for the losses that a flood of datagrams causes
+_CALL = 128 * KiB  # of an incast, unless given
 _LONGER, _TRIES = 2.0, 4  # the aggressor lasts so many times as long as the victim alone, and twice that in each try
 _PERIODS, _MOST = 4, 200
 _TRIAL = 3  # iterations that tell how long one takes
@@ -48,25 +51,44 @@ def jobs(spec: Spec, network: Network, seed: int = 0) -> Jobs:
     SpecError
         If the jobs cannot be simulated, or the hosts do not hold them.
     """
-    for name, value, possible in (
-        ("victim", spec.option("victim"), VICTIMS),
-        ("aggressor", spec.option("aggressor"), ("halo3d26",)),
-    ):
-        if value not in possible:
-            raise SpecError(
-                f"{name}={value}, but simulated jobs have {' or '.join(possible)}. Set {name}={possible[0]}."
-            )
+    if (value := spec.option("aggressor")) not in AGGRESSORS:
+        raise SpecError(
+            f"aggressor={value}, but simulated jobs have {' or '.join(AGGRESSORS)}. Set aggressor={AGGRESSORS[0]}."
+        )
     order = list(spec.hosts) or network.order(seed)
     mine, others = order[0::2], order[1::2]
     bed = Testbed("simulated", hosts=tuple(order))
     victim, _ = interference.split(spec.replace(hosts=()), bed)
     asked = interference.pair_of(spec).aggressor(spec, others)
-    assert asked is not None
-    aggressor = benchmarks.resolve(asked)
+    aggressor = benchmarks.resolve(asked) if asked else _incast(spec, others)
     workloads.check(victim, network.algorithm)
-    workloads.check(aggressor, network.algorithm)
-    placed = network.hosts_of(victim.ranks, spec.ppn, mine) + network.hosts_of(aggressor.ranks, spec.ppn, others)
+    if victim.benchmark == "mpi.allreduce":
+        collectives.steps(victim, 0, network.algorithm)
+    workloads.check(aggressor)
+    placed = network.hosts_of(victim.ranks, spec.ppn, mine)
+    if asked:
+        placed += network.hosts_of(aggressor.ranks, spec.ppn, others)
+    else:
+        placed += [others[place] for place in workloads.places(aggressor)]
     return Jobs(victim, aggressor, tuple(placed))
+
+
+def _incast(spec: Spec, others: Sequence[str]) -> Spec:
+    """Return the incast from all hosts of the aggressor into its last one.
+
+    Raises
+    ------
+    SpecError
+        If its messages are so short that their senders would not wait for them.
+    """
+    size = spec.option("aggressor_size") or _CALL
+    if size < EAGER:
+        raise SpecError(
+            f"aggressor_size={size}, but a simulated incast sends {EAGER} B or more: the senders of shorter messages "
+            f"wait for nothing. Set aggressor_size={_CALL}, or 0."
+        )
+    options = (("senders", len(others) - 1), ("streams", spec.option("streams")))
+    return benchmarks.resolve(Spec(benchmark=workloads.INCAST, size=size, testbed=spec.testbed, options=options))
 
 
 def replayed(
@@ -95,7 +117,8 @@ def replayed(
         return smpirun.replay(platform, hosts, Program(ranks).trace, settings, limit)
 
     def alone(spec: Spec, hosts: Sequence[str], count: int) -> tuple[list[Rank], smpirun.Replay, float]:
-        ranks = workloads.written(spec, count, warmup, network.algorithm, alone=False)
+        chosen = network.algorithm if spec == both.victim else "auto"
+        ranks = workloads.written(spec, count, warmup, chosen, alone=False)
         result = run(ranks, hosts)
         return ranks, result, max(ends[-1] for ends in result.ends) / (count + warmup)
 

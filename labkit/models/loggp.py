@@ -39,8 +39,8 @@ from labkit.units import format_share, format_size
 
 POOR = 0.2  # deviation from which a line does not describe its times
 _OFF = (
-    f"a line that it needs lies more than {format_share(POOR)} off its times, so these were disturbed or change within "
-    "the range; measure more sizes, on an idle machine"
+    f"a line behind it lies more than {format_share(POOR)} off its times, which were disturbed or change within the "
+    "range; measure more sizes, on an idle machine"
 )
 QUANTITIES: Mapping[str, str] = {  # quantity → what must be measured for it
     "time": "a ping-pong (mpi.latency)",

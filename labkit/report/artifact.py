@@ -26,6 +26,7 @@ CHECKSUMS = "checksums.txt"
 _COMMANDS = 12  # are shown; every samples file holds its own
 _WIDTH = 84  # characters of a line of code in the PDF
 _REASON = 300  # characters of a reason for a failure
+_INJECTED = re.compile(r"(?:measure|campaign) *=")  # what labkit sets when it executes a notebook
 _PLAN = '"$PLAN"'
 _LONG = 160  # characters of a word of a command that is data, such as the plan of the ranks
 
@@ -41,8 +42,9 @@ def versions(content: Content) -> str:
             *(("library or tool", text) for text in sorted(libraries)),
             ("report made by labkit", __version__),
         ]
-        rows += [(source, [escape(a), escape(b)]) for a, b in facts]
-    return content.table(["fact", "value"], rows, caption="Campaign and software. {#tbl-versions}", empty="")
+        rows += [(source, row) for row in paired(facts)]
+    head = ["fact", "value", "fact", "value"]
+    return content.table(head, rows, caption="Campaign and software. {#tbl-versions}", empty="")
 
 
 def commands(content: Content) -> str:
@@ -130,7 +132,7 @@ def _compact(source: str) -> str:
     for line in source.splitlines():
         quoted = re.match(r"""((?:[^#"']|"[^"]*"|'[^']*')*)""", line)
         statements.append(quoted[1].strip() if quoted else line)
-    text = joined(statement for statement in statements if statement)
+    text = joined(one for one in statements if one and not _INJECTED.match(one))
     return "\n".join(line.removesuffix(";") for line in textwrap.wrap(text, _WIDTH, break_long_words=False))
 
 

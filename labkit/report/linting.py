@@ -7,6 +7,7 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
+from labkit.report.variables import plural
 
 _WIDTH = 64  # characters
 
@@ -23,12 +24,13 @@ def rules(content: Content) -> str:
             groups = [group for group in result.groups if group.first.rule.code == rule.code]
             places = sum(len(group.findings) for group in groups)
             first = _short(f"{groups[0].first.breach.benchmark} {groups[0].first.breach.what}".strip())
-            cells = [rule.level, code(rule.code), str(places), escape(first), escape(f"{rule.must}. {rule.remedy}")]
+            count = plural(places, rule.level).replace(" ", "\u00a0")
+            cells = [code(rule.code), count, escape(first), escape(f"{rule.must}. {rule.remedy}")]
             rows.append((source, cells))
     table = content.table(
-        ["level", "rule", "places", "first place: what is", "what must be, and the remedy"],
+        ["rule", "places", "first place: what is", "what must be, and the remedy"],
         rows,
-        align="llrll",
+        align="lrll",
         caption="Rules of measurement that the data break. {#tbl-rules}",
         empty="",
     )

@@ -124,16 +124,16 @@ def timing(content: Content) -> str:
         for name, group in source.by_benchmark():
             if name not in names:
                 continue
-            key = tuple(", ".join(sorted({str(v) or "not recorded" for v in group[c]})) for c in _TIMED)
+            key = tuple(", ".join(sorted({str(v) or "–" for v in group[c]})) for c in _TIMED)
             alike.setdefault(key, []).append(group)
         for key, groups in alike.items():
             group = pd.concat(groups)
             overhead = group["timer_overhead_ns"].dropna()
-            cost = f"{overhead.min():.0f} to {overhead.max():.0f}" if len(overhead) else "not recorded"
+            ends = dict.fromkeys(f"{cost:.0f}" for cost in (overhead.min(), overhead.max()) if len(overhead))
             cells = [
                 ", ".join(markdown.code(one["benchmark"].iloc[0]) for one in groups),
                 *map(escape, key),
-                cost,
+                " to ".join(ends) or "–",
                 f"{int(group['verified'].sum())} of {len(group)}",
                 _counts(group["stopped_by"]),
             ]

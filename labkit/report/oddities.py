@@ -44,7 +44,7 @@ def listed(content: Content) -> str:
     """Return the table of odd results, in which many of one kind and with the same reasons share a row."""
     rows = [(source, _row(group)) for source in content.sources for group in _groups(source.evidence.odd)]
     table = content.table(
-        ["where", "what contradicts", "confidence", "possible reason, with evidence"],
+        ["where", "what contradicts; how sure", "possible reason, with evidence"],
         rows,
         caption=f"Results that contradict what must be expected. {{#{LABEL}}}",
         empty="No result contradicts what must be expected.",
@@ -71,7 +71,7 @@ def _row(group: Sequence[Oddity]) -> list[str]:
         place = ", ".join(filter(None, (title(first.benchmark), first.setting)))
         found = f"{first.what}: {plausibility.numbers(first)}"
         reasons = joined(map(str, first.explanations[:_REASONS])) or "unexplained"
-        return [escape(place), escape(found), first.confidence, escape(reasons)]
+        return [escape(place), escape(f"{found}; {first.confidence}"), escape(reasons)]
     counts = Counter(title(one.benchmark) for one in group)
     times = [one.times for one in group if one.times == one.times]
     place = f"{len(group)} more like {'those' if _ALIKE > 1 else 'that'} above: "
@@ -81,7 +81,7 @@ def _row(group: Sequence[Oddity]) -> list[str]:
     found += f"; {format_range(min(times), max(times))} times" if times else ""
     reasons = joined(one.cause for one in first.explanations[:_REASONS]) or "unexplained"
     sure = joined(f"{name} ({count})" for name, count in Counter(one.confidence for one in group).items())
-    return [escape(place), escape(found), sure, escape(reasons)]
+    return [escape(place), escape(f"{found}; {sure}"), escape(reasons)]
 
 
 def as_csv(content: Content) -> str:

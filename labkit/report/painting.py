@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from labkit.errors import LabkitWarning
@@ -27,7 +27,12 @@ def unify(books: Sequence[Any]) -> list[dict[str, Any]]:
     return [bundle for bundle in shown if looks.repaint(bundle[figures.PLOTLY], chosen)]
 
 
-def draw(books: Sequence[Any], changed: Sequence[Any], more: Sequence[Any] = ()) -> tuple[list[str | None], list[str]]:
+def draw(
+    books: Sequence[Any],
+    changed: Sequence[Any],
+    more: Sequence[Any] = (),
+    narrow: Mapping[int, Mapping[str, Any]] | None = None,
+) -> tuple[list[str | None], list[str]]:
     """Draw the static forms of figures that changed or have none, all in one session of the browser.
 
     Parameters
@@ -35,16 +40,18 @@ def draw(books: Sequence[Any], changed: Sequence[Any], more: Sequence[Any] = ())
     books : executed notebooks; their figures get the static forms.
     changed : figures among them whose static form is out of date.
     more : further figures, as plotly's plain data.
+    narrow : identity of a figure among them → its static form as plotly's plain data, where that differs.
 
     Returns
     -------
     The svg of each of `more`, and warnings for readers of the report.
     """
-    anew = {id(bundle) for bundle in changed}
+    narrow = narrow or {}
+    anew = {*map(id, changed), *narrow}
     shown = [one for book in books for one in _bundles(book) if id(one) in anew or not one.get(figures.SVG)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LabkitWarning)
-        drawn = svgs([*(bundle[figures.PLOTLY] for bundle in shown), *more])
+        drawn = svgs([*(narrow.get(id(bundle), bundle[figures.PLOTLY]) for bundle in shown), *more])
     lost = 0
     for bundle, svg in zip(shown, drawn, strict=False):
         lost += svg is None and figures.SVG in bundle

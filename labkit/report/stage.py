@@ -39,6 +39,7 @@ from labkit.report import (
     oddities,
     omitting,
     painting,
+    pairing,
     parts,
     slides,
     styles,
@@ -109,7 +110,11 @@ def stage(
     )
     front_spec, front_page = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
-    chapters, (svg, *svgs), warnings, drawn = _notebooks(sources, [front_spec, *(one.spec for one in papers)])
+    chapters, (svg, *svgs), warnings, drawn = _notebooks(
+        sources,
+        [front_spec, *(one.spec for one in papers)],
+        paired=engine == "plain" and chosen.settings.form != "slides",
+    )
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
@@ -215,15 +220,22 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 
 
 def _notebooks(
-    sources: Sequence[Source], more: Sequence[Any]
+    sources: Sequence[Source], more: Sequence[Any], *, paired: bool
 ) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str], bool]:
     """Return the chapters of all campaigns in their order, the svg of `more` figures, and warnings.
 
     There is no svg of a figure that is empty or could not be drawn. The last value says whether every figure was drawn.
+
+    Parameters
+    ----------
+    sources, more : campaigns, and figures that are in no notebook.
+    paired : whether two small figures share a row of the PDF.
     """
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
-    svgs, warnings = painting.draw([*books.values()], painting.unify([*books.values()]), [one for one in more if one])
+    changed = painting.unify([*books.values()])
+    narrow = pairing.pair([*books.values()]) if paired else {}
+    svgs, warnings = painting.draw([*books.values()], changed, [one for one in more if one], narrow)
     drawn = all(svgs) and not warnings
     remaining = iter(svgs)
     for number, source in enumerate(sources, start=1):

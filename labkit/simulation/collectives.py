@@ -6,7 +6,7 @@ they exchange further messages in the first collective of a communicator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from labkit.errors import SpecError
 from labkit.spec import Spec
@@ -57,6 +57,63 @@ def setting(spec: Spec, name: str) -> str:
     """Return SimGrid's setting for an algorithm of the collective of a spec."""
     collective = spec.benchmark.partition(".")[2]
     return f"smpi/{collective}:{ALGORITHMS[collective][name]}"
+
+
+Step = tuple[int | None, int, int | None, int]  # to whom and how many B, from whom and how many B; None for nobody
+
+
+def steps(spec: Spec, number: int, wanted: str = "auto") -> Iterator[Step]:
+    """Yield what one rank of an allreduce sends and receives, step after step, as SimGrid's algorithms do.
+
+    Parameters
+    ----------
+    number : of the rank.
+    wanted : name of the algorithm, as in `algorithm`.
+
+    Raises
+    ------
+    SpecError
+        If it is another collective, or another algorithm than recursive doubling and ring.
+    """
+    chosen = algorithm(spec, wanted)
+    patterns = {"recursive-doubling": _doubling, "ring": _ring}
+    if spec.benchmark != "mpi.allreduce" or chosen not in patterns:
+        raise SpecError(
+            f"{spec.benchmark} by {chosen} cannot be simulated on a part of the ranks; an allreduce can, by "
+            f"{' or '.join(patterns)}. Set algorithm=auto."
+        )
+    return patterns[chosen](spec.ranks, number, spec.size)
+
+
+def _doubling(ranks: int, number: int, size: int) -> Iterator[Step]:
+    """Exchange whole vectors at distances 1, 2, 4 and so on.
+
+    Of the first 2·rest ranks, each even one gives its vector to the next and takes the result from it.
+    """
+    power = 1 << (ranks.bit_length() - 1)
+    rest = ranks - power
+    folded = number < 2 * rest
+    if folded and number % 2 == 0:
+        yield number + 1, size, None, 0
+        yield None, 0, number + 1, size
+        return
+    if folded:
+        yield None, 0, number - 1, size
+    member = number // 2 if folded else number - rest
+    for distance in (1 << k for k in range(power.bit_length() - 1)):
+        partner = member ^ distance
+        peer = 2 * partner + 1 if partner < rest else partner + rest
+        yield peer, size, peer, size
+    if folded:
+        yield number - 1, size, None, 0
+
+
+def _ring(ranks: int, number: int, size: int) -> Iterator[Step]:
+    """Blocks go round once to be added up, and once more to be known."""
+    blocks = [size // ranks + (block < size % ranks) for block in range(ranks)]
+    for step in range(2 * (ranks - 1)):
+        sent, received = blocks[(number - step) % ranks], blocks[(number - step - 1) % ranks]
+        yield (number + 1) % ranks, sent, (number - 1) % ranks, received
 
 
 def _by_size(name: str, size: int, ranks: int) -> str:

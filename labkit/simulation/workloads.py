@@ -160,7 +160,10 @@ def written(
         nothing but the moment when a send ends, and the iteration does not wait for those of short messages.
     """
     _, write = _WORK[spec.benchmark]
-    ranks = [Rank(number, first, delivered=delivered) for number in range(spec.ranks)]
+    if not alone and write is _collective:
+        write = _written_out
+    count = _flows(spec) + 1 if spec.benchmark == INCAST else spec.ranks
+    ranks = [Rank(number, first, delivered=delivered) for number in range(count)]
     isolated = alone and _cadence(spec) == "isolated"
     for rank in ranks:
         iteration = write(spec, rank, algorithm)
@@ -215,7 +218,7 @@ def messages(spec: Spec, algorithm: str = "auto") -> int:
     if spec.benchmark == "apps.fft_subcom3d":
         return n * sum(side - 1 for side in _grid.shape(spec))
     if spec.benchmark == INCAST:
-        return CALLS * int(spec.option("senders")) * int(spec.option("streams"))
+        return CALLS * _flows(spec)
     if name not in collectives.ALGORITHMS:
         return 2 if name == "latency" else (2 if name == "bibandwidth" else 1) * int(spec.option("window")) + 1
     chosen = collectives.algorithm(spec, algorithm)
@@ -365,24 +368,58 @@ def _fft(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
     return iteration
 
 
+def _written_out(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """Messages of an allreduce on a part of all ranks; of all, SimGrid sends them itself."""
+    steps = list(collectives.steps(spec, rank.number, algorithm))
+
+    def iteration(k: int) -> None:
+        for target, sent, source, received in steps:
+            if source is not None:
+                rank.receive(source, received)
+            if target is not None:
+                rank.send(target, sent)
+            rank.wait((source is not None) + (target is not None))
+
+    return iteration
+
+
+def _flows(spec: Spec) -> int:
+    """Return how many streams an incast has."""
+    return int(spec.option("senders")) * int(spec.option("streams"))
+
+
+def _pour(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """`CALLS` messages of each stream at once to the last rank."""
+    last = _flows(spec)
+
+    def iteration(k: int) -> None:
+        if rank.number < last:
+            for _ in range(CALLS):
+                rank.send(last, spec.size)
+            rank.wait(CALLS)
+            return
+        for source in range(last):
+            for _ in range(CALLS):
+                rank.receive(source, spec.size)
+        rank.wait(CALLS * last)
+
+    return iteration
+
+
 def _incast(spec: Spec) -> Program:
-    """Streams of all senders into the last host, each of `CALLS` messages at once."""
-    senders, streams = int(spec.option("senders")), int(spec.option("streams"))
-    receiver = Rank(senders * streams)
-    ranks = [Rank(number) for number in range(senders * streams)]
-    for rank in (*ranks, receiver):
-        rank.actions.append("barrier")
+    """Streams of all senders into the last host, which begin at a barrier."""
+    ranks = written(spec, 1, 0, alone=False)
     for rank in ranks:
-        for _ in range(CALLS):
-            rank.send(receiver.number, spec.size)
-            receiver.receive(rank.number, spec.size)
-        rank.wait(CALLS)
-        rank.marks.append((1, len(rank.actions)))
-    receiver.wait(CALLS * len(ranks))
-    receiver.marks.append((1, len(receiver.actions)))
-    places = (*(rank.number // streams for rank in ranks), senders)
-    flows = {rank.number: CALLS * spec.size for rank in ranks}
-    return Program([*ranks, receiver], (BARRIER, *_DELIVERED), "", places, flows)
+        rank.actions.insert(0, "barrier")
+        rank.marks = [(first + 1, last + 1) for first, last in rank.marks]
+    sent = dict.fromkeys(range(_flows(spec)), CALLS * spec.size)
+    return Program(ranks, (BARRIER, *_DELIVERED), "", places(spec), sent)
+
+
+def places(spec: Spec) -> tuple[int, ...]:
+    """Return of each rank of an incast the place of its host: those of the senders, then that of the receiver."""
+    streams = int(spec.option("streams"))
+    return (*(number // streams for number in range(_flows(spec))), int(spec.option("senders")))
 
 
 def _nothing(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
@@ -403,7 +440,7 @@ _WORK: Mapping[str, tuple[tuple[str, ...], Writer]] = {
         _halo,
     ),
     "apps.fft_subcom3d": ((*_NO_MATTER, *_GRID, "size_y", "size_z"), _fft),
-    INCAST: (("senders", "streams", "duration"), _nothing),
-    INTERFERENCE: (("victim", "aggressor", "lead", "aggressor_size", "aggressor_ranks", "cells"), _nothing),
+    INCAST: (("senders", "streams", "duration"), _pour),
+    INTERFERENCE: (("victim", "aggressor", "lead", "aggressor_size", "aggressor_ranks", "cells", "streams"), _nothing),
     **{f"mpi.{name}": ((*_NO_MATTER, "root", "rotate"), _collective) for name in collectives.ALGORITHMS},
 }

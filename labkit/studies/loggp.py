@@ -158,17 +158,21 @@ class Study(studies.Study):
 
     def unresolved(self) -> str:
         """Parameters that are not resolved, with the reason, as a Markdown list."""
+        if not self.paths:
+            return LEFT_OUT
         reasons: dict[str, dict[str, list[str]]] = {}
         for path in self.paths:
             for one in path.model.ranges:
+                place = f"{_sizes(one)} over {path.transport}"
+                by_reason: dict[str, list[str]] = {}
                 for name, estimate in one.parameters.items():
                     if not estimate.resolved:
-                        names = reasons.setdefault(estimate.why, {})
-                        names.setdefault(f"{_sizes(one)} over {path.transport}", []).append(NAMES.get(name, name))
-        sentences = []
-        for why, where in reasons.items():
-            which = joined(f"{', '.join(names)} of {place}" for place, names in where.items())
-            sentences.append(f"{which}: {why}.")
+                        by_reason.setdefault(estimate.why, []).append(NAMES.get(name, name))
+                for why, names in by_reason.items():
+                    reasons.setdefault(why, {}).setdefault(", ".join(names), []).append(place)
+        sentences = [
+            f"{names} of {joined(places)}: {why}." for why, where in reasons.items() for names, places in where.items()
+        ]
         return markdown_list(sentences) or "*All parameters are resolved.*"
 
     # ---- predictions -------------------------------------------------------------------------------------------------
@@ -274,11 +278,13 @@ class Study(studies.Study):
             changes = len(path.model.ranges) - 1
             ranges = f", with {changes} protocol change{'s' if changes > 1 else ''}" if changes else ""
             label, off = stats.launches_label(len(path.launches)), format_share(first.lines["time"].deviation)
-            yield (
-                f"Over {path.transport}{ranges}, messages of {_sizes(first)} have "
-                f"{', '.join(words_of) or 'no parameter'} (in brackets: {label}); {lacking} of {len(PARAMETERS)} "
-                f"parameters are not resolved. Their time lies {off} off its line."
+            known = (
+                f"have {', '.join(words_of)} (in brackets: {label}); {lacking} of {len(PARAMETERS)} parameters are not "
+                "resolved"
             )
+            known = known if words_of else "have no resolved parameter"
+            which = f"Over {path.transport}{ranges}, messages of {_sizes(first)}"
+            yield f"{which} {known}. Their time lies {off} off its line."
 
     def _predictions(self) -> Iterator[str]:
         """Which algorithm comes nearest to each collective."""

@@ -199,7 +199,9 @@ class Study(studies.Study):
 
         rows, modelled = self.rows(benchmark), self.engine()
         modelled = modelled[modelled["benchmark"] == benchmark] if len(modelled) else modelled
-        rows = rows[rows["network"] == rows["network"].iloc[0]] if len(rows) else rows
+        if len(rows):
+            first = next(name for name in self.testbeds(int(rows["ranks"].max())) if name in set(rows["network"]))
+            rows = rows[rows["network"] == first]
         both = pd.concat([one[[name for name in modelled if name in one]] for one in (rows, modelled) if len(one)])
         sizes = both["message_size_B"].map(size_words)
         return both.assign(kind=both["network"] + ", " + sizes).reset_index(drop=True)
@@ -339,8 +341,8 @@ class Study(studies.Study):
             if ratios:
                 least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
                 what += (
-                    f"; the simulated one takes {number(ratios[least])} times as long on {least}, and "
-                    f"{number(ratios[most])} times on {most}"
+                    f"; simulated, it takes {number(ratios[least])} ({least}) to {number(ratios[most])} times ({most}) "
+                    "as long"
                 )
             yield f"{what}."
 

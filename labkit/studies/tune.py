@@ -183,6 +183,12 @@ class Study(studies.Study):
                     f"{studies.number(judged.base)} {unit} (95 % interval {interval}, {outcome.plan.confirm} launches "
                     "a side in turns)."
                 )
+                if one.outside is not None:
+                    ratio = format_range(one.outside.ratio_low, one.outside.ratio_high)
+                    sentences.append(
+                        f"{point(one.base)}: {outcome.program} takes {studies.number(one.outside.ratio)} times as long "
+                        f"with the file (95 % interval {ratio})."
+                    )
             else:
                 sentences.append(f"{point(one.base)}: nothing is claimed, because {one.reason}.")
         share = outcome.starts / outcome.exhaustive if outcome.exhaustive else 0.0

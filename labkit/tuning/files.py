@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import tempfile
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ RULES, PARAMETERS = "openmpi-tuned.rules", "openmpi-mca-params.conf"
 # beginning of a variable → file of variables that a shell reads
 SHELL = {"MPIR_CVAR_": "mpich.env", "UCX_": "ucx.env", "FI_": "libfabric.env", "I_MPI_": "intelmpi.env"}
 _MCA = "OMPI_MCA_"
+_WRITTEN = re.compile(r"# Written by labkit tune (\S+) for (.+)\. Each")  # how `_head` begins
 _BINDING = "hwloc_base_binding_policy"  # of Open MPI 4
 
 
@@ -97,17 +99,30 @@ def _put(folder: Path, texts: dict[str, str], left_out: Sequence[str]) -> Writte
     )
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, base: Spec) -> None:
     """Refuse a folder that cannot hold the files, before the work for them begins.
+
+    Parameters
+    ----------
+    base : a spec of what is tuned.
 
     Raises
     ------
     DataError
-        If something else has its name, it cannot be written to, or Open MPI could not read its path.
+        If something else has its name, it cannot be written to, Open MPI could not read its path, or it has files for
+        another benchmark or library, which would be lost.
     """
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
     _place(folder)
+    for name in (RULES, PARAMETERS, *SHELL.values(), "other.env"):
+        earlier = _WRITTEN.match((folder / name).read_text("utf-8", "replace")) if (folder / name).is_file() else None
+        library = launch.get(base.launcher).library
+        if earlier and (earlier[1], earlier[2].split()[0]) != (base.benchmark, library.split()[0]):
+            raise DataError(
+                f"{folder / name} is for {earlier[1]} with {earlier[2]}, and would be replaced by a file for "
+                f"{base.benchmark} with {library}. Set --output to another folder."
+            )
     there = next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
     try:
         with tempfile.TemporaryDirectory(prefix=".labkit-", dir=there):

@@ -61,12 +61,12 @@ def tune(
     SpecError
         If a spec is impossible; nothing was started.
     DataError
-        If the files cannot be written.
+        If the files cannot be written, or would replace those for another benchmark or library.
     LaunchError, KernelError
         If the default cannot be measured.
     """
     folder = output or into.path / "tune"
-    files.check(folder)
+    files.check(folder, plan.bases[0])
     with into.lease():
         return Tuner(plan, into, progress, say, clock).run(folder, proof)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from labkit.spec import BINDINGS, Effort, Spec
 from labkit.units import parse_sizes
 
 TITLE, PLACE, ORDER = "Measure", "side", 0
+LATER = 1.5  # s after which the form learns what cannot run here
 EVERY = 0.3  # s between looks at a run
 START = "mpi.latency"
 _EVERY = "every family"
@@ -136,15 +137,24 @@ class _Measure:
                 logs,
             ]
         )
+        self._begin()
+        session.on("campaigns", self._offer)
+
+    def _begin(self) -> None:
+        """Offer every benchmark, and find out which cannot run."""
+        self._reasons: Mapping[str, str] = {}
         self._offer_benchmarks()
         self._other()
         self._listen()
-        session.on("campaigns", self._offer)
+        try:  # a page is shown first, and told a moment later what cannot run here
+            asyncio.get_running_loop().call_later(LATER, self._look)
+        except RuntimeError:
+            self._look()
 
     def _listen(self) -> None:
         """Hear what the reader changes and presses."""
         self.benchmark.observe(lambda change: None if self._busy else self._other(), "value")
-        self.setting.fields["testbed"].observe(lambda change: self._offer_benchmarks(), "value")
+        self.setting.fields["testbed"].observe(lambda change: self._look(), "value")
         for field in (self.find, self.family):
             field.observe(lambda change: None if self._busy else self._offer_benchmarks(), "value")
         for field in (self.sizes, self.ranks, self.into):
@@ -155,9 +165,14 @@ class _Measure:
         self.halt.on_click(lambda button: self._stop())
         self.resume.on_click(lambda button: self._continue())
 
+    def _look(self) -> None:
+        """Find out what cannot be measured on the testbed."""
+        self._reasons = availability.reasons(self.setting.raw["testbed"])
+        self._offer_benchmarks()
+
     def _offer_benchmarks(self) -> None:
         """Offer the benchmarks that can be measured on the testbed; list the others with the reason."""
-        reasons = availability.reasons(self.setting.raw["testbed"])
+        reasons = self._reasons
         runs = {name: one for name, one in benchmarks.find().items() if name not in reasons}
         families = [_EVERY, *sorted({name.partition(".")[0] for name in runs})]
         self._busy = True
@@ -170,7 +185,6 @@ class _Measure:
             for name, one in runs.items()
             if self.family.value in (_EVERY, name.partition(".")[0]) and _matches(one, words)
         ]
-        self.find.placeholder = "name, words, or osu_…"
         if not options:
             self.why.value = f"No benchmark here is called {html.escape(self.find.value)}. Write other words."
             return
@@ -266,7 +280,7 @@ class _Measure:
             return
         command = shlex.join([*chosen.words(), "--into", str(place)])
         self.why.value = f"<pre class='lab-same'>labkit {html.escape(command)}</pre>"
-        self.time.value = html.escape(pace.sentence(chosen, [*self._session.campaigns, *store.names()[:5]]))
+        self.time.value = html.escape(pace.sentence(chosen, self._session.store, self._session.campaigns))
 
     def _adding(self, place: Path) -> str:
         """Ask before points go into a campaign that has some; empty if it is new or the answer is yes."""

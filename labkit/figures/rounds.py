@@ -1,0 +1,74 @@
+"""Draw what each launch of several settings took: a dot a launch, so that one lucky launch is seen as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from labkit.errors import DataError
+from labkit.figures import looks, style
+from labkit.figures._plotly import go
+from labkit.units import format_number
+
+
+def rounds(
+    values: Mapping[str, Sequence[float]], axis: str, *, marked: Mapping[str, int] | None = None, why: str = ""
+) -> go.Figure:
+    """Draw a column of dots for each setting, with the median over its launches.
+
+    Parameters
+    ----------
+    values : setting → one value of each launch, in order.
+    axis : what is drawn, with its unit.
+    marked : setting → place of the launch that is drawn larger, in another colour.
+    why : what such a dot is, for the axis.
+
+    Raises
+    ------
+    DataError
+        If there is no launch.
+    """
+    if not values or not all(map(len, values.values())):
+        raise DataError("There is no launch to draw. Measure first.")
+    figure = go.Figure()
+    plain, special = looks.named(["launch", "marked launch"])
+    for place, (name, launches) in enumerate(values.items()):
+        order = np.arange(1, len(launches) + 1)
+        chosen = (marked or {}).get(name, -1)
+        drawn = [special if n == chosen else plain for n in range(len(launches))]
+        middle = float(np.median(launches))
+        # dots beside one another, in the order of the launches
+        x = place + (order - order.mean()) * 0.6 / max(len(launches) - 1, 1)
+        figure.add_scatter(
+            x=x,
+            y=list(launches),
+            name=name,
+            mode="markers",
+            marker={
+                "color": [one.colour for one in drawn],
+                "symbol": [one.shape for one in drawn],
+                "size": [13 if one is special else 7 for one in drawn],
+            },
+            text=[f"{name}, launch {n}: {format_number(value)}" for n, value in enumerate(launches, 1)],
+            hovertemplate="%{text}<extra></extra>",
+            showlegend=False,
+        )
+        figure.add_scatter(
+            x=[place - 0.4, place + 0.4],
+            y=[middle, middle],
+            mode="lines",
+            line={"color": "#555", "width": 1.5, "dash": "dot"},
+            hovertemplate=f"{name}: median {format_number(middle)} of {len(launches)} launches<extra></extra>",
+            showlegend=False,
+        )
+    notes = [*([f"large: {why}"] if why else []), "from left to right: launches in order; dotted: their median"]
+    figure.update_layout(
+        xaxis={
+            "tickvals": list(range(len(values))),
+            "ticktext": list(values),
+            "title": {"text": style.note("setting", *notes)},
+        },
+        yaxis={"title": {"text": axis}},
+    )
+    return style.finish(figure)

@@ -1,0 +1,116 @@
+"""Set two small figures that follow one another in a row of the PDF, each drawn for half the width of the text."""
+
+from __future__ import annotations
+
+import copy
+import html
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from labkit.figures.style import note
+from labkit.report import figures
+from labkit.report.options import options, written
+
+HALF = "half"  # class of such a figure's cell
+_WIDTH, _HEIGHT, _ROW, _LINE = 351, 210, 20, 16  # px: of a figure, of a row of its legend, of a line of its note
+_TALL = 340  # px of a figure that needs its height
+_FITS, _TITLE = 46, 24  # characters of a line of small print, and of the title of the upward axis
+_LEGEND = 12  # px of its letters, 8 pt in the PDF
+_TICKS = 6  # labels of the axis to the right
+_NAMES, _NAME = 110, 34  # characters of a legend, and of a name in it
+_TAG = re.compile(r"<[^>]*>")
+
+
+def pair(books: Sequence[Any]) -> dict[int, dict[str, Any]]:
+    """Mark the cells of figures that share a row with the class `HALF`.
+
+    Parameters
+    ----------
+    books : executed notebooks as they were read; they are changed.
+
+    Returns
+    -------
+    Identity of a figure's bundle → the figure as plotly's plain data for half the width.
+    """
+    narrow: dict[int, dict[str, Any]] = {}
+    for book in books:
+        for cells in _pairs(book):
+            forms = [_narrow(cell.outputs[0].data[figures.PLOTLY]) for cell in cells]
+            height = max(form["layout"]["height"] for form in forms)
+            for cell, form in zip(cells, forms, strict=True):
+                chosen, code = options(cell.source)
+                cell.source = written({**chosen, "classes": HALF}, code)
+                form["layout"]["height"] = height
+                narrow[id(cell.outputs[0].data)] = form
+    return narrow
+
+
+def _pairs(book: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the cells of two small figures with nothing between them; each is in one pair."""
+    shown = [cell for cell in book.cells if cell.source.strip() and (cell.cell_type != "code" or cell.get("outputs"))]
+    taken: set[int] = set()
+    for one, other in pairwise(shown):
+        if id(one) not in taken and _is_small(one) and _is_small(other):
+            taken |= {id(one), id(other)}
+            yield one, other
+
+
+def _is_small(cell: Any) -> bool:
+    """Return whether a cell shows nothing but a figure of few lines."""
+    if cell.cell_type != "code" or len(cell.outputs) != 1 or figures.PLOTLY not in cell.outputs[0].get("data", {}):
+        return False
+    chosen, _ = options(cell.source)
+    if not str(chosen.get("label", "")).startswith("fig-") or not chosen.get("fig-cap") or "classes" in chosen:
+        return False
+    try:
+        return _fits(cell.outputs[0].data[figures.PLOTLY])
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        return False  # not real arrays
+
+
+def _fits(spec: Mapping[str, Any]) -> bool:
+    layout, traces = spec["layout"], spec["data"]
+    names = [str(trace.get("name") or "") for trace in traces if trace.get("showlegend") is not False]
+    return (
+        bool(traces)
+        and all(trace.get("type", "scatter") == "scatter" for trace in traces)
+        and not any(layout.get(key) for key in ("annotations", "shapes", "xaxis2", "yaxis2"))
+        and float(layout.get("height") or figures.HEIGHT) <= _TALL
+        and not isinstance(layout.get("yaxis", {}).get("ticktext"), list)
+        and sum(map(len, names)) <= _NAMES
+        and max(map(len, names), default=0) <= _NAME
+        and not figures.single(spec)
+    )
+
+
+def _narrow(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a figure for half the width, in letters of the same size."""
+    layout = copy.deepcopy(dict(spec["layout"]))
+    right, upward = dict(layout.get("xaxis", {})), dict(layout.get("yaxis", {}))
+    title, *small = _text(right).split("<br>")
+    words = " ".join(html.unescape(_TAG.sub("", part)) for part in small)
+    lines = textwrap.wrap(words, _FITS)
+    right["title"] = {**_titled(right), "text": note(title, *lines)}
+    if isinstance(right.get("tickvals"), list) and isinstance(right.get("ticktext"), list):
+        step = math.ceil(len(right["tickvals"]) / _TICKS) or 1
+        right |= {"tickangle": 0, "tickvals": right["tickvals"][::step], "ticktext": right["ticktext"][::step]}
+    flat = _text(upward).replace("<br>", " ")
+    upward["title"] = {**_titled(upward), "text": "<br>".join(textwrap.wrap(flat, _TITLE))}
+    names = [str(trace.get("name") or "") for trace in spec["data"] if trace.get("showlegend") is not False]
+    rows = math.ceil(sum(7 * len(name) + 45 for name in names) / (_WIDTH - 60)) if layout.get("showlegend") else 0
+    legend = {**layout.get("legend", {}), "font": {"size": _LEGEND}}
+    layout |= {"xaxis": right, "yaxis": upward, "legend": legend, "width": _WIDTH}
+    return {"data": spec["data"], "layout": layout | {"height": _HEIGHT + _ROW * rows + _LINE * len(lines)}}
+
+
+def _titled(axis: Mapping[str, Any]) -> dict[str, Any]:
+    title = axis.get("title") or {}
+    return dict(title) if isinstance(title, Mapping) else {"text": str(title)}
+
+
+def _text(axis: Mapping[str, Any]) -> str:
+    return str(_titled(axis).get("text") or "")

@@ -1,0 +1,92 @@
+"""`labkit lab` in a browser: its start page, and notebooks that read as prose."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from labkit import supervise
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+NAMES = (
+    "HOME",
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_DATA_DIR",
+    "JUPYTER_RUNTIME_DIR",
+    "IPYTHONDIR",
+    "JUPYTERLAB_WORKSPACES_DIR",
+)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
+    """The page that `labkit lab` would open, in a project."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    project = tmp_path / "project"
+    subprocess.run([sys.executable, "-m", "labkit.cli", "init", str(project)], check=True, capture_output=True)
+    cells = [
+        new_markdown_cell(
+            "# Times {#sec-times}\n\nSee @fig-one, @tbl-two, @sec-times, `@fig-one` and @fig-far [@osu; @imb]."
+        ),
+        new_code_cell(
+            '#| label: fig-one\n#| fig-cap: "All of them."\n1',
+            outputs=[new_output("display_data", {"text/plain": "1"})],
+        ),
+        new_code_cell('#| label: tbl-two\n#| tbl-cap: "Not run yet."\n2'),
+    ]
+    nbformat.write(new_notebook(cells=cells), project / "notebooks" / "prose.ipynb")
+    homes = {name: str(tmp_path / name.lower()) for name in NAMES}
+    for home in homes.values():
+        Path(home).mkdir()
+    env = os.environ | homes | {"JUPYTER_TOKEN": "secret", "LABKIT_PROJECT": str(project)}
+    command = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port=0"]
+    with (
+        supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
+        sync_api.sync_playwright() as play,
+    ):
+        until = time.monotonic() + 120
+        while not [f for f in (tmp_path / "jupyter_runtime_dir").glob("jpserver-*.json") if f.stat().st_size]:
+            assert tree.poll() is None, tree.stderr_tail(20)
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        url = json.loads(next((tmp_path / "jupyter_runtime_dir").glob("jpserver-*.json")).read_text())["url"]
+        browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.set_default_timeout(60_000)
+        page.goto(f"{url}?token=secret")
+        yield page, url
+        browser.close()
+
+
+def test_the_start_page_leads_on_and_notebooks_read_as_prose(opened: tuple[Any, str]) -> None:
+    page, url = opened
+    start = page.locator(".jp-MarkdownViewer")
+    start.locator("strong:text('This machine')").wait_for()
+    pictures = start.locator("img")
+    assert pictures.count() == 8
+    assert pictures.first.evaluate("one => one.complete && one.naturalWidth > 0")
+    start.locator("a:has-text('Where the microsecond goes')").click()
+    page.locator(".jp-RenderedMarkdown h1:has-text('Lab 2: where the microsecond goes')").wait_for()
+    page.goto(f"{url}lab/tree/prose.ipynb?token=secret")
+    page.locator(".lab-caption").wait_for()
+    assert page.locator(".lab-caption").all_inner_texts() == ["Figure 1: All of them."]
+    shown = page.locator(".jp-RenderedMarkdown:has(h1:has-text('Times'))")
+    assert shown.locator("h1").inner_text().startswith("Times")
+    assert "{#" not in shown.inner_text()
+    words = "See Figure 1, Table 1, “Times”, @fig-one and far (in another notebook) [osu, imb]."
+    assert shown.locator("p").inner_text() == words
+    assert shown.locator("a.lab-reference").count() == 3
+    source = page.evaluate(
+        "() => document.querySelector('.jp-Notebook') && fetch('/api/contents/prose.ipynb').then(r => r.json())"
+    )
+    assert "{#sec-times}" in source["content"]["cells"][0]["source"]

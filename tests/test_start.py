@@ -1,0 +1,38 @@
+"""The page that `labkit lab` opens on names what is there, and every link of it leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from labkit import campaign, project
+from labkit.cli import start
+from labkit.teaching import course
+
+
+def test_the_start_page_names_all_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "_time", lambda stem: f", {stem}")  # else every study is imported
+    monkeypatch.setenv(campaign.HOME, str(project.CAMPAIGNS))
+    shutil.copytree(project.NOTEBOOKS, tmp_path / "notebooks", ignore=shutil.ignore_patterns("run-*", "_start", ".*"))
+    page = tmp_path / "notebooks" / start.write(tmp_path / "notebooks")
+    text = page.read_text()
+    assert text.startswith("# labkit\n\n**This machine** can use ")
+    links = re.findall(r"\]\(([^)]+)\)|src=\"([^\"]+)\"", text)
+    for link in (a or b for a, b in links):
+        assert (page.parent / link).is_file(), link
+    named = {Path(a).stem for a, _ in links}
+    assert {path.stem for path in project.NOTEBOOKS.glob("*.ipynb")} <= named  # each in a topic
+    labs = list(map(text.find, (f"{stem}.ipynb" for stem in course.stems())))
+    assert labs == sorted(labs)  # 1, 2, … 10
+    assert -1 not in labs
+    assert "`labkit explore " in text
+    assert "](docs/statistics.md)" in text
+
+
+def test_the_time_of_a_notebook_is_what_it_measures_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start._time("40-storage") == ", 2 min"
+    assert start._time("95-imported") == ""
+    assert start._time("11-of-my-own") == ""
