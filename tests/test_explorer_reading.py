@@ -37,7 +37,10 @@ class Page:
 
     def __init__(self, *names: str) -> None:
         self.session = Session(list(names or ("two-cores",)))
-        self.built = {panel.__name__.rpartition(".")[2]: panel.build(self.session) for panel in panels.find()}
+        wanted = ("campaigns", "compare", "point", "table")
+        for panel in panels.find():
+            if panel.__name__.rpartition(".")[2] in wanted:
+                panel.build(self.session)
         self.session.tell("campaigns")
         self.session.remember()
 
@@ -256,6 +259,14 @@ def test_bases_are_campaigns_and_levels() -> None:
     assert relation.bases(summary, ["transport"]) == ["transport=auto", "transport=shm", "transport=tcp"]
     compared = relation.against(["two-cores"], "mpi.latency", "transport=tcp", ["transport=shm"], "latency_us")
     assert compared.sides == ("tcp", "shm")
+    every = relation.against(["two-cores"], "mpi.latency", *_shm_and_others(), "latency_us")
+    assert every.sides == ("shm", "auto", "tcp")
+    sizes = {side: {one.size for one in every.rows if one.side == side} for side in ("auto", "tcp")}
+    assert sizes["auto"] < sizes["tcp"], "points count that only the base and one side have"
+
+
+def _shm_and_others() -> tuple[str, list[str]]:
+    return "transport=shm", ["transport=auto", "transport=shm", "transport=tcp"]
 
 
 def _luminance(colour: str) -> float:

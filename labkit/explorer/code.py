@@ -95,7 +95,7 @@ def _draw(view: View, summary: pd.DataFrame, imports: set[str]) -> str:
             )
         by = factor if level else "campaign"
         return (
-            f"{sides}compared = comparison.compare(sides, by={by!r}, metric={view.metric!r}, force=True)\n"
+            f"{sides}compared = comparison.pairwise(sides, by={by!r}, metric={view.metric!r}, force=True)\n"
             f"figure = figures.shifts(compared, {view.benchmark!r}{more})\n"
         )
     series = view.series(view.rows(summary))

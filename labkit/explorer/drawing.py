@@ -13,6 +13,7 @@ from labkit.columns import METRICS
 from labkit.columns import title as column_title
 from labkit.explorer.code import SIZE
 from labkit.explorer.view import View
+from labkit.notes import joined
 from labkit.units import format_number, format_size
 
 MARKS = "marks"  # what the trace of the marks is called
@@ -39,7 +40,7 @@ def apart(figure: go.Figure) -> str:
     title, _, small = (figure.layout.xaxis.title.text or "").partition("<br><span")
     lines = [html.unescape(re.sub(r"<[^>]*>|^[^<]*>", "", line)) for line in small.split("<br>")]
     figure.update_layout(xaxis_title_text=title)
-    return " ".join(line for line in lines if line)
+    return joined(line for line in lines if line)
 
 
 def said(view: View, name: str, row: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 
 from labkit.analysis import comparison
-from labkit.analysis.comparison import Comparison
+from labkit.analysis.comparison import Comparison, Launch
 from labkit.analysis.comparison.judging import RELEVANT
 from labkit.errors import SpecError
 from labkit.explorer import store
@@ -40,7 +40,6 @@ def compared(
     allow: Collection[str] = (),
     metric: str = "",
     relevant: float = RELEVANT,
-    force: bool = False,
 ) -> Comparison:
     """Compare campaigns, or the levels of a factor in them; the base comes first.
 
@@ -49,13 +48,20 @@ def compared(
     names : of campaigns.
     base : one of them.
     by : ``campaign``, or a factor, with its levels as in ``transport=shm,tcp``.
-    allow, metric, relevant, force : as in `labkit.analysis.comparison.compare`.
+    allow, metric, relevant : as in `labkit.analysis.comparison.compare`.
 
     Raises
     ------
     SpecError
         If there is only one side.
     """
+    sides = _sides(names, benchmark, base, by, metric)
+    factor = (by.strip() or CAMPAIGN).partition("=")[0]
+    return comparison.compare(sides, by=factor, allow=allow, metric=metric, relevant=relevant)
+
+
+def _sides(names: Sequence[str], benchmark: str, base: str, by: str, metric: str) -> dict[str, list[Launch]]:
+    """Launches of campaigns, or of the levels of a factor in them; the base comes first."""
     factor, _, levels = (by.strip() or CAMPAIGN).partition("=")
     ordered = [base, *(name for name in names if name != base)] if base in names else list(names)
     sides = {name: comparison.read(store.opened(name), benchmark, metric) for name in ordered}
@@ -68,7 +74,7 @@ def compared(
             f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
             "factor: write its name after by, such as transport."
         )
-    return comparison.compare(sides, by=factor, allow=allow, metric=metric, relevant=relevant, force=force)
+    return sides
 
 
 def against(names: Sequence[str], benchmark: str, base: str, others: Sequence[str], metric: str) -> Comparison:
@@ -80,7 +86,8 @@ def against(names: Sequence[str], benchmark: str, base: str, others: Sequence[st
     """
     factor, _, chosen = base.partition("=")
     if not chosen:
-        return compared(names, benchmark, base, metric=metric, force=True)
+        sides = _sides(names, benchmark, base, CAMPAIGN, metric)
+        return comparison.pairwise(sides, by=CAMPAIGN, metric=metric, force=True)
     levels = [one.partition("=")[2] for one in others if one.startswith(f"{factor}=") and one != base]
-    by = f"{factor}={','.join([chosen, *levels])}"
-    return compared(names, benchmark, "", by=by, metric=metric, force=True)
+    sides = _sides(names, benchmark, "", f"{factor}={','.join([chosen, *levels])}", metric)
+    return comparison.pairwise(sides, by=factor, metric=metric, force=True)

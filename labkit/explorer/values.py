@@ -67,10 +67,10 @@ def page(
     tails = [name for name in TAILS if not np.isnan(column(rows, view.metric, name)).all() and name != view.statistic]
     numbers = _numbers(view, rows, tails)
     if sort in numbers or sort in texts:
-        keys = numbers[sort] if sort in numbers else texts[sort].to_numpy()
-        order = np.argsort(keys[kept], kind="stable")
-        known = [i for i in order if keys[kept][i] == keys[kept][i]]
-        kept = kept[(known[::-1] if falling else known) + [i for i in order if keys[kept][i] != keys[kept][i]]]
+        keys = (numbers[sort] if sort in numbers else texts[sort].to_numpy())[kept]
+        order, known = np.argsort(keys, kind="stable"), keys == keys  # what has no value comes last
+        there = order[known[order]]
+        kept = kept[np.concatenate([there[::-1] if falling else there, order[~known[order]]])]
     unit = view.unit or METRICS[view.metric].unit
     usual = headline_statistic(rows, view.metric) if view.statistic == HEADLINE else view.statistic
     titles = {name: words(name).removesuffix(" (B)") for name in texts}

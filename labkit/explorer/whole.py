@@ -45,7 +45,10 @@ def page(session: Session) -> str:
     for one in session.looked_into:
         launches = store.launches(*(one.row[name] for name in ("campaign", "benchmark", "fingerprint")))
         if timed := [samples for samples in launches if samples.n]:
-            parts += [f"<h2>{html.escape(reading.title(one.row))}</h2>", _div(figures.distribution(timed, one.metric))]
+            parts += [
+                f"<h2>{html.escape(reading.title(one.row))}</h2>",
+                _div(figures.distribution(timed, one.metric).update_layout(width=None)),
+            ]
     view = session.views["A"]
     if view.metric:
         parts.append(_values(values.page(view, session.store.summary(session.campaigns, view.benchmark), most=MOST)))

@@ -61,16 +61,16 @@ def _claims(outcome: Outcome) -> str:
     metric = METRICS[outcome.plan.metric]
     proved, seen = any(one.proved for one in outcome.points), any(one.outside for one in outcome.points)
     head = ["size, ranks", "winner of the race", f"default ({metric.unit})", f"winner ({metric.unit})", "ratio", "low"]
-    head += ["high", "p (Holm)", "verdict", *(["ratio with the file", "low", "high"] if proved else [])]
-    head += [f"ratio in {outcome.program}", "low", "high"] if seen else []
+    head += ["high", "p (Holm)", "verdict", *(["ratio with the file"] if proved else [])]
+    head += [f"ratio in {outcome.program}"] if seen else []
     rows = [
         [
             point(one.base),
             outcome.plan.settings[one.winner].name,
             *_judged(one.confirmed),
             "confirmed" if one.claimed else one.reason,
-            *(_ratio(one.proved) if proved else []),
-            *(_ratio(one.outside) if seen else []),
+            *([_whole(one.proved)] if proved else []),
+            *([_whole(one.outside)] if seen else []),
         ]
         for one in outcome.points
     ]
@@ -95,6 +95,12 @@ def _ratio(judged: Judgement | None) -> list[str]:
         return ["-"] * 3
     ends = judged.ratio, judged.ratio_low, judged.ratio_high
     return [format_number(value, width=ends[2] - ends[1], none="-") for value in ends]
+
+
+def _whole(judged: Judgement | None) -> str:
+    """Return the ratio with its interval in one cell."""
+    ratio, low, high = _ratio(judged)
+    return "-" if judged is None else f"{ratio} ({low} to {high})"
 
 
 def _races(outcome: Outcome) -> Iterator[str]:

@@ -8,10 +8,12 @@ differ for a reason that nobody named.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,13 +36,13 @@ from labkit.analysis.comparison.judging import (
 from labkit.analysis.comparison.matching import Difference, Point, match, undeclared
 from labkit.analysis.comparison.sides import Launch, by_levels, known, of_samples, read, restricted
 from labkit.columns import METRICS, statistic_column
-from labkit.errors import DataError, SpecError
+from labkit.errors import DataError, LabkitError, SpecError
 from labkit.notes import joined
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
 from labkit.units import format_share, format_size
 
-__all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "of_samples", "read", "restricted"]
+__all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "of_samples", "pairwise", "read", "restricted"]
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,42 @@ def compare(
         warnings=(*_twice(sides), *doubts, *_definitions(matched.points)),
         relevant=relevant,
         forced=bool(hidden),
+    )
+
+
+def pairwise(sides: Mapping[str, Sequence[Launch]], **how: Any) -> Comparison:
+    """Compare each side with the base alone, so that points count that only the two of them have.
+
+    The correction for many comparisons is made for each side by itself.
+
+    Parameters
+    ----------
+    sides : name → its launches, two or more; the first is the base.
+    how : as in `compare`.
+
+    Raises
+    ------
+    SpecError, DataError
+        As `compare` does, if no side can be compared with the base.
+    """
+    base, *others = sides
+    made: list[Comparison] = []
+    problem: LabkitError | None = None
+    for name in others:
+        try:
+            made.append(compare({base: sides[base], name: sides[name]}, **how))
+        except LabkitError as error:
+            problem = problem or error
+    if not made:
+        raise problem or SpecError("A comparison needs two sides. Name another campaign, or a factor with two levels.")
+    return dataclasses.replace(
+        made[0],
+        sides=(base, *(name for one in made for name in one.sides[1:])),
+        rows=tuple(row for one in made for row in one.rows),
+        differences=tuple(dict.fromkeys(found for one in made for found in one.differences)),
+        unmatched=tuple(dict.fromkeys(found for one in made for found in one.unmatched)),
+        warnings=tuple(dict.fromkeys(text for one in made for text in one.warnings)),
+        forced=any(one.forced for one in made),
     )
 
 

@@ -94,6 +94,7 @@ class _Plot:
         for name, field in self._fields.items():
             field.add_class(f"lab-{name.replace('_', '-')}-{letter}")
             field.observe(self._picked, "value")
+        self._fields["benchmark"].add_class("lab-wide")
         self.filter = _Filter(self._filtered)
         self.why, self.note = widgets.HTML().add_class("lab-why"), widgets.HTML().add_class("lab-note")
         self.figure = session.figures[letter] = live.blank(HEIGHT)

@@ -86,16 +86,18 @@ def _views(session: Session) -> Any:
     note.value = "The address of this page is a link to what it shows, for as long as this server runs."
 
     def offered() -> None:
-        choose.options = state.saved()
+        before, choose.options = choose.value, state.saved()
+        choose.value = before if before in choose.options else next(iter(choose.options), None)
         choose.disabled = again.disabled = not choose.options
 
     def saved(button: Any) -> None:
         try:
             path = state.save(name.value, state.of(session))
+            offered()
+            choose.value = path.stem
             note.value, name.value = f"saved: <code>labkit explore --view {html.escape(path.stem)!r}</code>", ""
         except (LabkitError, OSError) as error:
             note.value = html.escape(str(error))
-        offered()
 
     def opened(button: Any) -> None:
         try:
