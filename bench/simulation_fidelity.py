@@ -19,7 +19,7 @@ from labkit.samples import Samples
 from labkit.simulation import calibration
 
 PAYLOAD = 1448 / 1514  # B of TCP's data in a frame, as docs/virtual-cluster.md states
-HELD_OUT = ("mpi.alltoall", "apps.fft_subcom3d", "apps.halo3d26")
+HELD_OUT = ("mpi.bandwidth", "mpi.bcast", "mpi.allreduce", "mpi.alltoall", "apps.fft_subcom3d", "apps.halo3d26")
 LATENCY_S = 1e-6  # of the simulated links; the overhead has the rest
 ONE = Effort(launches=1)
 

@@ -146,6 +146,16 @@ def test_wrong_parameters_are_one_clear_error(values: dict[str, Any], error: str
         waterfall.Study(**values).specs()
 
 
+@pytest.mark.parametrize(("testbed", "tool"), [("local", "sockperf"), ("soft-roce,delay=1ms", "netperf")])
+def test_a_guest_which_keeps_its_files_has_the_socket_measured_by_a_tool_that_prints_all(
+    testbed: str, tool: str
+) -> None:
+    study = waterfall.Study(measure=False, campaign=str(EXAMPLES / "virtual-cluster"), transport="tcp", testbed=testbed)
+    (socket,) = [spec for spec in study.specs() if spec.benchmark == "sockets.tcp_rr"]
+    assert socket.option("tool") == tool
+    assert layers.tcp(64, testbed).where["option_tool"] == tool
+
+
 def test_durations_of_system_calls_are_read_from_perf() -> None:
     spec = importlib.util.spec_from_file_location("attribution", Path(__file__).parents[1] / "bench" / "attribution.py")
     assert spec

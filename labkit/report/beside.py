@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from labkit import figures, reference
 from labkit.figures.overlay import fitting, overlay
+from labkit.models import costs
 from labkit.reference import Entry
 from labkit.report import literature
 from labkit.report.campaigns import Member, members
@@ -61,19 +63,21 @@ def drawn(sources: Sequence[Source]) -> list[Beside]:
 
     Each is of the first campaign that measured the benchmark.
     """
-    every = [member for source in sources for member in members(source) if len(member.summary)]
+    every = [(source, member) for source in sources for member in members(source) if len(member.summary)]
     made: list[Beside] = []
     for paper in literature.papers():
         of_paper: list[Beside] = []
         for one in paper.experiments:
-            figure = next((f for member in every if (f := _figure(one, paper, member, len(every) > 1))), None)
+            figure = next((f for each in every if (f := _figure(one, paper, *each, len(every) > 1))), None)
             if figure:
                 of_paper.append(Beside(paper.paper.key, one, len(of_paper) + 1, *figure))
         made += of_paper
     return made
 
 
-def _figure(one: Experiment, paper: Literature, member: Member, several: bool) -> tuple[str, dict[str, Any]] | None:
+def _figure(
+    one: Experiment, paper: Literature, source: Source, member: Member, several: bool
+) -> tuple[str, dict[str, Any]] | None:
     """Return caption and figure of an experiment in a campaign; None where nothing of it can be drawn."""
     for benchmark in matching(sorted({str(name) for name in member.summary["benchmark"]}), one.labkit):
         rows = member.summary[member.summary["benchmark"] == benchmark]
@@ -84,6 +88,7 @@ def _figure(one: Experiment, paper: Literature, member: Member, several: bool) -
         if table["message_size_B"].nunique() < 2:  # the table says it
             continue
         figure = figures.versus_size(table, one.metric, series=["transport", "testbed"], tail=None)
+        figure = figures.with_bounds(figure, table, source.points, partial(costs.of, member.summary))
         if not (fits := fitting(figure, entries)):
             continue
         figure = overlay(figure, fits)

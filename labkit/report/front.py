@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import figures
 from labkit.columns import METRICS, statistic_column
-from labkit.models import costs, limits
-from labkit.models.limits import Limit
+from labkit.models import costs
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level
@@ -18,7 +17,6 @@ from labkit.report.figures import captioned
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
-from labkit.samples.facts import FINGERPRINT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +40,7 @@ def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
     panels = list(_panels(first.summary))
     if not panels:
         return {}, ""
-    drawn = [_drawn(rows, metric, _limits(sources[0], first.summary, rows, metric)) for rows, metric in panels]
+    drawn = [_drawn(rows, metric, sources[0], first.summary) for rows, metric in panels]
     name = f"Campaign {escape(first.name)}. " if len(all_members(Content(sources, {}))) > 1 else ""
     lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
     spec, caption = _joined(drawn), name + _caption(panels) + " Dashed lines are what the path allows." * lines
@@ -78,16 +76,10 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows.drop_duplicates(["transport", "message_size_B"]) if rows["message_size_B"].nunique() > 1 else rows[:0]
 
 
-def _limits(source: Source, summary: pd.DataFrame, rows: pd.DataFrame, metric: str) -> list[Limit]:
-    """Return the bounds of the points of a panel."""
-    wanted = {*rows["fingerprint"]}
-    points = {FINGERPRINT.of(one.meta): one for one in source.points if FINGERPRINT.of(one.meta) in wanted}
-    return limits.of(points.values(), metric, costs.of(summary))
-
-
-def _drawn(rows: pd.DataFrame, metric: str, curves: Sequence[Limit]) -> Any:
+def _drawn(rows: pd.DataFrame, metric: str, source: Source, summary: pd.DataFrame) -> Any:
     """Return a panel as plotly's plain data, with its bounds and without the small print below its axis."""
-    drawn = figures.bounded(figures.versus_size(rows, metric, series=["transport"], tail=None), curves)
+    drawn = figures.versus_size(rows, metric, series=["transport"], tail=None)
+    drawn = figures.with_bounds(drawn, rows, source.points, lambda: costs.of(summary))
     spec = drawn.to_plotly_json()
     layout = spec["layout"]
     layout["xaxis"]["title"]["text"] = layout["xaxis"]["title"]["text"].partition("<br>")[0]

@@ -69,7 +69,7 @@ class Study(studies.Study):
             **place,
         )
         specs += [spec.replace(environment=_variables(v.environment)) for spec in ranks]
-        return specs + sweep("sockets.tcp_rr", sizes=size, tool="sockperf", **place)
+        return specs + sweep("sockets.tcp_rr", sizes=size, tool=layers.socket_tool(v.testbed), **place)
 
     @property
     def wire(self) -> Time | None:
