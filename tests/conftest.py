@@ -27,13 +27,14 @@ Wrapper = Generator[None, Report, Report]
 ROOT = Path(__file__).resolve().parent.parent
 collect_ignore = ["validate_crate.py"]  # a program of another environment
 
-# Open MPI 4 and 5: containers run as root on few cores, and ranks that wait must let others run
+# containers run as root on few cores, and ranks that wait must let others run: Open MPI 4 and 5, and MPICH
 for name, value in {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "0",
 }.items():
     os.environ.setdefault(name, value)
 

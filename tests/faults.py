@@ -60,6 +60,7 @@ class Run:
     """
 
     def __init__(self, folder: Path) -> None:
+        self.children: list[subprocess.Popen[str]] = []
         self.folder, self.into, self.name = folder, folder / "c", f"{os.getpid()}-{random.getrandbits(48):x}"
         self.started = folder / "started"
         self.mpirun = folder / "mpirun"
@@ -81,7 +82,7 @@ class Run:
     def start(self, *prefix: str, command: list[str] | None = None, **more: str) -> subprocess.Popen[str]:
         """Start labkit with nothing between it and us."""
         with (self.folder / "said").open("w") as out:
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 [*prefix, *(command or self.command())],
                 env=self.environment(**more),
                 stdout=subprocess.DEVNULL,
@@ -89,6 +90,8 @@ class Run:
                 text=True,
                 cwd=ROOT,
             )
+        self.children.append(process)
+        return process
 
     def said(self) -> str:
         """What labkit wrote on standard error."""
@@ -229,7 +232,7 @@ def signalled(number: int) -> Callable[[Run, random.Random], str]:
 
 
 def _launcher(words: list[str]) -> bool:
-    return Path(words[0]).name.startswith("mpirun")
+    return Path(words[0]).name.startswith(("mpirun", "mpiexec", "prterun"))  # Open MPI 5 turns mpirun into prterun
 
 
 def _rank(words: list[str]) -> bool:
@@ -401,6 +404,8 @@ def tried(fault: str, seed: int) -> str:
                 for pid in run.processes():
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
+                for process in run.children:
+                    process.wait()
     return f"missed: {missed}"
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,13 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import project
-from labkit.report import figures, flatten, notebook, options
+from labkit import project, report
+from labkit.errors import ReportError
+from labkit.report import figures, flatten, notebook, options, policy, slides
 from labkit.report.book import Book, load
-from labkit.report.stage import TEMPLATES
+from labkit.report.sources import read
+from labkit.report.stage import TEMPLATES, stage
+from tests.test_report import make_campaign
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path d="M0 0"/></svg>'
 SPEC = {"data": [{"name": 'a "b" \\', "x": [1, 2], "y": [3, 4]}], "layout": {}}
@@ -39,7 +45,7 @@ def test_quarto_runs_the_filters_of_the_plain_engine() -> None:
     source = (project.SHIPPED / "labkit/report/plain.py").read_text()
     plain = re.search(r'for n in \(("safe".*?)\)\)', source)
     assert plain is not None
-    assert [name for name in ours if name != "plots"] == re.findall(r"\w+", plain[1])
+    assert [name for name in ours if name not in ("plots", "pictures")] == re.findall(r"\w+", plain[1])
 
 
 def safe(tmp_path: Path, facts: str) -> str:
@@ -122,3 +128,83 @@ def test_the_title_of_quartos_window_has_no_signs_of_markdown(tmp_path: Path) ->
     command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")]
     subprocess.run(command, env={"QUARTO_PROJECT_OUTPUT_FILES": str(page)}, check=True)
     assert page.read_text() == r"<title>1&nbsp; A – run_2 (b)</title><p>\_</p>"
+
+
+def test_the_slides_for_quarto_are_one_file_with_a_page_for_each_heading(tmp_path: Path) -> None:
+    made, _ = stage([read(make_campaign(tmp_path / "c"))], style="slides", engine="quarto")
+    cells = nbformat.read(made.folder / slides.DECK, as_version=4).cells
+    front = yaml.safe_load(cells[0].source.strip("-"))
+    assert front["title"]
+    assert set(front) <= {"title", "subtitle", "author", "date"}
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    assert "pagebreak" not in prose
+    assert {len(level) for level in re.findall(r"^(#+) ", prose, re.M)} == {1}
+    shown = [cell for cell in cells if cell.cell_type == "code" and cell.outputs]
+    assert shown
+    assert all(f"#| label: {name}" in "".join(c.source for c in shown) for name in ("fig-latency",))
+    assert made.config["project"]["type"] == "default"
+    assert made.config["project"]["render"] == [slides.DECK]
+    assert made.config["format"]["revealjs"]["slide-level"] == 1
+
+
+def test_a_word_document_takes_quarto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_campaign(tmp_path / "c")
+    made, _ = stage([read(folder)], style="report", engine="quarto", docx=True)
+    assert made.config["format"]["docx"]["echo"] is False
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for engine, message in (("auto", "--docx needs Quarto, but there is no quarto"), ("plain", "--engine is plain")):
+        with pytest.raises(ReportError, match=message):
+            report.build([folder], engine=engine, docx=True)  # type: ignore[arg-type]
+
+
+DRAW = """#!{python}
+import sys, typst
+words = sys.argv[1:]
+assert words[:2] == ["typst", "compile"], words
+found = dict(zip(words[4::2], words[5::2], strict=True))
+typst.compile(words[2], output=words[3], root=found["--root"], format=found["--format"], ppi=float(found["--ppi"]))
+"""
+
+
+def test_the_pictures_of_a_word_document_are_such_as_every_word_shows(tmp_path: Path) -> None:
+    """A program in Quarto's place draws them with the typst that labkit has."""
+    program = tmp_path / "bin/quarto"
+    program.parent.mkdir()
+    program.write_text(DRAW.format(python=sys.executable))
+    program.chmod(0o755)
+    for name in "ab":
+        (tmp_path / f"{name}.svg").write_text(SVG.replace('width="9"', 'width="90"'))
+    text = '![](a.svg){fig-alt="What it shows."}\n\n![](b.svg) ![](a.svg) ![](c.png)'
+    filters = f"--lua-filter={TEMPLATES / 'filters/pictures.lua'}"
+    command = [pypandoc.get_pandoc_path(), "--from=markdown", "--to=docx", "--output=a.docx", filters]
+    environment = {**os.environ, "QUARTO_BIN_PATH": str(program.parent)}
+    subprocess.run(command, input=text, text=True, cwd=tmp_path, check=True, capture_output=True, env=environment)
+    with zipfile.ZipFile(tmp_path / "a.docx") as document:
+        pictures = [name for name in document.namelist() if name.startswith("word/media/")]
+        body = document.read("word/document.xml").decode()
+    assert {Path(name).suffix for name in pictures} == {".png"}
+    assert 'descr="What it shows."' in body
+    assert body.count("<a:blip ") == 3
+    (program.parent / "quarto").unlink()
+    subprocess.run(command, input=text, text=True, cwd=tmp_path, check=True, capture_output=True, env=environment)
+
+
+def test_scripts_in_the_text_of_slides_do_not_run() -> None:
+    text = '<script>evil()</script><a onclick="evil()">x</a>'
+    frame = "<script>window.backupDefine = 1</script><script>Reveal.initialize()</script>"
+    page = f'<html><head></head><body><div class="reveal"><div class="slides">{text}</div></div>{frame}</body></html>'
+    assert policy.guarded(page).count("'sha256-") == 2
+
+
+def test_quartos_words_stay_and_no_other_native_part(tmp_path: Path) -> None:
+    native = "`{part}`{{=pandoc-native}}"
+    word, markup = native.format(part='Str "a/reveal.js"'), native.format(part='RawInline (Format "html") "<b>"')
+    command = [
+        pypandoc.get_pandoc_path(),
+        "--from=markdown",
+        "--to=native",
+        f"--lua-filter={TEMPLATES / 'filters/safe.lua'}",
+    ]
+    done = subprocess.run(command, input=f"{word} {markup}", check=True, capture_output=True, text=True)
+    assert "a/reveal.js" in done.stdout
+    assert "<b>" not in done.stdout

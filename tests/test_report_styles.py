@@ -291,8 +291,6 @@ def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
     assert "size = 1" not in made["10-latency.html"].text
     assert (built.html.parent / "assets" / "style.css").is_file()
     assert "presentation-16-9" in (built.html.parent.parent / "report.typ").read_text()
-    with pytest.raises(ReportError, match="the plain engine makes the slides"):
-        report.build([tmp_path / "c"], engine="quarto", style="slides")
 
 
 def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:

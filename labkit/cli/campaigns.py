@@ -254,6 +254,7 @@ def report_options(verb: argparse.ArgumentParser) -> None:
     )
     engines, text = ("auto", "quarto", "plain"), "engine that renders the report (default: Quarto if installed)"
     verb.add_argument("--engine", choices=engines, default="auto", help=text)
+    verb.add_argument("--docx", action="store_true", help="also make a Word document; needs Quarto")
     verb.add_argument(
         "--execute",
         action=argparse.BooleanOptionalAction,
@@ -272,7 +273,8 @@ def _lab_report(options: argparse.Namespace) -> Built:
             f"--style {options.style} takes one folder of a lab, not {len(options.campaign)}. Name one, such as "
             "run-collectives."
         )
-    return handout.build(Path(options.campaign[0]), style=options.style, engine=options.engine, progress=say)
+    folder = Path(options.campaign[0])
+    return handout.build(folder, style=options.style, engine=options.engine, docx=options.docx, progress=say)
 
 
 def report_(options: argparse.Namespace) -> int:
@@ -290,6 +292,7 @@ def report_(options: argparse.Namespace) -> int:
             folders,
             style=options.style,
             engine=options.engine,
+            docx=options.docx,
             execute=options.execute,
             contract=options.contract,
             allow=[name for word in options.allow for name in word.split(",") if name],
@@ -300,4 +303,6 @@ def report_(options: argparse.Namespace) -> int:
     print(f"HTML report: {built.html}")
     if built.pdf:
         print(f"PDF report:  {built.pdf}")
+    if built.docx:
+        print(f"Word report: {built.docx}")
     return OK

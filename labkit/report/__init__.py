@@ -28,6 +28,7 @@ class Built:
     html : first page of the site.
     pdf : the whole book.
     engine : ``quarto`` or ``plain``.
+    docx : the whole book for Word, where it was asked for.
     warnings : what its reader has to know: failed notebooks, missing figures.
     """
 
@@ -35,6 +36,7 @@ class Built:
     pdf: Path | None
     engine: str
     warnings: list[str] = field(default_factory=list)
+    docx: Path | None = None
 
 
 def _silent(text: str) -> None:
@@ -46,6 +48,7 @@ def build(
     *,
     style: str = "report",
     engine: Engine = "auto",
+    docx: bool = False,
     execute: bool | None = None,
     contract: Path | None = None,
     allow: Sequence[str] = (),
@@ -67,6 +70,7 @@ def build(
     campaigns : their folders; the chapters follow in this order.
     style : a file of ``templates/report/styles``, or of ``report/styles`` in the user's project.
     engine : ``auto`` takes Quarto where it is installed and new enough, else the plain engine.
+    docx : also make a Word document, which takes Quarto.
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
     contract : file of the acceptance contract that the style shows the verdicts on.
     allow : factors that may differ between the campaigns that the style compares.
@@ -92,17 +96,11 @@ def build(
     from labkit.report.check import check
     from labkit.report.sources import read
     from labkit.report.stage import TEMPLATES, stage
-    from labkit.report.styles import load, required
+    from labkit.report.styles import required
 
     if not campaigns:
         raise ReportError("The campaign is missing. Name at least one campaign folder.")
-    if load(style).settings.form == "slides":
-        if engine == "quarto":
-            raise ReportError(
-                f"--engine quarto, but the plain engine makes the slides of --style {style}. Leave it out."
-            )
-        engine = "plain"
-    chosen, warnings = _engine(engine, quarto.usable())
+    chosen, warnings = _engine(engine, quarto.usable(), docx)
     unique = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
@@ -124,14 +122,14 @@ def build(
         sources = [replace(one, folders=() if number else (notebooks,)) for number, one in enumerate(sources)]
     progress("preparing the chapters")
     book, stage_warnings = stage(
-        sources, style=style, engine=chosen, contract=contract, allow=allow, into=into, title=title
+        sources, style=style, engine=chosen, contract=contract, allow=allow, into=into, title=title, docx=docx
     )
     check(book)
     progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
     html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
     if made_from and (book.drawn or not browser_identity()):  # else the browser may draw the rest the next time
         unchanged.keep(folder, made_from, stage_warnings)
-    return Built(html, pdf, chosen, warnings + stage_warnings + engine_warnings)
+    return Built(html, pdf, chosen, warnings + stage_warnings + engine_warnings, quarto.document(book))
 
 
 def _is_campaign(path: Path) -> bool:
@@ -165,10 +163,13 @@ def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str]
     return []
 
 
-def _engine(wanted: str, obstacle: str) -> tuple[str, list[str]]:
+def _engine(wanted: str, obstacle: str, docx: bool) -> tuple[str, list[str]]:
     """Return the engine to use, and a warning where an installed Quarto cannot be used."""
     if wanted not in ("auto", "quarto", "plain"):
         raise ReportError(f"engine={wanted!r}, but it must be auto, quarto or plain.")
+    if docx and (wanted == "plain" or obstacle):
+        why = "--engine is plain" if wanted == "plain" else obstacle
+        raise ReportError(f"--docx needs Quarto, but {why}. Leave out --docx.")
     if wanted == "quarto" and obstacle:
         raise ReportError(f"--engine quarto, but {obstacle}.")
     if wanted == "auto" and "but" in obstacle:

@@ -25,7 +25,7 @@ _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
 _STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
-_KERNEL = {
+KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }  # nothing runs here; what a foreign notebook names is ignored
@@ -109,7 +109,7 @@ def finish(path: Path, *, error: str = "", book: Any = None) -> Chapter:
                     f"{path.name}, cell {number}: {cause}. Correct the notebook, and run it again."
                 ) from cause
     chapter.notebook.cells = done
-    chapter.notebook.metadata = nbformat.from_dict(_KERNEL)
+    chapter.notebook.metadata = nbformat.from_dict(KERNEL)
     chapter.error = chapter.error or error
     _head(chapter, path)
     for number, cell in enumerate(chapter.notebook.cells):

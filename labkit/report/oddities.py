@@ -25,7 +25,7 @@ from labkit.units import format_range
 LABEL = "tbl-odd"  # of the table
 FILE = "odd-results.csv"  # all of them, for download
 _NAMED = 2  # that a chapter names
-_ALIKE = 2  # of one kind, with the same reasons, that the table lists one by one
+_ALIKE = 2  # of one kind, with the same reasons, that the table lists one by one; of several campaigns only 1
 _REASONS = 2  # that a row names
 
 
@@ -42,25 +42,27 @@ def count(content: Content) -> str:
 
 def listed(content: Content) -> str:
     """Return the table of odd results, in which many of one kind and with the same reasons share a row."""
-    rows = [(source, _row(group)) for source in content.sources for group in _groups(source.evidence.odd)]
+    alone = 1 if content.several else _ALIKE
+    groups = [(source, group) for source in content.sources for group in _groups(source.evidence.odd, alone)]
+    rows = [(source, _row(group)) for source, group in groups]
     table = content.table(
         ["where", "what contradicts; how sure", "possible reason, with evidence"],
         rows,
         caption=f"Results that contradict what must be expected. {{#{LABEL}}}",
         empty="No result contradicts what must be expected.",
     )
-    shared = any(len(group) > 1 for source in content.sources for group in _groups(source.evidence.odd))
+    shared = any(len(group) > 1 for _, group in groups)
     return f"{table}\n\n[data/{FILE}](data/{FILE}) has each result with its values." if shared else table
 
 
-def _groups(odd: Sequence[Oddity]) -> list[list[Oddity]]:
+def _groups(odd: Sequence[Oddity], alone: int = _ALIKE) -> list[list[Oddity]]:
     """Return odd results that a row tells of: the surest of each kind alone, and all further ones together."""
     kinds: dict[tuple[str, ...], list[Oddity]] = {}
     for one in odd:
         kinds.setdefault((one.rule, *(reason.cause for reason in one.explanations)), []).append(one)
     groups = []
     for alike in kinds.values():
-        count = len(alike) if len(alike) == _ALIKE + 1 else _ALIKE
+        count = len(alike) if len(alike) == alone + 1 else alone
         groups += [[one] for one in alike[:count]] + ([alike[count:]] if alike[count:] else [])
     return sorted(groups, key=lambda group: odd.index(group[0]))
 
@@ -74,7 +76,7 @@ def _row(group: Sequence[Oddity]) -> list[str]:
         return [escape(place), escape(f"{found}; {first.confidence}"), escape(reasons)]
     counts = Counter(title(one.benchmark) for one in group)
     times = [one.times for one in group if one.times == one.times]
-    place = f"{len(group)} more like {'those' if _ALIKE > 1 else 'that'} above: "
+    place = f"{len(group)} more like those above: "
     place += ", ".join(f"{name} ({count})" for name, count in counts.most_common())
     rules = {rule.code: rule.expected for rule in plausibility.RULES}
     found = f"expected: {rules.get(first.rule, first.what)}"

@@ -44,7 +44,7 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
     """
     text = flatten(book)
     with ThreadPoolExecutor(2) as threads:
-        pdf, site = threads.submit(_pdf, book, text, templates), threads.submit(_site, book, text, templates)
+        pdf, site = threads.submit(paper, book, text, templates), threads.submit(_site, book, text, templates)
         page, document = site.result(), pdf.result()
     shutil.copy(document, page.parent)
     return page, document
@@ -88,7 +88,7 @@ def _front(book: Book) -> dict[str, Any]:
     return {key: value for key in names if (value := settings.get(key)) not in (None, "")}
 
 
-def _pdf(book: Book, text: str, templates: Path) -> Path:
+def paper(book: Book, text: str, templates: Path) -> Path:
     """Make the PDF of the whole book with typst."""
     import typst
 

@@ -12,6 +12,7 @@ _REST = (
     "form-action 'none'"
 )
 PLAIN = f"default-src 'none'; script-src 'self'; {_REST}"
+_TEXT = (("<main", "</main>"), ('<div class="slides">', "<script>window.backupDefine"))  # where the text is, and ends
 _RUNS = ("", "text/javascript", "application/javascript", "module")
 
 
@@ -45,11 +46,12 @@ class _Frame(HTMLParser):
 def guarded(page: str) -> str:
     """Return a page of Quarto with a policy that allows the scripts which Quarto wrote into it, and no other.
 
-    Quarto writes them outside of the chapter's text, the ``main`` element; scripts inside of it do not run.
+    Quarto writes them outside of the text of the chapter or the slides; scripts inside of it do not run.
     """
-    head, _, rest = page.partition("<main")
+    places = [(page.find(first), page.rfind(last)) for first, last in _TEXT]
+    begin, end = next(((first, last) for first, last in places if 0 <= first < last), (len(page), len(page)))
     frame = _Frame()
-    frame.feed(head + rest.rpartition("</main>")[2] if rest else head)
+    frame.feed(page[:begin] + page[end:])
     hashes, handlers = (dict.fromkeys(map(_hash, found)) for found in (frame.scripts, frame.handlers))
     words = [*hashes, *(["'unsafe-hashes'"] if handlers else []), *handlers]
     policy = f"default-src 'none'; script-src {' '.join([chr(39) + 'self' + chr(39), *words])}; {_REST}"

@@ -8,8 +8,12 @@ import subprocess
 from pathlib import Path
 
 from labkit.errors import ReportError
+from labkit.report import plain
 from labkit.report.book import Book
+from labkit.report.flatten import flatten
 from labkit.report.policy import guarded
+from labkit.report.slides import DECK
+from labkit.report.styles import TEMPLATES
 
 MINIMUM = (1, 9, 20)  # the oldest that was tried; 1.9.17 lacks parts of the format
 _WANTED = ".".join(map(str, MINIMUM))
@@ -55,28 +59,35 @@ def usable() -> str:
     return obstacle(version())
 
 
+def document(book: Book) -> Path | None:
+    """Return the Word document of a rendered book; None where its settings ask for none."""
+    made = book.folder / "html" / "report.docx"
+    return Path(shutil.copy(made, book.folder)) if made.is_file() else None
+
+
 def render(book: Book) -> tuple[Path, Path, list[str]]:
-    """Make the site and the PDF of a staged book.
+    """Make the site and the PDF of a staged book; of slides, the plain engine makes the PDF.
 
     Returns
     -------
-    ``html/index.html`` and ``report.pdf`` in the book's folder, and the warnings that Quarto and pandoc gave.
+    ``html/index.html``, or ``html/slides.html``, and ``report.pdf`` in the book's folder; the warnings that Quarto and
+    pandoc gave.
 
     Raises
     ------
     ReportError
         With the end of Quarto's output, if it fails.
     """
-    done = subprocess.run(
-        ["quarto", "render", "--no-execute"], cwd=book.folder, capture_output=True, text=True, check=False
-    )
+    deck = (book.folder / DECK).is_file()
+    command = ["quarto", "render", "--no-execute", *(["--to", "revealjs"] if deck else [])]
+    done = subprocess.run(command, cwd=book.folder, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
-    html = book.folder / "html" / "index.html"
-    made = book.folder / "html" / "report.pdf"
+    html = book.folder / "html" / (f"{Path(DECK).stem}.html" if deck else "index.html")
+    made = plain.paper(book, flatten(book), TEMPLATES) if deck else book.folder / "html" / "report.pdf"
     if done.returncode or not html.exists() or not made.exists():
         tail = "\n".join(output.strip().splitlines()[-20:])
         raise ReportError(f"quarto render failed in {book.folder} with exit status {done.returncode}:\n{tail}")
     for page in html.parent.glob("*.html"):
         page.write_text(guarded(page.read_text()))
-    pdf = Path(shutil.copy(made, book.folder / "report.pdf"))
+    pdf = made if deck else Path(shutil.copy(made, book.folder / "report.pdf"))
     return html, pdf, [f"Quarto: {line.strip()}" for line in output.splitlines() if re.search(r"\bWARN(ING)?\b", line)]

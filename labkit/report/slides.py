@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from nbformat.v4 import new_markdown_cell
+import nbformat
+import yaml
+from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
 from labkit.report.abstract import finding
+from labkit.report.book import CONFIG, Book
 from labkit.report.campaigns import members
-from labkit.report.notebook import Chapter
+from labkit.report.notebook import KERNEL, Chapter
 from labkit.report.options import options, written
 from labkit.report.sources import Source
 
+DECK = "slides.ipynb"  # all pages in one file, as reveal.js needs them
 _BREAK = "{{< pagebreak >}}"
 
 
@@ -65,3 +70,22 @@ def _sentence(chapter: Chapter, sources: list[Source]) -> str:
     first = members(source)[0]
     one = finding(chapter, first) if len(first.summary) else None
     return one.text if one else ""
+
+
+def join(book: Book) -> None:
+    """Put the chapters of a staged book into one notebook, and make its settings those of slides by Quarto."""
+    settings = book.config["book"]
+    front = {key: settings[key] for key in ("title", "subtitle", "author", "date") if key in settings}
+    cells = [new_raw_cell(f"---\n{yaml.safe_dump(front, allow_unicode=True)}---")]
+    for file, _ in book.chapters:
+        path = book.folder / file
+        one = path.suffix == ".ipynb"
+        cells += nbformat.read(path, as_version=4).cells if one else [new_markdown_cell(path.read_text())]
+    for place, cell in enumerate(cells):
+        cell["id"] = f"c{place}"
+        if cell.cell_type == "markdown":  # every heading begins a page
+            cell.source = re.sub(r"^## ", "# ", cell.source.replace(_BREAK, ""), flags=re.M)
+    nbformat.write(new_notebook(cells=cells, metadata=KERNEL), book.folder / DECK)
+    project = {**book.config["project"], "type": "default", "render": [DECK]}
+    text = yaml.safe_dump({**book.config, "project": project}, allow_unicode=True, sort_keys=False)
+    (book.folder / CONFIG).write_text(text)

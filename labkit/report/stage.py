@@ -62,6 +62,7 @@ BLOCKS = (
     | oddities.BLOCKS
 )
 _COPIED = ("assets", "filters", "_extensions")
+_WORD = {"format": {"docx": {"echo": False, "toc": True, "toc-depth": 1}}}
 MARK = ".labkit-report"  # in a folder that may be deleted
 _LABEL = re.compile(r"\{#((?:fig|tbl|eq|sec)-[\w-]+)")
 
@@ -75,6 +76,7 @@ def stage(
     allow: Sequence[str] = (),
     into: Path | None = None,
     title: str = "",
+    docx: bool = False,
 ) -> tuple[book.Book, list[str]]:
     """Write the folder of the report in the first campaign from scratch.
 
@@ -87,6 +89,7 @@ def stage(
     allow : factors that may differ between campaigns, for a style that compares them.
     into : folder that gets that of the report in the place of the first campaign.
     title : of the book; else that of the campaigns or of the style.
+    docx : whether Quarto shall also make a Word document.
 
     Returns
     -------
@@ -101,7 +104,7 @@ def stage(
     _, settings = styles.parted(styles.read(project.config()), project.config())
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
-    config = styles.merged(settings, chosen.config)
+    config = styles.merged(styles.merged(settings, _WORD if docx else {}), chosen.config)
     folder = _empty(
         (into or Campaign(sources[0].path).derived) / derived.report(style, [source.path for source in sources[1:]])
     )
@@ -362,7 +365,10 @@ def _config(
     named = campaigns.heading(content, str(settings["title"]))
     fixed = style.config.get("book", {})
     settings |= {k: text if k == "date" else shown(text) for k, text in named.items() if k not in fixed}
-    _dump(folder / book.CONFIG, {**config, "book": settings})
+    config["book"] = settings
+    _dump(folder / book.CONFIG, config)
+    if style.settings.form == "slides" and engine == "quarto":
+        slides.join(book.Book(folder, config, {}))
 
 
 def _dump(path: Path, values: Mapping[str, Any]) -> None:

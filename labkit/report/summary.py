@@ -127,6 +127,8 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     --------
     >>> flat({"cpu": {"model": "A", "flags": []}, "nodes": ["a", "b"]})
     [('cpu model', 'A'), ('nodes', 'a, b')]
+    >>> flat({"nics": [{"name": "lo", "kind": "loopback", "mtu": 65536}]})
+    [('nics lo', 'kind loopback, mtu 65536')]
     """
     rows: list[tuple[str, str]] = []
     for key, value in values.items():
@@ -139,7 +141,11 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
                     rows.append((name, ", ".join(units.format_fact(str(key), part) for part in value)))
             else:
                 for number, part in enumerate(value, start=1):
-                    rows += flat(part if isinstance(part, Mapping) else {"": part}, f"{name} {number} ")
+                    if isinstance(part, Mapping) and isinstance(part.get("name"), str):  # such as a network interface
+                        about = flat({one: fact for one, fact in part.items() if one != "name"})
+                        rows.append((f"{name} {part['name']}", ", ".join(f"{one} {text}" for one, text in about)))
+                    else:
+                        rows += flat(part if isinstance(part, Mapping) else {"": part}, f"{name} {number} ")
         elif value not in (None, ""):
             rows.append((name.removesuffix(" B").strip(), units.format_fact(str(key), value)))
     return rows

@@ -26,14 +26,19 @@ _BEGIN = "run-"  # of the folder that a lab's notebook makes
 
 
 def build(
-    folder: Path, *, style: str = "lab", engine: report.Engine = "auto", progress: Callable[[str], None] = print
+    folder: Path,
+    *,
+    style: str = "lab",
+    engine: report.Engine = "auto",
+    docx: bool = False,
+    progress: Callable[[str], None] = print,
 ) -> report.Built:
     """Make the report of a learner's lab in its folder, in ``report-lab/`` for the style ``lab``.
 
     Parameters
     ----------
     folder : that the lab's notebook made, such as ``run-collectives``; its name names the lab.
-    style, engine, progress : as `labkit.report.build` takes them.
+    style, engine, docx, progress : as `labkit.report.build` takes them.
 
     Raises
     ------
@@ -53,6 +58,7 @@ def build(
             source.campaigns,
             style=style,
             engine=engine,
+            docx=docx,
             progress=progress,
             notebooks=chapter.parent,
             into=folder,

@@ -33,6 +33,13 @@ GAP = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot')
 COUNT = """() => (document.querySelector('.lab-plot-A .js-plotly-plot')?.data ?? [])
   .reduce((n, t) => n + t.x.length, 0)"""
 
+PROGRAMS = {  # what a run consists of, with words of its command lines
+    "worker": ["labkit.worker"],
+    "command": ["labkit.cli"],
+    "launcher": ["mpirun", "mpiexec", "prterun"],
+    "supervisor": ["supervisor.py"],
+}
+
 
 def until(holds: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
@@ -48,7 +55,7 @@ def measuring(home: Path) -> dict[int, str]:
         with suppress(OSError):
             words = (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
             kind = next(
-                (k for k in ("labkit.worker", "labkit.cli", "mpirun", "supervisor.py") if k in " ".join(words[:8])), ""
+                (kind for kind, names in PROGRAMS.items() if any(one in " ".join(words[:8]) for one in names)), ""
             )
             if (
                 kind
@@ -146,7 +153,7 @@ def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[
     until(lambda: points(folder) > max(before, 4))
     until(lambda: page.evaluate(COUNT) >= shown)
     picture(page, "running")
-    until(lambda: {"labkit.worker", "mpirun"} <= set(measuring(here[2]).values()))
+    until(lambda: {"worker", "launcher"} <= set(measuring(here[2]).values()))
     page.locator("button.lab-stop").click()
     began = time.monotonic()
     until(lambda: not measuring(here[2]))

@@ -89,7 +89,7 @@ def test_a_click_shows_the_point(page: tuple[Any, Path]) -> None:
     x, y = shown.evaluate(PLACE, 1)
     shown.mouse.move(x - 4, y)
     shown.mouse.move(x, y)
-    shown.locator(".lab-plot-A .hovertext").first.wait_for(state="attached")
+    shown.locator(".lab-plot-A .lab-hover").wait_for(state="visible")
     shown.mouse.click(x, y)
     playwright.expect(shown.locator(".lab-facts")).to_contain_text("labkit measure mpi.latency")
     shown.locator(".lab-point-panel .main-svg .trace").first.wait_for()

@@ -18,25 +18,39 @@ LIMIT = "env_OMPI_MCA_btl_vader_eager_limit"
 RAISED = {"OMPI_MCA_btl_vader_eager_limit": "16384"}
 BETWEEN = ("between 512 B and 1 KiB", "between 1 and 2 KiB", "between 4000 and 5000 B", "between 8 and 12 KiB")
 ENDS = (512, 1024), (1024, 2048), (4000, 5000), (8192, 12288)
+MOVES = ("between 4000 and 5000 B", "between 8 and 12 KiB", "between 16000 and 18000 B")
+MOVED_ENDS = (4000, 5000), (8192, 12288), (16000, 18000)
 MOVED, STAYED = "the step goes away at these sizes", "the step stays where it is"
 
 
 def _specs() -> list[Spec]:
-    usual = sweep("mpi.latency", sizes="512,1Ki,2Ki,3Ki,4000,5000,6Ki,8Ki,12Ki", transport="shm", launcher="openmpi")
-    raised = sweep("mpi.latency", sizes="3Ki,5000,6Ki,8Ki", transport="shm", launcher="openmpi")
+    usual = sweep(
+        "mpi.latency",
+        sizes="512,1Ki,2Ki,3Ki,4000,5000,6Ki,8Ki,12Ki,16000,18000,24Ki",
+        transport="shm",
+        launcher="openmpi",
+    )
+    raised = sweep(
+        "mpi.latency", sizes="3Ki,4000,5000,6Ki,8Ki,12Ki,16000,18000,24Ki", transport="shm", launcher="openmpi"
+    )
     return usual + [spec.replace(environment=RAISED) for spec in raised]
 
 
-def _jump(results: Results, size: int) -> float:
-    """Return the time at a size over the time at the size before it."""
-    sizes, times = results.curve(*POINT, env_OMPI_MCA_btl_vader_eager_limit=None)
+def _jump(results: Results, size: int, limit: str | None = None) -> float:
+    """Return the time at a size over the time at the size before it, with a limit."""
+    sizes, times = results.curve(*POINT, env_OMPI_MCA_btl_vader_eager_limit=limit)
     at = int((sizes == size).argmax())
     return float(times[at] / times[at - 1])
 
 
 def _where(results: Results) -> Expected:
-    jumps = [_jump(results, before) for _, before in ENDS]
+    jumps = [_jump(results, after) for _, after in ENDS]
     return Expected(BETWEEN[jumps.index(max(jumps))])
+
+
+def _new_place(results: Results) -> Expected:
+    jumps = [_jump(results, after, "16384") for _, after in MOVED_ENDS]
+    return Expected(MOVES[jumps.index(max(jumps))])
 
 
 def _step(results: Results) -> Expected:
@@ -76,7 +90,7 @@ def _both(results: Results) -> go.Figure:
 LAB = Lab(
     title="Eager and rendezvous",
     specs=_specs,
-    recorded=("two-cores-labs",),
+    recorded=("two-cores-limits",),
     effort=Effort(launches=6, time_cap=0.1),
     predictions=(
         Question(
@@ -118,6 +132,13 @@ LAB = Lab(
                 'The points with the raised limit are those with env_OMPI_MCA_btl_vader_eager_limit="16384".',
                 "Divide the usual median by the other.",
             ),
+        ),
+        Question(
+            name="moved",
+            text="With the limit of 16 KiB: between which two sizes does the time grow by the largest factor?",
+            choices=MOVES,
+            of=_new_place,
+            hints=("Divide each time with the raised limit by that of the size before.", "16 KiB are 16384 B."),
         ),
         Question(
             name="cause",

@@ -27,6 +27,17 @@ raised = lab.results.median("mpi.latency", "latency_us", size=5000, **{limit: "1
 gain = time[5000] / raised
 lab.submit("gain", gain)
 
+# %% moved
+sizes, times = lab.results.curve("mpi.latency", "latency_us", **{limit: "16384"})
+time = dict(zip(sizes, times, strict=True))
+growth = {
+    "between 4000 and 5000 B": time[5000] / time[4000],
+    "between 8 and 12 KiB": time[12288] / time[8192],
+    "between 16000 and 18000 B": time[18000] / time[16000],
+}
+moved = max(growth, key=growth.get)
+lab.submit("moved", moved)
+
 # %% cause
 cause = "the step goes away at these sizes" if gain > 1.5 else "the step stays where it is"
 lab.submit("cause", cause)

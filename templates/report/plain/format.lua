@@ -57,16 +57,16 @@ local function floats(blocks)       -- two small figures share a row; text stays
   local right, near = false, 0      -- whether the next block is a small figure; how many paragraphs stay
   for i = #blocks, 1, -1 do
     local b = blocks[i]
-    local half = b.t == "Figure" and b.classes:includes("half")
+    local half, text = b.t == "Figure" and b.classes:includes("half"), b.t == "Para" or b.t == "BulletList"
     if half and right then
       blocks:insert(i + 2, raw("])"))
       blocks:insert(i + 1, raw("], ["))
       blocks:insert(i, raw("#grid(columns: (1fr, 1fr), column-gutter: 12pt, ["))
-    elseif b.t == "Para" and near > 0 then
+    elseif text and near > 0 then
       blocks:insert(i + 1, raw("]"))
       blocks:insert(i, raw("#block(sticky: true, spacing: 0.9em)["))
     end
-    right, near = half and not right, b.t == "Figure" and 2 or b.t == "Para" and near - 1 or 0
+    right, near = half and not right, b.t == "Figure" and 3 or text and near - 1 or 0
   end
   return blocks
 end

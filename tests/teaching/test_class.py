@@ -1,0 +1,143 @@
+"""A whole class: 20 learners on 20 servers answer a lab, rightly and wrongly; it is graded, exported and drawn."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import secrets
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from labkit import supervise
+from labkit.explorer import server
+from labkit.teaching import Session, course, definition
+from labkit.teaching.__main__ import main as cli
+
+from .test_nbgrader import NBGRADER, Course
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not NBGRADER.exists() and not os.environ.get("LABKIT_REQUIRE"), reason="no .venv-course. Run: make course"
+    ),
+]
+COUNT, AT_ONCE = 20, 4  # learners; of whom run cells at the same time: the servers are all there
+STEM = "1-latency-and-bandwidth"
+NAME = course.name_of(STEM)
+NAMES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+ENTER = "lab.panels[{name!r}].field.value = {value!r}; lab.panels[{name!r}].press()"
+
+
+class Learner:
+    """One learner with a server of her own; what she predicts and has wrong follows from her number."""
+
+    def __init__(self, number: int, release: Path, folder: Path) -> None:
+        self.name, self.number = f"learner{number:02}", number
+        self.folder = folder / self.name / STEM
+        shutil.copytree(release, self.folder)
+        self.home = folder.parent / "homes" / self.name
+        for name in NAMES:
+            (self.home / name.lower()).mkdir(parents=True)
+        questions = definition.get(NAME).questions
+        self.wrong = {questions[n].name for n in range(len(questions)) if (number >> n) & 1}
+        self.token = secrets.token_hex(16)
+
+    @property
+    def runtime(self) -> Path:
+        return self.home / "jupyter_runtime_dir"
+
+    def start(self) -> Any:
+        """Her server, in which only she works."""
+        homes = {name: str(self.home / name.lower()) for name in NAMES}
+        env = os.environ | homes | {"JUPYTER_TOKEN": self.token, "LABKIT_LAB_SOURCE": "recorded"}
+        root = ["--allow-root"] if os.geteuid() == 0 else []
+        words = ["--no-browser", "--ip=127.0.0.1", "--port=0", *root, f"--ServerApp.root_dir={self.folder}"]
+        return supervise.start(
+            [sys.executable, "-m", "jupyter_server", *words], env=env, stdout=supervise.DEVNULL, grace=4.0
+        )
+
+    def work(self, right: dict[str, Any]) -> None:
+        """Run every cell of the notebook; after a question, enter an answer: first a wrong one, if there is to be one."""
+        from jupyter_client.blocking.client import BlockingKernelClient
+        from jupyter_core.utils import ensure_event_loop
+
+        until = time.monotonic() + 300
+        while not [file for file in self.runtime.glob("jpserver-*.json") if file.stat().st_size]:
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        url = json.loads(next(self.runtime.glob("jpserver-*.json")).read_text())["url"]
+        path = self.folder / f"{STEM}.ipynb"
+        body = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
+        kernel = server._session(url, self.token, body)["kernel"]["id"]
+        client = BlockingKernelClient(connection_file=str(self.runtime / f"kernel-{kernel}.json"))
+        client.load_connection_file()
+        client.start_channels()
+        try:
+            server._ready(client)
+            for cell in nbformat.read(path, as_version=4).cells:
+                if cell.cell_type == "code":
+                    for source in (cell.source, *self.entered(cell.id, right)):
+                        reply = client.execute_interactive(source, timeout=300, output_hook=lambda message: None)
+                        assert reply["content"]["status"] == "ok", (self.name, source, reply["content"])
+        finally:
+            client.stop_channels()
+            ensure_event_loop().close()  # of this thread
+
+    def entered(self, cell: str, right: dict[str, Any]) -> list[str]:
+        """What she enters after a cell."""
+        lab = definition.get(NAME)
+        if cell == "code-05":
+            return [ENTER.format(name="tcp_8", value=f"{1.5**self.number:.3g}")]
+        if not cell.startswith("check-"):
+            return []
+        question = lab.question(cell.removeprefix("check-"))
+        answer = right[question.name]
+        bad = next((one for one in question.choices if one != answer), "1e12")
+        values = [bad] if question.name in self.wrong else [bad, answer][self.number % 2 :]
+        return [ENTER.format(name=question.name, value=value) for value in values]
+
+
+def test_a_class_of_twenty_is_taught_graded_and_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graded = Course(tmp_path / "course")
+    graded(f"generate_assignment {STEM}")
+    session = Session(NAME, tmp_path / "teacher", "recorded")
+    session.measure()
+    centres = {question.name: question.of(session.results).centre for question in session.lab.questions}
+    right = {name: centre if isinstance(centre, str) else f"{centre:.6g}" for name, centre in centres.items()}
+    submitted = graded.folder / "submitted"
+    learners = [Learner(n, graded.folder / "release" / STEM, submitted) for n in range(COUNT)]
+    with ExitStack() as servers, ThreadPoolExecutor(AT_ONCE) as pool:
+        trees = [servers.enter_context(one.start()) for one in learners]
+        list(pool.map(lambda one: one.work(right), learners))
+        assert all(tree.poll() is None for tree in trees)
+    graded(f"autograde {STEM}", "export")
+    rows = csv.DictReader((graded.folder / "grades.csv").read_text().splitlines())
+    scores = {row["student_id"]: float(row["score"]) for row in rows if row["assignment"] == STEM}
+    total = sum(question.points for question in session.lab.questions)
+    assert scores == {one.name: total - len(one.wrong) for one in learners}
+    capsys.readouterr()
+    assert cli(["class", str(submitted)]) == 0
+    page = capsys.readouterr().out
+    assert f"# {session.lab.title}: {COUNT} learners" in page
+    for one in learners:  # the page that they saw, the grade and the teacher's page agree
+        assert f"| {one.name} | {total - len(one.wrong)} of {total} |" in page
+    assert cli(["class", str(submitted), "--page", str(tmp_path / "class.ipynb")]) == 0
+    outputs = [
+        o for cell in nbformat.read(tmp_path / "class.ipynb", as_version=4).cells for o in cell.get("outputs", [])
+    ]
+    (drawn,) = (
+        o["data"]["application/vnd.plotly.v1+json"]
+        for o in outputs
+        if "application/vnd.plotly.v1+json" in o.get("data", {})
+    )
+    predicted = next(trace for trace in drawn["data"] if trace["name"] == "predicted")
+    assert len(predicted["x"]) == COUNT
