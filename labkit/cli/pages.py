@@ -17,7 +17,9 @@ REACH = """The server listens on this machine only and asks for a token. To reac
 
 def jupyter(options: argparse.Namespace) -> int:
     """Open JupyterLab on the notebooks, at the start page unless another page is named."""
-    from labkit import project
+    from labkit import extras, project
+
+    extras.need("jupyterlab")  # before the start page, which needs more
     from labkit.cli import start
     from labkit.explorer import server
 
