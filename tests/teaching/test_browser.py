@@ -200,7 +200,7 @@ def test_a_learner_tries_what_a_cheaper_component_brings(server: str, chromium: 
         tried.locator("select").select_option("the wire (published parts)")
         tried.locator(".noUi-handle").press("End")
         page.wait_for_selector(".lab-what-if :text('times as fast')")
-        tried.locator("select").select_option("kernel, copying, waking (parts of your run)")
+        tried.locator("select").select_option("kernel, copying, waking (parts of this run)")
         page.wait_for_selector(".lab-what-if :text('64 B over TCP')")
         tried.evaluate("e => e.scrollIntoView({block: 'end'})")
         picture(page, "lab-what-if")
