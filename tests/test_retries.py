@@ -102,7 +102,8 @@ def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, m
         Spec(benchmark="mpi.latency", size=size, transport="shm", launcher=failing(tmp_path, mpirun, fault))
         for size in (8, 64, 512)
     ]
-    campaign = measuring.measure(specs, Effort(iterations=100_000, launches=1), into=tmp_path / "c")
+    # so many that the second point is still under way when the first one is saved, which waits for up to 0.2 s
+    campaign = measuring.measure(specs, Effort(iterations=500_000, launches=1), into=tmp_path / "c")
     by_size = points(campaign)
     assert sorted(by_size) == [8, 64, 512]
     marked = [size for size, one in by_size.items() if "retried" in one.meta]

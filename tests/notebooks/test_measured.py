@@ -94,7 +94,9 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
         assert all(trace["x"] for trace in figure["data"])
         y, x = (figure["layout"][axis]["title"]["text"] for axis in ("yaxis", "xaxis"))
         assert "(" in (x if y.startswith("share of") else y), "no unit"
-    assert "range of 2 launches" in study.findings()
+    findings = study.findings()
+    # disturbed times determine no parameter of LogGP; then the findings say how far they lie off a line
+    assert "range of 2 launches" in findings or "have no resolved parameter. Their time lies" in findings
     assert study.findings() in shown.texts
 
 
