@@ -177,9 +177,9 @@ def served(
             yield tree, url, token
 
 
-def _address(tree: supervise.Tree, runtime: Path) -> str:
-    """Wait until the server answers, and return its address."""
-    until = time.monotonic() + BEGINS
+def _address(tree: supervise.Tree, runtime: Path, within: float = BEGINS) -> str:
+    """Wait until the server answers, and return its address. It writes its record before it listens."""
+    until = time.monotonic() + within
     while time.monotonic() < until and tree.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
             with suppress(OSError, ValueError, urllib.error.URLError):
@@ -188,7 +188,7 @@ def _address(tree: supervise.Tree, runtime: Path) -> str:
                 return url
         time.sleep(0.05)
     raise LaunchError(
-        f"JupyterLab did not answer within {BEGINS:.0f} s. Its output:\n{tree.stderr_tail(10)}",
+        f"JupyterLab did not answer within {within:.0f} s. Its output:\n{tree.stderr_tail(10)}",
         command=tree.argv,
     )
 

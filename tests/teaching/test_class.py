@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import secrets
 import shutil
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -65,16 +63,12 @@ class Learner:
             [sys.executable, "-m", "jupyter_server", *words], env=env, stdout=supervise.DEVNULL, grace=4.0
         )
 
-    def work(self, right: dict[str, Any]) -> None:
+    def work(self, tree: supervise.Tree, right: dict[str, Any]) -> None:
         """Run every cell of the notebook; after a question, enter an answer: first a wrong one, if there is to be one."""
         from jupyter_client.blocking.client import BlockingKernelClient
         from jupyter_core.utils import ensure_event_loop
 
-        until = time.monotonic() + 300
-        while not [file for file in self.runtime.glob("jpserver-*.json") if file.stat().st_size]:
-            assert time.monotonic() < until
-            time.sleep(0.2)
-        url = json.loads(next(self.runtime.glob("jpserver-*.json")).read_text())["url"]
+        url = server._address(tree, self.runtime, within=300)
         path = self.folder / f"{STEM}.ipynb"
         body = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
         kernel = server._session(url, self.token, body)["kernel"]["id"]
@@ -117,7 +111,7 @@ def test_a_class_of_twenty_is_taught_graded_and_seen(tmp_path: Path, capsys: pyt
     learners = [Learner(n, graded.folder / "release" / STEM, submitted) for n in range(COUNT)]
     with ExitStack() as servers, ThreadPoolExecutor(AT_ONCE) as pool:
         trees = [servers.enter_context(one.start()) for one in learners]
-        list(pool.map(lambda one: one.work(right), learners))
+        list(pool.map(lambda one, tree: one.work(tree, right), learners, trees))
         assert all(tree.poll() is None for tree in trees)
     graded(f"autograde {STEM}", "export")
     rows = csv.DictReader((graded.folder / "grades.csv").read_text().splitlines())
