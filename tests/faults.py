@@ -35,6 +35,7 @@ POINTS = 9 * LAUNCHES
 WRAPPER = """#!{python} -S
 import os, sys
 os.environ.pop("LD_PRELOAD", None)
+os.environ["LD_LIBRARY_PATH"] = {libraries!r} + ":" + os.environ.get("LD_LIBRARY_PATH", "")
 if len(sys.argv) > 3:
     with open({log!r}, "a") as file:
         file.write(sys.argv[-1] + "\\n")
@@ -67,7 +68,9 @@ class Run:
         self.mpirun = folder / "mpirun"
         places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         real = shutil.which("mpirun", path=places) or "mpirun"
-        self.mpirun.write_text(WRAPPER.format(python=sys.executable, log=str(self.started), mpirun=real))
+        libraries = str(Path(real).resolve().parent.parent / "lib")
+        text = WRAPPER.format(python=sys.executable, log=str(self.started), mpirun=real, libraries=libraries)
+        self.mpirun.write_text(text)
         self.mpirun.chmod(0o755)
 
     def environment(self, **more: str) -> dict[str, str]:

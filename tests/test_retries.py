@@ -42,6 +42,7 @@ launcher = ["{launcher}"]
 WRAPPER = """#!{python} -S
 import os, signal, subprocess, sys
 words = sys.argv[1:]
+os.environ["LD_LIBRARY_PATH"] = {libraries!r} + ":" + os.environ.get("LD_LIBRARY_PATH", "")
 if len(words) > 2:
     with open({log!r}, "a") as file:
         file.write("start\\n")
@@ -49,6 +50,7 @@ if len(words) > 2:
     {fault}
 os.execv({mpirun!r}, [{mpirun!r}, *words])
 """
+OVER_TCP = "'tcp,self' in (*words, os.environ.get('UCX_TLS'))"  # Open MPI's parameter, MPICH's variable
 REFUSED = "sys.exit('the switch is down')"
 
 
@@ -56,7 +58,8 @@ def failing(folder: Path, mpirun: Path, fault: str) -> str:
     """An mpirun with a statement of its own before each start, of which it knows number and words."""
     log, path = folder / "starts", folder / "mpirun"
     log.unlink(missing_ok=True)
-    path.write_text(WRAPPER.format(python=sys.executable, log=str(log), fault=fault, mpirun=str(mpirun)))
+    places = {"log": str(log), "mpirun": str(mpirun), "libraries": str(mpirun.resolve().parent.parent / "lib")}
+    path.write_text(WRAPPER.format(python=sys.executable, fault=fault, **places))
     path.chmod(0o755)
     return str(path)
 
@@ -116,7 +119,7 @@ def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, m
 
 
 def test_a_point_that_fails_twice_is_given_up_with_its_reason(tmp_path: Path, mpirun: Path) -> None:
-    launcher = failing(tmp_path, mpirun, f"if 'tcp,self' in words: {REFUSED}")
+    launcher = failing(tmp_path, mpirun, f"if {OVER_TCP}: {REFUSED}")
     specs = [Spec(benchmark="mpi.latency", transport=path, launcher=launcher) for path in ("shm", "tcp")]
     with pytest.raises(LaunchError, match=r"1 of 2 points failed\. .*mpi\.latency 8 B, tcp, launch 0.*") as raised:
         measuring.measure(specs, EFFORT, into=tmp_path / "c")
@@ -155,7 +158,7 @@ def run(folder: Path, launcher: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_path: Path, mpirun: Path) -> None:
-    launcher = failing(tmp_path, mpirun, f"if 'tcp,self' in words: {REFUSED}")
+    launcher = failing(tmp_path, mpirun, f"if {OVER_TCP}: {REFUSED}")
     first = run(tmp_path, launcher)
     assert first.returncode == 1, first.stderr
     assert re.search(r"^failed  10-latency", first.stdout, re.M)

@@ -89,7 +89,7 @@ def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, rank
             specs += [Spec(benchmark=name, size=size, ranks=ranks, options=options) for size in (8, 12, 100_000)]
     specs = possible(specs)
     assert len({spec.benchmark for spec in specs}) >= 70
-    frames, done = run_plan(specs, Effort(iterations=3, warmup=1))
+    frames, done = run_plan(specs, Effort(iterations=3, warmup=1), timeout=200)  # 4 that poll on 2 cores
     assert done.returncode == 0, done.stderr[-2000:]
     failed = samples(frames, "failed")
     assert all("not in this MPI" in frame.header["reason"] for frame in failed), failed[0].header

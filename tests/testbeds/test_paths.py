@@ -38,7 +38,7 @@ def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     shell.write_text(text.replace(" --ipc ", " "))
     shell.chmod(0o755)
     monkeypatch.setattr(virtual_cluster, "SHELL", str(shell))
-    variables = {"UCX_TLS": "sysv,posix,cma,self,tcp"}
+    variables = {"MPIR_CVAR_CH4_NETMOD": "ucx", "UCX_TLS": "sysv,posix,cma,self,tcp"}
     one = measured(tmp_path / "held", testbed="virtual-cluster:2,rate=200mbit", environment=variables)
     assert one.meta["rank_hosts"] == ["vc0", "vc1"]
     assert one.meta["evidence"]["vc0.eth0.tx_bytes"] < 0.1 * 3 * 64 * 65536
