@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
+    ApplicationBenchmark,
     Benchmark,
     CollectiveBenchmark,
     FileBenchmark,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from labkit.tools import Invocation
 
 __all__ = [
+    "ApplicationBenchmark",
     "Benchmark",
     "CollectiveBenchmark",
     "FileBenchmark",

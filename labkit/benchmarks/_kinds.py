@@ -1,8 +1,9 @@
 """The kinds of benchmark, and the fields that each kind needs.
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
-(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers), a tool
-(`ToolBenchmark`), the start of a program (`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
+(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers, the kernel of
+an `ApplicationBenchmark` computes as well), a tool (`ToolBenchmark`), the start of a program (`StartBenchmark`), or two
+jobs side by side (`InterferenceBenchmark`).
 """
 
 from __future__ import annotations
@@ -256,6 +257,21 @@ class FileBenchmark(KernelBenchmark):
     """
 
     moves: Literal["read", "write", ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationBenchmark(KernelBenchmark):
+    """A benchmark of a whole program: its kernel computes as well, and its result is verified instead of bytes.
+
+    Its send buffer is the program's memory. Its receive buffer takes results and counts of messages, as in
+    kernels/nas.h.
+
+    Parameters
+    ----------
+    wrong : what is wrong with the results (float64) of a run; empty if nothing is.
+    """
+
+    wrong: Callable[[Spec, Values], str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import KernelBenchmark, StartBenchmark
+from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
 from labkit.stats import over_ranks
 from labkit.units import KiB
-from labkit.worker import ABSENT, Frame, Plan, links
+from labkit.worker import ABSENT, Frame, Plan, links, solution
 from labkit.worker.group import Alone, Together
 from labkit.worker.retention import WHOLE, Every, Extremes, Kept
 from labkit.worker.setting import Setting
@@ -110,6 +110,9 @@ class Worker:
             return
         assert isinstance(benchmark, KernelBenchmark)
         reason, compared = self._impossible(benchmark), False
+        if not reason and isinstance(benchmark, ApplicationBenchmark):
+            have = len(self._buffers.get(("send", bool(spec.values.get("hugepages"))), ()))
+            reason, _ = self._agreed(solution.short(self.mpi, spec, benchmark, have), False)
         if not reason:
             reason, compared = self._agreed(*verify(self, spec, benchmark))
         if reason:
@@ -117,6 +120,13 @@ class Worker:
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
         kept, facts = self._measure(index, spec, benchmark)
+        if isinstance(benchmark, ApplicationBenchmark):
+            results = self._buffers["recv", bool(spec.values.get("hugepages"))]
+            reason, _ = self._agreed(solution.wrong(spec, benchmark, results), True)
+            if reason:
+                self.send("failed", index=index, reason=reason)
+                return
+            facts |= solution.facts(self.ranks, spec, results)
         usage_after = resource.getrusage(resource.RUSAGE_SELF)
         facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
         after = links.interfaces()
@@ -235,7 +245,8 @@ class Worker:
         """Untimed iterations before each chunk, if an iteration takes about so many s."""
         if self._plan.effort.warmup is not None:
             return self._plan.effort.warmup
-        return max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
+        most = benchmark.warmup[spec.size > 8 * KiB]
+        return max(min(most, 1), min(most, int(CHUNK / each)))
 
     def _retention(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> Every | Extremes:
         """What becomes of the times; row of a thread t of rank r is r * threads + t."""

@@ -1,0 +1,89 @@
+"""Programs that compute as well as communicate: whether their memory is there, their results, their messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import ApplicationBenchmark
+from labkit.benchmarks.compute import _nas
+from labkit.spec import Spec
+from labkit.units import format_size
+from labkit.worker.group import Alone, Together
+
+FEW = 64  # ranks up to which messages are kept for each pair
+SHARE = 0.9  # of the available memory that ranks may take
+
+
+def short(mpi: Any, spec: Spec, benchmark: ApplicationBenchmark, have: int) -> str:
+    """Say how much memory this host lacks for its ranks; empty if it has enough, or does not tell.
+
+    Parameters
+    ----------
+    have : memory that this rank has already, B.
+    """
+    node = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
+    here = node.size
+    node.Free()
+    each, available = sum(benchmark.buffers(spec)), _available()
+    needed = here * each
+    if available is None or each <= have or needed <= SHARE * available:
+        return ""
+    return (
+        f"{benchmark.name} needs {format_size(needed)} for {here} ranks on {mpi.Get_processor_name()}, where "
+        f"{format_size(available)} are available. Set a smaller class, or more hosts."
+    )
+
+
+def _available() -> int | None:
+    """B of memory that programs can have without swapping; None if the system does not tell."""
+    try:
+        with open("/proc/meminfo") as file:  # noqa: PTH123
+            lines = dict(line.split(":", 1) for line in file if ":" in line)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def wrong(spec: Spec, benchmark: ApplicationBenchmark, buffer: NDArray[np.uint8]) -> str:
+    """Say what is wrong with the results of the last run; empty if nothing is."""
+    complaint = benchmark.wrong(spec, _results(buffer))
+    return complaint and f"wrong result: {complaint}."
+
+
+def _results(buffer: NDArray[np.uint8]) -> NDArray[np.float64]:
+    return buffer[: 8 * _nas.RESULTS].view(np.float64)
+
+
+def facts(ranks: Alone | Together, spec: Spec, buffer: NDArray[np.uint8]) -> dict[str, Any]:
+    """What the last run computed, and its messages, on rank 0.
+
+    Returns
+    -------
+    ``communication``: calls and B of collectives, messages by size (from each power of two to the next), and of few
+    ranks those of each pair.
+    """
+    assert isinstance(ranks, Together)
+    counts = buffer[8 * _nas.RESULTS : _nas.received(spec)].view(np.int64)
+    messages, sent = counts[: spec.ranks], counts[spec.ranks : 2 * spec.ranks]
+    peers = np.flatnonzero(messages)
+    rows = np.stack([np.full(len(peers), ranks.rank), peers, messages[peers], sent[peers]], axis=1)
+    pairs = ranks.collect(rows.ravel() if spec.ranks <= FEW else np.empty(0, np.int64))
+    totals = ranks.total(counts[2 * spec.ranks :])
+    if ranks.rank:
+        return {}
+    kinds, number = totals[: 2 * len(_nas.COLLECTIVES)].reshape(2, -1), spec.ranks
+    return {
+        "results": [float(value) for value in np.trim_zeros(_results(buffer), "b")],
+        "communication": {
+            "pairs": pairs.reshape(-1, 4).tolist(),
+            "collectives": {
+                name: [int(calls) // number, int(moved) // number]
+                for name, calls, moved in zip(_nas.COLLECTIVES, *kinds, strict=True)
+                if calls
+            },
+            "sizes": {str(1 << k >> 1): int(n) for k, n in enumerate(totals[2 * len(_nas.COLLECTIVES) :]) if n},
+        },
+    }
