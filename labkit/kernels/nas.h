@@ -16,8 +16,8 @@
 /* The receive buffer of a rank after a run, 8 B each: what Python verifies (doubles), then counts (int64): messages and
  * bytes to each rank, calls and bytes of each collective, messages of each size. `labkit.benchmarks.compute._nas`
  * mirrors this layout. */
-enum { NAS_RESULTS = 64, NAS_COLLECTIVES = 4, NAS_SIZES = 32 };
-enum { NAS_ALLREDUCE, NAS_BCAST, NAS_ALLTOALL, NAS_BARRIER };
+enum { NAS_RESULTS = 64, NAS_COLLECTIVES = 3, NAS_SIZES = 32 };
+enum { NAS_ALLREDUCE, NAS_REDUCE, NAS_ALLTOALL };
 
 typedef struct {
     const Arguments *args;

@@ -65,7 +65,7 @@ def test_an_odd_number_of_ranks_shares_the_pairs(run_plan: Run) -> None:
 
 def test_a_fault_of_mpi_spoils_the_result(run_plan: Run, mutants: Path) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "drop_last")
-    names = ["compute.nas_cg"]
+    names = ["compute.nas_cg", "compute.nas_mg", "compute.nas_ft"]
     frames, _ = run_plan([Spec(benchmark=name, ranks=2) for name in names], Effort(iterations=1), program=program)
     reasons = [frame.header["reason"] for frame in frames if frame.header["kind"] == "failed"]
     assert len(reasons) == len(names)

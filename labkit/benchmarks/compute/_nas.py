@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isqrt
+from math import isqrt, log, prod
 from typing import TYPE_CHECKING, Any, Literal
 
+from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
 from labkit.benchmarks.mpi import Buffers
 from labkit.spec import Spec
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Results = NDArray[np.float64]
 
 RESULTS, SIZES = 64, 32  # as in kernels/nas.h
-COLLECTIVES = ("allreduce", "bcast", "alltoall", "barrier")
+COLLECTIVES = ("allreduce", "reduce", "alltoall")
 CLASSES = ("S", "W", "A", "B", "C")
 _SLACK = 1 << 14  # B, for the ends of parts of the memory
 
@@ -225,6 +226,91 @@ def cg_wrong(spec: Spec, results: Results) -> str:
     return near("zeta", float(results[0]), _MATRICES[letter(spec)][4], 1e-10)
 
 
+# ---- MG ------------------------------------------------------------------------------------------------------------
+
+# cells of a side, cycles, norm of the residual
+_CUBES = {
+    "S": (32, 4, 0.5307707005734e-04),
+    "W": (128, 4, 0.6467329375339e-05),
+    "A": (256, 4, 0.2433365309069e-05),
+    "B": (256, 20, 0.1800564401355e-05),
+    "C": (512, 20, 0.5706732285740e-06),
+}
+_FEWEST = 4  # cells of a rank along each side
+
+
+def mg_places(spec: Spec) -> list[int]:
+    """Memory, cells of a side, cycles, and which of two smoothers."""
+    side, cycles, _ = _CUBES[letter(spec)]
+    bits = spec.ranks.bit_length() - 1
+    x = bits // 3
+    y = (bits - x) // 2
+    parts = [1 << n for n in (x, y, bits - x - y)]
+    boxes = [[-(-(side >> k) // part) + 2 for part in parts] for k in range(side.bit_length() - 1)]
+    faces = [prod(boxes[0]) // n for n in boxes[0]]
+    values = 2 * sum(map(prod, boxes)) + prod(boxes[0]) + 8 * max(faces) + 2 * boxes[0][0]
+    return [8 * values + _SLACK, side, cycles, int(letter(spec) in "BC")]
+
+
+def mg_operations(spec: Spec) -> float:
+    """Floating-point operations of a run, by NPB's formula."""
+    side, cycles, _ = _CUBES[letter(spec)]
+    return 58.0 * cycles * side**3
+
+
+def mg_check(spec: Spec) -> str:
+    """A grid of ranks, each with some cells."""
+    return power_of_two(spec, (_CUBES[letter(spec)][0] // _FEWEST) ** 3)
+
+
+def mg_wrong(spec: Spec, results: Results) -> str:
+    """Compare the norm of the residual."""
+    return near("norm of the residual", float(results[0]), _CUBES[letter(spec)][2], 1e-8)
+
+
+# ---- FT ------------------------------------------------------------------------------------------------------------
+
+_BOXES = {
+    "S": (64, 64, 64, 6),
+    "W": (128, 128, 32, 6),
+    "A": (256, 256, 128, 6),
+    "B": (512, 256, 256, 20),
+    "C": (512, 512, 512, 20),
+}  # cells along x, y and z, steps
+
+
+def ft_places(spec: Spec) -> list[int]:
+    """Memory, cells along x, y and z, steps."""
+    *sides, steps = _BOXES[letter(spec)]
+    memory = 56 * prod(sides) // spec.ranks + 34 * 16 * max(sides) + _SLACK
+    return [memory, *sides, steps]
+
+
+def ft_operations(spec: Spec) -> float:
+    """Floating-point operations of a run, by NPB's formula."""
+    *sides, steps = _BOXES[letter(spec)]
+    cells = prod(sides)
+    return cells * (14.8157 + 7.19641 * log(cells) + (5.23518 + 7.21113 * log(cells)) * steps)
+
+
+def ft_check(spec: Spec) -> str:
+    """Whole layers along z for each rank: NPB's 1-D layout, without its layout for more ranks."""
+    return power_of_two(spec, _BOXES[letter(spec)][2])
+
+
+def ft_wrong(spec: Spec, results: Results) -> str:
+    """Compare the checksum of each step."""
+    for step, published in enumerate(CHECKSUMS[letter(spec)]):
+        computed = complex(results[2 * step], results[2 * step + 1])
+        error = abs((computed - published) / published)
+        if not error <= 1e-12:
+            return (
+                f"checksum of step {step + 1} is {computed:.13g}, but must be {published:.13g} within 1e-12 (relative "
+                f"error {error:.3g})"
+            )
+    return ""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """What labkit must know of a NAS kernel.
@@ -277,5 +363,25 @@ KERNELS: Mapping[str, Kernel] = {
         "conjugate gradients (NAS CG)",
         "Smallest eigenvalue of a sparse random matrix. For each product the ranks of a row of the grid add up vectors "
         "in pairs, then each exchanges one with its transposed rank. Sums of one number follow.",
+    ),
+    "mg": Kernel(
+        mg_places,
+        mg_operations,
+        mg_check,
+        mg_wrong,
+        "multigrid (NAS MG)",
+        "Poisson equation on a cube by V-cycles. After each sweep a rank exchanges the faces of its box with six "
+        "neighbours, on every level: large messages on fine grids, small ones on coarse grids. The maximum norm, which "
+        "NPB prints and does not verify, is left out.",
+        requests=2,
+    ),
+    "ft": Kernel(
+        ft_places,
+        ft_operations,
+        ft_check,
+        ft_wrong,
+        "3-D FFT (NAS FT)",
+        "Diffusion equation by fast Fourier transforms. In each step all ranks transpose their data (MPI_Alltoall) and "
+        "add up a checksum. Each rank has whole layers, so there are at most as many ranks as layers.",
     ),
 }
