@@ -1,9 +1,8 @@
 """The kinds of benchmark, and the fields that each kind needs.
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
-(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers, the kernel of
-an `ApplicationBenchmark` computes as well), a tool (`ToolBenchmark`), the start of a program (`StartBenchmark`), or two
-jobs side by side (`InterferenceBenchmark`).
+(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers), a tool
+(`ToolBenchmark`), the start of a program (`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 
 from labkit.figures.bounded import bounded, with_bounds
 from labkit.figures.cells import heat_map
+from labkit.figures.communication import Shares, Traffic, time_split, traffic
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
@@ -38,7 +39,9 @@ __all__ = [
     "ORIGINS",
     "Asked",
     "Part",
+    "Shares",
     "Stack",
+    "Traffic",
     "bars",
     "bounded",
     "bundle",
@@ -69,7 +72,9 @@ __all__ = [
     "stacked",
     "subject",
     "svgs",
+    "time_split",
     "topology",
+    "traffic",
     "versus",
     "versus_size",
     "with_bounds",

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark, StartBenchmark
+from labkit.benchmarks import KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
 from labkit.stats import over_ranks
 from labkit.units import KiB
-from labkit.worker import ABSENT, Frame, Plan, links, solution
+from labkit.worker import ABSENT, Frame, Plan, links
 from labkit.worker.group import Alone, Together
 from labkit.worker.retention import WHOLE, Every, Extremes, Kept
 from labkit.worker.setting import Setting
@@ -110,7 +110,9 @@ class Worker:
             return
         assert isinstance(benchmark, KernelBenchmark)
         reason, compared = self._impossible(benchmark), False
-        if not reason and isinstance(benchmark, ApplicationBenchmark):
+        if not reason and isinstance(benchmark, benchmarks.ApplicationBenchmark):
+            from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+
             have = len(self._buffers.get(("send", bool(spec.values.get("hugepages"))), ()))
             reason, _ = self._agreed(solution.short(self.mpi, spec, benchmark, have), False)
         if not reason:
@@ -120,7 +122,7 @@ class Worker:
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
         kept, facts = self._measure(index, spec, benchmark)
-        if isinstance(benchmark, ApplicationBenchmark):
+        if isinstance(benchmark, benchmarks.ApplicationBenchmark):
             results = self._buffers["recv", bool(spec.values.get("hugepages"))]
             reason, _ = self._agreed(solution.wrong(spec, benchmark, results), True)
             if reason:

@@ -8,13 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import kernels
-from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark, OneSidedBenchmark
+from labkit import benchmarks, kernels
+from labkit.benchmarks import KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
 from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Setting, packed
-from labkit.worker.solution import wrong
 
 PIECE = 256 * KiB  # B that are compared at once
 VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
@@ -38,10 +37,12 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
     -------
     What was wrong on this rank, empty if nothing; and whether it compared anything.
     """
-    if isinstance(benchmark, ApplicationBenchmark):
+    if isinstance(benchmark, benchmarks.ApplicationBenchmark):
+        from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+
         with worker.prepared(spec, benchmark) as (loop, setting):
             loop(0, 1)
-            return wrong(spec, benchmark, setting.recvs[0]), True
+            return solution.wrong(spec, benchmark, setting.recvs[0]), True
     if spec.size == 0:
         return "", False
     spec = spec.replace(options={**dict(spec.options), **({"timing": "each"} if spec.has("timing") else {})})
