@@ -6,7 +6,6 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 
 from labkit.figures.bounded import bounded, with_bounds
 from labkit.figures.cells import heat_map
-from labkit.figures.communication import Shares, Traffic, time_split, traffic
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
@@ -18,6 +17,7 @@ from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
 from labkit.figures.path import Part, Stack, stacked
 from labkit.figures.points import bars, versus_size
+from labkit.figures.programs import Shares, Traffic, time_split, traffic
 from labkit.figures.rank_map import rank_map
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
