@@ -42,6 +42,7 @@ GOOD_WHEN_LARGE = {
     "overlap_imb_percent",
     "available_percent",
     "peak_percent",
+    "speedup_times",
 }  # of those without a time
 
 
