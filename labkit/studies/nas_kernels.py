@@ -74,8 +74,7 @@ class Study(studies.Study):
                 transport=path if ranks > 1 else "auto",
                 launcher=v.launcher,
                 testbed=v.testbed,
-                options={"npb_class": letter},
-            )
+            ).replace(options={"npb_class": letter})
             for name in kernels
             for letter in classes
             for ranks in many
