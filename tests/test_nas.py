@@ -114,8 +114,8 @@ def test_the_figures_have_every_rank_and_every_pair() -> None:
     quiet = figures.Traffic("EP S", np.zeros((2, 2), int), np.zeros((2, 2), int))
     drawn = figures.traffic([quiet, figures.Traffic("CG S", messages, messages * 1500)])
     assert len(drawn.data) == 1
-    assert drawn.data[0].text[0] == ("", "20 ×<br>1.5 kB")
-    assert drawn.data[0].z[1] == (pytest.approx(4.176, abs=1e-3), None)
+    assert drawn.data[0].text[0] == ["", "20 ×<br>1.5 kB"]
+    assert drawn.data[0].z[1] == [pytest.approx(4.176, abs=1e-3), None]
     with pytest.raises(DataError, match="two ranks or more"):
         figures.traffic([quiet])
     with pytest.raises(DataError, match="nas_cg"):
