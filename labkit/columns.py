@@ -107,7 +107,7 @@ METRICS = {
         Metric("impact_p99_times", "cost", 1.0, "times", "congestion impact, p99", "99th percentile of the time under congestion over that in isolation, of all victims."),
         Metric("computation_s", "cost", 1.0, "s", "computation", "Time of a run outside MPI, slowest rank."),
         Metric("communication_s", "cost", 1.0, "s", "communication", "Time of a run inside MPI, longest rank; waiting for other ranks is part of it."),
-        Metric("communication_percent", "loss", 1.0, "%", "share of communication", "Share of the run time inside MPI, mean over ranks and runs."),
+        Metric("communication_percent", "loss", 1.0, "%", "inside MPI", "Share of the run time inside MPI, mean over ranks and runs."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two consecutive clock reads."),
         Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest nonzero difference between two clock reads."),
         Metric("line_transfer_ns", "cost", 1e9, "ns", "cache line between cores", "Time for a line of cache to go from one core to another: half a turn of a ping-pong on one shared word."),
