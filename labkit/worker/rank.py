@@ -110,11 +110,6 @@ class Worker:
             return
         assert isinstance(benchmark, KernelBenchmark)
         reason, compared = self._impossible(benchmark), False
-        if not reason and isinstance(benchmark, benchmarks.ApplicationBenchmark):
-            from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
-
-            have = len(self._buffers.get(("send", bool(spec.values.get("hugepages"))), ()))
-            reason, _ = self._agreed(solution.short(self.mpi, spec, benchmark, have), False)
         if not reason:
             reason, compared = self._agreed(*verify(self, spec, benchmark))
         if reason:
@@ -123,6 +118,8 @@ class Worker:
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
         kept, facts = self._measure(index, spec, benchmark)
         if isinstance(benchmark, benchmarks.ApplicationBenchmark):
+            from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+
             results = self._buffers["recv", bool(spec.values.get("hugepages"))]
             reason, _ = self._agreed(solution.wrong(spec, benchmark, results), True)
             if reason:
@@ -206,7 +203,7 @@ class Worker:
         windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
         ahead = windows.ahead() if windowed else 0
         with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
-            each = self._probe(loop)
+            each = self._probe(loop, min(1, *benchmark.warmup))
             warmup = self._warmup(spec, benchmark, each)
             if windowed:
                 windows.choose(loop, warmup)
@@ -247,8 +244,8 @@ class Worker:
         """Untimed iterations before each chunk, if an iteration takes about so many s."""
         if self._plan.effort.warmup is not None:
             return self._plan.effort.warmup
-        most = benchmark.warmup[spec.size > 8 * KiB]
-        return max(min(most, 1), min(most, int(CHUNK / each)))
+        wanted = benchmark.warmup[spec.size > 8 * KiB]
+        return max(min(1, wanted), min(wanted, int(CHUNK / each)))
 
     def _retention(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> Every | Extremes:
         """What becomes of the times; row of a thread t of rank r is r * threads + t."""
@@ -260,9 +257,9 @@ class Worker:
             return Extremes(self.ranks, rows, timing, benchmark.reduce)
         return Every(self.ranks, rows, timing, benchmark.reduce)
 
-    def _probe(self, loop: kernels.Loop) -> float:
+    def _probe(self, loop: kernels.Loop, warmup: int) -> float:
         """Measure roughly how long an iteration takes, in s, the same number on every rank; keep no samples."""
         self.ranks.barrier()
         began = perf_counter()
-        loop(1, 1)
-        return self.ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
+        loop(warmup, 1)
+        return self.ranks.bcast(max(int((perf_counter() - began) / (warmup + 1) * 1e9), 1)) * 1e-9
