@@ -97,7 +97,7 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
     for name, (_, _, rows) in zip(names, parts, strict=True):
         known = [column for column in _POINT if column in rows]
         if "fingerprint" in known:
-            points[name] += rows[known].itertuples(index=False, name=None)
+            points[name] += zip(*(rows[column].tolist() for column in known), strict=True)
     return _looks(points, names)
 
 
