@@ -160,7 +160,14 @@ def start(rounds: int) -> None:
     """
     from playwright.sync_api import sync_playwright
 
-    argv = [sys.executable, "-u", str(Path(sys.executable).with_name("labkit")), "explore", str(EXAMPLE), "--no-browser"]
+    argv = [
+        sys.executable,
+        "-u",
+        str(Path(sys.executable).with_name("labkit")),
+        "explore",
+        str(EXAMPLE),
+        "--no-browser",
+    ]
     times = []
     with sync_playwright() as play:
         browser = chromium(play)
