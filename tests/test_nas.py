@@ -145,7 +145,7 @@ def test_memory_that_is_not_there_is_named_before_the_start(monkeypatch: pytest.
     benchmark = benchmarks.get(spec.benchmark)
     assert isinstance(benchmark, ApplicationBenchmark)
     monkeypatch.setattr(solution, "_available", lambda here: 2 * 2**30)
-    assert "7 GiB for 4 ranks on node1, where 2 GiB are available" in solution.short(Node(), spec, benchmark)
+    assert "7.52 GB for 4 ranks on node1, where 2.15 GB are available" in solution.short(Node(), spec, benchmark)
     assert solution.short(Node(), nas("ft", 4), benchmark) == ""
     monkeypatch.setattr(solution, "_available", lambda here: None)
     assert solution.short(Node(), spec, benchmark) == ""

@@ -13,7 +13,7 @@ from labkit import kernels
 from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.spec import Spec
-from labkit.units import KiB, format_size
+from labkit.units import KiB, format_number
 from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Setting
 
@@ -56,9 +56,10 @@ def short(mpi: Any, spec: Spec, benchmark: ApplicationBenchmark) -> str:
     needed, available = here * sum(benchmark.buffers(spec)), _available(here)
     if available is None or needed <= SHARE * available:
         return ""
+    wanted, there = (format_number(size / 1e9, "GB", digits=3) for size in (needed, available))
     return (
-        f"{benchmark.name} needs {format_size(needed)} for {here} ranks on {mpi.Get_processor_name()}, where "
-        f"{format_size(available)} are available. Set a smaller class, or more hosts."
+        f"{benchmark.name} needs {wanted} for {here} ranks on {mpi.Get_processor_name()}, where {there} are available. "
+        "Set a smaller class, or more hosts."
     )
 
 

@@ -32,6 +32,7 @@ PARTS = {
         "reference-data",
         "data-dictionary",
         "parity",
+        "nas",
         "report",
         "teaching",
     ),
