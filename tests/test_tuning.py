@@ -217,7 +217,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch, openmpi_only: None) -> Callable[[di
             for spec in specs:
                 one = point(spec, launches[0])
                 variables = dict(spec.environment)
-                name = variables.get(FORCED, "read" if "OMPI_MCA_mca_base_param_files" in variables else "default")
+                plain = spec.launcher if spec.launcher in times else "default"
+                name = variables.get(FORCED, "read" if "OMPI_MCA_mca_base_param_files" in variables else plain)
                 if (spec.benchmark, one.fingerprint, one.launch) in done:
                     continue
                 ran.append((f"{name}@{spec.size}", one.launch))
@@ -264,7 +265,7 @@ def by_name(outcome: Outcome) -> list[str]:
 def test_tune_finds_confirms_writes_and_proves(cluster: Cluster, tmp_path: Path) -> None:
     """The fastest algorithm wins at both sizes, in fresh launches too, and the file chooses it."""
     ran = cluster(TIMES)
-    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    outcome = tune(plan(error=0.001), Campaign(tmp_path / "c"))  # so small that two rounds do not settle the race
     assert by_name(outcome) == ["algorithm=recursive_doubling"] * 2
     for one in outcome.points:
         assert one.claimed
@@ -322,6 +323,16 @@ def test_read_refuses_what_holds_no_tuning(cluster: Cluster, tmp_path: Path) -> 
             read(Campaign(tmp_path / "c"))
 
 
+def test_read_tells_two_installations_of_a_library_apart(cluster: Cluster, tmp_path: Path) -> None:
+    """Launchers of one kind at two places are two settings, and each keeps its own launches."""
+    places = [Setting(f"launcher={place}", (("launcher", place),)) for place in ("openmpi@/a", "openmpi@/b")]
+    cluster(TIMES | {"openmpi@/a": 9.35, "openmpi@/b": 8.5})
+    measured = tune(plan(settings=(Setting("default"), *places)), Campaign(tmp_path / "c"))
+    again = read(Campaign(tmp_path / "c"))
+    assert [one.race for one in again.points] == [one.race for one in measured.points]
+    assert [round(value, 1) for _, value in sorted(again.points[0].race.behind.items())] == [0.2, 0.1, 0.0]
+
+
 def test_tune_claims_nothing_where_the_default_is_the_fastest(cluster: Cluster, tmp_path: Path) -> None:
     """Nothing is confirmed or written, and a file of an earlier result goes away."""
     ran = cluster(TIMES | {"default": 5.0})
@@ -360,7 +371,7 @@ def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None
     """The race ends early enough; a budget that is too small even for that confirms nothing, and says so."""
     ran = cluster(TIMES | {"1": 8.4, "4": 8.2})
     clock = lambda: float(len(ran))  # noqa: E731  (a launch takes a second)
-    outcome = tune(plan(budget=50.0), Campaign(tmp_path / "c"), proof=False, clock=clock)
+    outcome = tune(plan(budget=50.0, error=0.001), Campaign(tmp_path / "c"), proof=False, clock=clock)
     assert "race after" in outcome.ended
     assert len(ran) <= 50
     assert all(one.confirmed for one in outcome.points)
