@@ -116,14 +116,14 @@ def standing(
         variance, freedom = _noise(past)
         noise = math.sqrt(variance)
         chance = error / (max(settings - 1, 1) * max(looks, number))
-        means, errors = _differences(past[:, racing], variance)
-        lower = means - student(chance, freedom) * errors
+        gaps, errors = _differences(past[:, racing], variance)
+        lower = gaps - student(chance, freedom) * errors
         out = [one for one, row in zip(racing, lower, strict=True) if row.max() > 0 and one != kept]
         stopped |= dict.fromkeys(out, number + 1)
         alive = [n for n, one in enumerate(racing) if one not in out]
         best = min(alive, key=lambda n: past[:, racing[n]].mean())
         # the true value of n is lower than the leader's by more than what is relevant
-        better = [_chance(means[n, best] - math.log1p(-relevant), errors[n, best], freedom) for n in alive if n != best]
+        better = [_chance(gaps[n, best] - math.log1p(-relevant), errors[n, best], freedom) for n in alive if n != best]
         settled = sum(better) <= error
         racing = [racing[n] for n in alive]
     means = {one: float(np.nanmean(table[:, one])) for one in range(settings) if not np.isnan(table[:, one]).all()}
