@@ -13,7 +13,7 @@ from labkit.errors import DataError
 from labkit.measuring import Point
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
-from labkit.tuning import files, openmpi, osu
+from labkit.tuning import files, openmpi, osu, selection
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import fingerprints, last_of, noted, number_of
 from labkit.tuning.tuner import CONFIRM, FILE, PROGRAM, Tuner
@@ -55,11 +55,10 @@ class _Reader(Tuner):
 
     def _of_file(self, spec: Spec) -> list[tuple[int, int]]:
         """Return the place of ranks that read written files; none for another spec."""
-        variables = dict(spec.environment)
-        if variables.pop(f"OMPI_MCA_{openmpi.FILES}", None) is None:
+        if not {f"OMPI_MCA_{openmpi.FILES}", selection.FILE} & set(dict(spec.environment)):
             return []
-        plain = _key(spec.replace(environment=variables))
-        return [(n, len(self.plan.settings)) for n, base in enumerate(self.plan.bases) if _key(base) == plain]
+        place = _key(spec)
+        return [(n, len(self.plan.settings)) for n, base in enumerate(self.plan.bases) if _key(base) == place]
 
     def _add(self, n: int, k: int, spec: Spec) -> None:
         """Add a spec without a fingerprint: that of the machine that measured is not known here."""
@@ -100,4 +99,4 @@ class _Reader(Tuner):
 
 def _key(spec: Spec) -> tuple[object, ...]:
     """What tells the points of one tuning apart."""
-    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.environment, spec.launcher)
+    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.launcher)

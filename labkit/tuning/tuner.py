@@ -100,7 +100,7 @@ class Tuner:
         ]
         tuned = self._confirmed(tuned)
         written = self._written(output, tuned)
-        if proof and written.parameters:
+        if proof and (written.parameters or written.variables):
             tuned = self._proved(tuned, written)
         program = unproved = ""
         if proof and written.paths:
