@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
+    POISON,
     Benchmark,
     CollectiveBenchmark,
     FileBenchmark,
@@ -26,6 +27,7 @@ from labkit.benchmarks._kinds import (
     OneSidedBenchmark,
     RankBenchmark,
     StartBenchmark,
+    SymmetricBenchmark,
     ToolBenchmark,
 )
 from labkit.errors import SpecError, known
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from labkit.tools import Invocation
 
 __all__ = [
+    "POISON",
     "Benchmark",
     "CollectiveBenchmark",
     "FileBenchmark",
@@ -46,6 +49,7 @@ __all__ = [
     "OneSidedBenchmark",
     "RankBenchmark",
     "StartBenchmark",
+    "SymmetricBenchmark",
     "ToolBenchmark",
     "checked",
     "completed",
