@@ -33,7 +33,7 @@ class Options(shmem.Timed):
 
 def _work_array(spec: Spec) -> int:
     """B of the work array: half the elements and one, as OpenSHMEM requires, in whole cache lines."""
-    item = np.dtype(spec.option("datatype")).itemsize
+    item: int = np.dtype(spec.option("datatype")).itemsize
     return -(-(spec.size // item // 2 + 1) * item // 64) * 64
 
 
