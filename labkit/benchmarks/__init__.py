@@ -25,6 +25,7 @@ from labkit.benchmarks._kinds import (
     LogBenchmark,
     NoOptions,
     OneSidedBenchmark,
+    ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
     SymmetricBenchmark,
@@ -47,6 +48,7 @@ __all__ = [
     "LogBenchmark",
     "NoOptions",
     "OneSidedBenchmark",
+    "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",
     "SymmetricBenchmark",
@@ -189,7 +191,10 @@ def resolve(spec: Spec) -> Spec:
             f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
             f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
         )
-    return checked(spec.replace(options=options))
+    spec = spec.replace(options=options)
+    if isinstance(benchmark, ProgramBenchmark):
+        spec = spec.replace(options=options | dict(benchmark.chosen(spec)))
+    return checked(spec)
 
 
 def checked(spec: Spec) -> Spec:
