@@ -66,6 +66,9 @@ __all__ = [
 ]
 
 
+_known: dict[str, Benchmark] = {}  # what the files that were read export
+
+
 @cache
 def find() -> dict[str, Benchmark]:
     """Return all benchmarks that labkit can run by name, from the files of this package; sorted.
@@ -122,20 +125,24 @@ def _exported(family: str, file: str) -> dict[str, Benchmark]:
             f"{module.__file__} defines {problem}. Define a KernelBenchmark, a ToolBenchmark or another kind of "
             "labkit.benchmarks, as CONTRIBUTING.md shows, or move the file away."
         )
-    return {
+    exported = {
         f"{family}.{name}": dataclasses.replace(one, name=f"{family}.{name}", doc=one.doc or module.__doc__ or "")
         for name, one in {**main, **forms}.items()
     }
+    _known.update({name: one for name, one in exported.items() if name not in _known})
+    return exported
 
 
 def get(name: str) -> Benchmark:
-    """Return the benchmark of that name. This imports as few files as possible.
+    """Return the benchmark of that name. This imports as few files as possible, and looks for each name once.
 
     Raises
     ------
     SpecError
         If there is none; the message names similar ones.
     """
+    if name in _known:
+        return _known[name]
     family, _, name_in_family = name.partition(".")
     if family.isidentifier() and name_in_family.isidentifier():
         for file in _likely(family, name_in_family):
