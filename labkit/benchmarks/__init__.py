@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
+    POISON,
     ApplicationBenchmark,
     Benchmark,
     CollectiveBenchmark,
@@ -28,6 +29,7 @@ from labkit.benchmarks._kinds import (
     ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
+    SymmetricBenchmark,
     ToolBenchmark,
 )
 from labkit.errors import SpecError, known
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from labkit.tools import Invocation
 
 __all__ = [
+    "POISON",
     "ApplicationBenchmark",
     "Benchmark",
     "CollectiveBenchmark",
@@ -50,6 +53,7 @@ __all__ = [
     "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",
+    "SymmetricBenchmark",
     "ToolBenchmark",
     "checked",
     "completed",
