@@ -17,6 +17,7 @@ from labkit.benchmarks import (
     InterferenceBenchmark,
     KernelBenchmark,
     OneSidedBenchmark,
+    ParallelFileBenchmark,
     StartBenchmark,
     ToolBenchmark,
 )
@@ -38,6 +39,7 @@ def test_no_name_is_lost() -> None:
         ("mpi.iallgatherv", CollectiveBenchmark, "C kernel"),
         ("mpi.put_latency", OneSidedBenchmark, "C kernel"),
         ("mpi.file_iread", FileBenchmark, "C kernel"),
+        ("storage.bt_io", ParallelFileBenchmark, "C kernel"),
         ("mpi.init", StartBenchmark, "start itself"),
         ("sockets.tcp_rr", ToolBenchmark, "tool"),
         ("congestion.interference", InterferenceBenchmark, "two jobs"),
