@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, notes, studies
 from labkit.benchmarks.storage.metadata import Options as Metadata
@@ -65,21 +65,26 @@ class Study(studies.Study):
     def specs(self) -> list[Spec]:
         """Both directions in each way; syncs at the largest transfer; a deadline; each operation on metadata."""
         v = self.values
-        where = {"ranks": v.ranks, "launcher": v.launcher, "testbed": v.testbed, "directory": v.directory}
+        where: dict[str, Any] = {
+            "ranks": v.ranks,
+            "launcher": v.launcher,
+            "testbed": v.testbed,
+            "directory": v.directory,
+        }
         layout = {**where, "block_size": v.block_size, "segments": v.segments}
         specs = []
         for file, collective in WAYS:
-            way = {"sizes": v.sizes, "file": file, "collective": collective, **layout}
+            way: dict[str, Any] = {"sizes": v.sizes, "file": file, "collective": collective, **layout}
             specs += sweep("storage.parallel_write", **way)
             specs += sweep("storage.parallel_read", reorder=v.reorder, **way)
         largest = max(spec.size for spec in specs)
         specs += sweep("storage.parallel_write", sizes=[largest], sync=["end", "each"], **layout)
         if v.stonewall:
-            stone = {"sizes": [largest], "stonewall": v.stonewall, "wear_out": [False, True]}
+            stone: dict[str, Any] = {"sizes": [largest], "stonewall": v.stonewall, "wear_out": [False, True]}
             # many segments, so that the deadline comes before the end
             specs += sweep("storage.stonewalled_write", **{**layout, "segments": 64 * v.segments}, **stone)
         if v.items:
-            both = {"operation": list(OPERATIONS), "unique": [False, True]}
+            both: dict[str, Any] = {"operation": list(OPERATIONS), "unique": [False, True]}
             specs += sweep("storage.metadata", sizes=[0], items=v.items, **both, **where)
         return specs
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.benchmarks.mpi import Buffers
-from labkit.spec import Spec
+from labkit.spec import Scalar, Spec
 from labkit.units import parse_size
 
 SYNCS = ("none", "end", "each")  # numbered as in kernels/parallel_io.c
@@ -127,12 +127,12 @@ def transfers(spec: Spec) -> int:
 
 def file_size(spec: Spec) -> int:
     """B of all ranks' files."""
-    return transfers(spec) * spec.size * spec.ranks
+    return int(transfers(spec) * spec.size * spec.ranks)
 
 
 def source(spec: Spec, rank: int) -> int:
     """The rank whose data a rank takes: its own, or in reading those of another."""
-    return (rank + spec.values.get("reorder", 0)) % spec.ranks
+    return int(rank + spec.values.get("reorder", 0)) % spec.ranks
 
 
 def path(spec: Spec, rank: int) -> str:
@@ -151,7 +151,7 @@ def places(spec: Spec, rank: int) -> NDArray[np.int64]:
     >>> places(Spec(benchmark="storage.parallel_write", size=2, ranks=3, options=options), 1)
     array([ 4,  6, 16, 18])
     """
-    block, ranks = spec.option("block_size"), 1 if private(spec) else spec.ranks
+    block, ranks = int(spec.option("block_size")), 1 if private(spec) else spec.ranks
     starts = (np.arange(spec.option("segments")) * ranks + (0 if private(spec) else rank)) * block
     return (starts[:, None] + np.arange(0, block, spec.size)).ravel().astype(np.int64)
 
@@ -166,12 +166,13 @@ def content(spec: Spec, rank: int, place: int) -> NDArray[np.uint8]:
 
 def checked(spec: Spec) -> Spec:
     """The spec with a few segments and transfers, and time for all of them."""
-    options = dict(spec.options)
-    options["block_size"] = min(int(options["block_size"]), _CHECKED * spec.size)
-    options["segments"] = min(int(options["segments"]), _CHECKED)
-    if "stonewall" in options:
-        options["stonewall"] = _FOREVER
-    return spec.replace(options=options)
+    fewer: dict[str, Scalar] = {
+        "block_size": min(spec.option("block_size"), _CHECKED * spec.size),
+        "segments": min(spec.option("segments"), _CHECKED),
+    }
+    if spec.has("stonewall"):
+        fewer["stonewall"] = _FOREVER
+    return spec.replace(options={**dict(spec.options), **fewer})
 
 
 def fill(spec: Spec, rank: int, folder: str) -> None:

@@ -95,7 +95,7 @@ def steps(spec: Spec) -> int:
 
 def data_sets(spec: Spec) -> int:
     """How often the solution is written: after every interval, and after the last step."""
-    return -(-steps(spec) // spec.option("interval"))
+    return -(-steps(spec) // int(spec.option("interval")))
 
 
 def file_size(spec: Spec) -> int:
@@ -167,10 +167,8 @@ def _room(spec: Spec) -> tuple[int, int]:
 def _solution(points: int, cell: Cell, after: int) -> NDArray[np.float64]:
     """Solution in a cell after so many steps, (z, y, x, values)."""
     at = [np.arange(low, low + size) / (points - 1) for low, size in zip(cell.low, cell.size, strict=True)]
-    parts = [
-        sum(_EXACT[:, 1 + d + 3 * power] * x[:, None] ** (power + 1) for power in range(4)) for d, x in enumerate(at)
-    ]
-    x, y, z = parts
+    powers = np.arange(4)
+    x, y, z = (a[:, None] ** (powers + 1) @ _EXACT[:, 1 + d + 3 * powers].T for d, a in enumerate(at))
     return np.asarray(_EXACT[:, 0] + x[None, None] + y[None, :, None] + z[:, None, None] + after * _DELTA)
 
 
