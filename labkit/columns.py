@@ -72,6 +72,8 @@ METRICS = {
         Metric("moved_MB", "share", 1e3, "MB", "moved", "Bytes that all ranks wrote or read until the deadline, 1 MB = 10^6 B."),
         Metric("io_time_s", "cost", 1.0, "s", "time in I/O", "Time spent in calls of MPI-IO: the harmonic mean over ranks (NPB), mean over iterations."),
         Metric("io_percent", "loss", 1.0, "%", "share of I/O", "Share of the run time spent in calls of MPI-IO."),
+        Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used: cores times clock times operations in a cycle, as the point's peak_method says (HPL)."),
+        Metric("speedup_times", "rate", 1.0, "times", "speedup", "Run time of one rank over that of all ranks, for the same problem (HPL)."),
         Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
         Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
         Metric("pure_us", "cost", 1e6, "µs", "pure time", "Time of a request and its completion without computation in between."),

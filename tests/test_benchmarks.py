@@ -18,6 +18,7 @@ from labkit.benchmarks import (
     KernelBenchmark,
     OneSidedBenchmark,
     ParallelFileBenchmark,
+    ProgramBenchmark,
     StartBenchmark,
     ToolBenchmark,
 )
@@ -42,6 +43,7 @@ def test_no_name_is_lost() -> None:
         ("storage.bt_io", ParallelFileBenchmark, "C kernel"),
         ("mpi.init", StartBenchmark, "start itself"),
         ("sockets.tcp_rr", ToolBenchmark, "tool"),
+        ("compute.hpl", ProgramBenchmark, "MPI program"),
         ("congestion.interference", InterferenceBenchmark, "two jobs"),
     ],
 )

@@ -25,6 +25,7 @@ from labkit.benchmarks._kinds import (
     NoOptions,
     OneSidedBenchmark,
     ParallelFileBenchmark,
+    ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
     ToolBenchmark,
@@ -46,6 +47,7 @@ __all__ = [
     "NoOptions",
     "OneSidedBenchmark",
     "ParallelFileBenchmark",
+    "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",
     "ToolBenchmark",
@@ -187,7 +189,10 @@ def resolve(spec: Spec) -> Spec:
             f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
             f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
         )
-    return checked(spec.replace(options=options))
+    spec = spec.replace(options=options)
+    if isinstance(benchmark, ProgramBenchmark):
+        spec = spec.replace(options=options | dict(benchmark.chosen(spec)))
+    return checked(spec)
 
 
 def checked(spec: Spec) -> Spec:
