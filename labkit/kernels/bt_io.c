@@ -26,8 +26,8 @@ static inline double *at(const Arguments *args, const Problem *p, int64_t c, int
     return (double *)(void *)args->send + (row * p->room + i + GHOSTS) * M;
 }
 
-#define EACH_PENCIL(p)                      \
-    for (int64_t c = 0; c < p->cells; c++)  \
+#define EACH_PENCIL(p)                                   \
+    for (int64_t c = 0; c < p->cells; c++)               \
         for (int64_t k = 0; k < p->cell[c].size[2]; k++) \
             for (int64_t j = 0; j < p->cell[c].size[1]; j++)
 
@@ -127,8 +127,8 @@ static void advance(const Arguments *args, const Problem *p)
             const int e = (d + 1) % 3, f = (d + 2) % 3;
             for (int64_t j = 0; j < p->cell[c].size[e]; j++)
                 for (int64_t k = 0; k < p->cell[c].size[f]; k++)
-                    line(at(args, p, c, 0, 0, 0) + j * strides[e] + k * strides[f], p->cell[c].size[d], strides[d], delta,
-                         kept);
+                    line(at(args, p, c, 0, 0, 0) + j * strides[e] + k * strides[f], p->cell[c].size[d], strides[d],
+                         delta, kept);
         }
 }
 

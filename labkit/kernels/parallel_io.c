@@ -52,8 +52,8 @@ static int transfer(const Arguments *args, File file, int64_t k, int writes)
     int done = 0;
     if (writes) {
         if (args->count >= 8) memcpy(args->send, &place, sizeof place);
-        TRY((collective ? args->mpi->File_write_at_all : args->mpi->File_write_at)(
-            file, place, args->send, args->count, args->datatype, args->statuses));
+        TRY((collective ? args->mpi->File_write_at_all : args->mpi->File_write_at)(file, place, args->send, args->count,
+                                                                                   args->datatype, args->statuses));
     } else {
         TRY((collective ? args->mpi->File_read_at_all : args->mpi->File_read_at)(
             file, place, args->recv + k * args->stride, args->count, args->datatype, args->statuses));
