@@ -96,7 +96,9 @@ class Study(studies.Study):
         if "option_sync" in rows:
             rows = rows[rows["option_sync"].fillna("none") == "none"]
         together = rows["option_collective"].astype(bool).map({True: ", collective", False: ""})
-        return rows.assign(way=rows["option_file"] + together)
+        rows = rows.assign(way=rows["option_file"] + together)
+        order = [file + (", collective" if collective else "") for file, collective in WAYS]
+        return rows.sort_values("way", key=lambda column: column.map(order.index), kind="stable")
 
     def ways_figure(self, benchmark: str) -> go.Figure | str:
         """Bandwidth of all ranks against the size of a transfer, a line for each way."""
@@ -113,19 +115,27 @@ class Study(studies.Study):
         rows = rows.sort_values("sync", key=lambda column: column.map(list(SYNCS.values()).index), kind="stable")
         return self.drawn(lambda table, metric: figures.bars(table, "sync", metric, series=[]), rows, "run_time_s")
 
+    def _metadata(self) -> pd.DataFrame:
+        """Rows of the operations on metadata in mdtest's order, those in one directory first."""
+        rows = self.of("storage.metadata")
+        if rows.empty:
+            return rows
+        rows = rows.assign(order=rows["option_operation"].map(OPERATIONS.index))
+        return rows.sort_values(["option_unique", "order"], kind="stable")
+
     def metadata_figure(self) -> go.Figure | str:
         """Rate of each operation, in one directory and in one for each rank."""
-        rows = self.of("storage.metadata")
+        rows = self._metadata()
         if rows.empty:
             return studies.LEFT_OUT
         where = rows["option_unique"].astype(bool).map({True: "a directory for each rank", False: "one directory"})
         rows = rows.assign(operation=rows["option_operation"], where=where)
-        rows = rows.sort_values("operation", key=lambda column: column.map(OPERATIONS.index), kind="stable")
-        return self.drawn(
+        drawn = self.drawn(
             lambda table, metric: figures.bars(table, "operation", metric, series=["where"]),
             rows,
             "operation_rate_per_s",
         )
+        return drawn if isinstance(drawn, str) else drawn.update_layout(yaxis_type="log")
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
@@ -144,7 +154,7 @@ class Study(studies.Study):
             sentences.append(
                 f"Writing for {number(row['option_stonewall'])} s ({rule}): {statement(row, 'bandwidth_MBps')}."
             )
-        rows = self.of("storage.metadata")
+        rows = self._metadata()
         for _, row in rows[~rows["option_unique"].astype(bool)].iterrows() if len(rows) else ():
             sentences.append(f"{row['option_operation'].capitalize()}: {statement(row, 'operation_rate_per_s')}.")
         cached = sum(
