@@ -66,6 +66,17 @@ def parse(text: str, direction: Direction) -> list[Reported]:
     return _values(text, direction)
 
 
+def labelled(text: str, direction: Direction) -> list[Reported]:
+    """The values of `parse`, labelled with their direction, for runs that do both.
+
+    Raises
+    ------
+    DataError
+        As `parse`.
+    """
+    return [replace(value, labels={"direction": direction}) for value in parse(text, direction)]
+
+
 def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = ()) -> list[Reported]:
     """Parse all jobs, or only the job of the name `only`."""
     start = re.search(r"^\{", text, re.MULTILINE)
@@ -129,15 +140,40 @@ def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.
     DataError
         If a line is malformed, or none is of that direction.
     """
+    table = _log_table(text)
+    table = table[table[:, 2] == _DIRECTIONS[direction]]
+    if not len(table):
+        lines = len(text.splitlines())
+        raise malformed(_LOG, 0, f"{lines} lines, none a {direction}", f"a line for each {direction}")
+    return table[:, 1].copy(), table[:, 0] * 10**6
+
+
+def mixed_log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Completion latency of every read and write.
+
+    Returns
+    -------
+    latency_ns, end_ns : as from `log`
+    write : (ios,), 1 for a write, 0 for a read
+
+    Raises
+    ------
+    DataError
+        If a line is malformed, or there is none.
+    """
+    table = _log_table(text)
+    if not len(table):
+        raise malformed(_LOG, 0, "no line", "a line for each I/O")
+    return table[:, 1].copy(), table[:, 0] * 10**6, (table[:, 2] == _DIRECTIONS["write"]).astype(np.int64)
+
+
+def _log_table(text: str) -> NDArray[np.int64]:
+    """The first four columns of a log, (ios, 4): ms, ns, direction, B."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if not _ROW.fullmatch(line.strip()):
             raise malformed(_LOG, number, line, "ms, ns, direction, size, …")
-    table = np.array([line.split(",", 4)[:4] for line in lines], np.int64).reshape(-1, 4)
-    table = table[table[:, 2] == _DIRECTIONS[direction]]
-    if not len(table):
-        raise malformed(_LOG, 0, f"{len(lines)} lines, none a {direction}", f"a line for each {direction}")
-    return table[:, 1].copy(), table[:, 0] * 10**6
+    return np.array([line.split(",", 4)[:4] for line in lines], np.int64).reshape(-1, 4)
 
 
 _BEGINS = re.compile(
