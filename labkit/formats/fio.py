@@ -66,19 +66,25 @@ def parse(text: str, direction: Direction) -> list[Reported]:
     return _values(text, direction)
 
 
-def labelled(text: str, direction: Direction) -> list[Reported]:
-    """The values of `parse`, labelled with their direction, for runs that do both.
+def mixed(text: str) -> list[Reported]:
+    """The values of `parse` of both directions, labelled ``direction``; a short run may have done but one of them.
 
     Raises
     ------
     DataError
-        As `parse`.
+        As `parse`, if neither did anything.
     """
-    return [replace(value, labels={"direction": direction}) for value in parse(text, direction)]
+    both: tuple[Direction, ...] = ("read", "write")
+    values = [replace(value, labels={"direction": way}) for way in both for value in _values(text, way, idle=True)]
+    if not values:
+        raise malformed(_WHAT, 0, "total_ios 0 for read and write", "at least one I/O: give it more time")
+    return values
 
 
-def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = ()) -> list[Reported]:
-    """Parse all jobs, or only the job of the name `only`."""
+def _values(
+    text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = (), *, idle: bool = False
+) -> list[Reported]:
+    """Parse all jobs, or only the job of the name `only`; with `idle` jobs may do nothing in this direction."""
     start = re.search(r"^\{", text, re.MULTILINE)
     if not start:
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
@@ -91,7 +97,8 @@ def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int
         for number, job in enumerate(jobs):
             if job["error"] and job["error"] not in forgiven:
                 raise DataError(f"fio failed: error {job['error']} ({os.strerror(job['error'])}).")
-            values += _job(job, direction, number if len(jobs) > 1 else None)
+            if not idle or job[direction]["total_ios"]:
+                values += _job(job, direction, number if len(jobs) > 1 else None)
     except json.JSONDecodeError as error:
         raise malformed(_WHAT, error.lineno, error.doc[error.pos : error.pos + 80] or "its end", "JSON") from error
     except (KeyError, TypeError) as error:

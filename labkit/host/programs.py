@@ -146,8 +146,11 @@ def find(program: Program) -> dict[str, str] | None:
     Returns
     -------
     Its ``path`` and ``version``; None if it is not installed, or does not answer when asked for its version. labkit
-    asks a program once, and again when its file changes.
+    asks a program once, and again when its file changes. The path of what is no command is its package.
     """
+    if program.read_version is not None:
+        version = program.read_version()
+        return None if version == "unknown" else {"path": program.package.split()[0], "version": version}
     for path in _paths(program):
         match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
         if match:

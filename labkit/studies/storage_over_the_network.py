@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import figures, studies
+from labkit import figures, studies, testbeds
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement
 from labkit.studies._derived import of_samples
@@ -30,13 +30,15 @@ class Parameters(studies.Parameters):
     loads : requests offered in a second, a list; empty leaves them out.
     device : size of the device and of the local file.
     testbed : two hosts with a link between them; empty leaves them out.
+    rate : of that link, where the testbed takes one and does not say.
     """
 
     sizes: str = "4Ki,64Ki,1Mi"
     depths: str = "1,4,16"
     loads: str = "500,1000,2000,4000"
     device: str = "16Mi"
-    testbed: str = "virtual-cluster:2,rate=1gbit"
+    testbed: str = "virtual-cluster:2"
+    rate: str = "1gbit"
 
 
 class Study(studies.Study):
@@ -53,13 +55,19 @@ class Study(studies.Study):
         common: dict[str, Any] = {"ranks": 1, "pattern": "random", "file_size": v.device}
         specs = sweep(LOCAL, sizes=v.sizes, cache="warm", **common)
         small = min(spec.size for spec in specs)
-        for testbed in filter(None, ("local", v.testbed)):
+        for testbed in ("local", self.linked()) if v.testbed else ("local",):
             there = common | {"testbed": testbed}
             specs += sweep(READ, sizes=v.sizes, **there) + sweep(WRITE, sizes=v.sizes, **there)
             specs += sweep(READ, sizes=[small], depth=counts(v.depths, "depths"), **there)
             if v.loads:
                 specs += sweep(READ, sizes=[small], offered=counts(v.loads, "loads"), **there)
         return list(dict.fromkeys(specs))
+
+    def linked(self) -> str:
+        """The testbed with its rate."""
+        name, argument, given = testbeds.parse(self.values.testbed)
+        rate = {"rate": self.values.rate} if self.values.rate and name == "virtual-cluster" else {}
+        return testbeds.text_of(name, argument, rate | given)
 
     @of_samples
     def paths(self) -> pd.DataFrame:

@@ -16,11 +16,12 @@ from labkit.errors import LaunchError, SpecError
 from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
 from labkit.storage import Access, unfit
-from labkit.tools._invocation import Invocation, Outcome, Parsed
+from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
 
 __all__ = [
+    "Facts",
     "Invocation",
     "Outcome",
     "Parsed",
@@ -136,7 +137,7 @@ def by_time(effort: Effort, tool: str, instead: str) -> None:
         )
 
 
-def fit(folder: Path, access: Access, file_size: int) -> dict[str, Scalar]:
+def fit(folder: Path, access: Access, file_size: int) -> Facts:
     """Return the storage facts of a run's folder, after checking that it can take the run's files.
 
     Parameters

@@ -173,7 +173,8 @@ def run(plan: dict[str, Any]) -> dict[str, Any]:
     data = ctypes.create_string_buffer(chance.randbytes(plan["size"]), plan["size"])
     lost = patterns(plan["k"], plan["erasures"], chance) if plan["operation"] == "decode" else [[]]
     verify(code, data, lost if plan["operation"] == "decode" else patterns(plan["k"], plan["m"], chance)[:_CHECKED])
-    source, taken = times(code, plan, data, lost), []
+    source = times(code, plan, data, lost)
+    taken: list[int] = []
     for _ in range(plan["warmup"]):
         next(source)
     wall, cpu = time.perf_counter_ns(), time.process_time_ns()

@@ -33,7 +33,6 @@ _SECTOR = 512
 _LAYOUT_S = 10.0  # until the file to read is written
 _LISTEN_S = 0.2  # until the other end of a socket listens
 _CLIENT = "labkit"
-_WAYS: tuple[layout.Direction, ...] = ("read", "write")
 
 
 def read(spec: Spec, effort: Effort) -> Invocation:
@@ -197,7 +196,7 @@ def run(
     def parsed(text: str, folder: Path) -> Parsed:
         file = folder / f"{_LOG}_clat.1.log"
         if direction == "rw":
-            both = tuple(value for way in _WAYS for value in layout.labelled(text, way))
+            both = tuple(layout.mixed(text))
             latency, end, writes = layout.mixed_log(file.read_text())
             return trimmed(Parsed(reported=both, time_ns=latency, extras={"end_ns": end, "write": writes}), effort)
         reported = tuple(layout.parse(text, direction))

@@ -9,9 +9,9 @@ import numpy as np
 
 from labkit.formats import fio as layout
 from labkit.host import VERSION
-from labkit.spec import Effort, Scalar, Spec
+from labkit.spec import Effort, Spec
 from labkit.storage import Access
-from labkit.tools import Invocation, Tool, fio, fit, this_machine
+from labkit.tools import Facts, Invocation, Tool, fio, fit, this_machine
 
 TOOL = Tool(
     name="nbdkit",
@@ -46,7 +46,7 @@ def _invocation(spec: Spec, effort: Effort, direction: layout.Direction) -> Invo
     target = ["--ioengine=nbd", f"--uri=nbd://{address}:{{port}}/"]
     job = fio.run(spec, effort, direction, target, [], access)
 
-    def prepare(folder: Path) -> dict[str, Scalar]:
+    def prepare(folder: Path) -> Facts:
         if backing == "memory":
             return access.facts(folder, file_size) | {
                 "filesystem": "memory of nbdkit",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 
-from labkit import storage
+from labkit import notes, storage
 from labkit.benchmarks import FileBenchmark
 from labkit.spec import Spec
 
@@ -26,7 +26,7 @@ def unfit(spec: Spec) -> str:
         return ""
 
 
-def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, storage.Scalar]:
+def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
     """Facts of a point, as `labkit.storage.Access.facts` has them."""
     if benchmark.moves == "read":
         access = storage.Access(page_cache="answers the reads: the file was just written", cached=True)
