@@ -61,7 +61,7 @@ def _worked_in(pid: int) -> list[str]:
         for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
             with contextlib.suppress(OSError):
                 path = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115
-                if os.path.basename(path).startswith(RANKS):  # noqa: PTH119
+                if os.path.basename(path).startswith(RANKS) and not path.endswith(" (deleted)"):  # noqa: PTH119
                     paths.append(path)
     return paths
 
