@@ -246,6 +246,7 @@ def test_fio_reads_and_writes_what_nbdkit_serves(way: str, backing: str, tmp_pat
     assert outcome.time_ns.shape == (1, 20)
     assert outcome.version == tools.version("nbdkit") != "unknown"
     assert (outcome.meta["filesystem"] == "memory of nbdkit") == (backing == "memory")
+    assert outcome.meta["payload_B"] == 20 * 4096
     assert texts(outcome.badges)[0] == "loopback"
     assert list(tmp_path.iterdir()) == []
 

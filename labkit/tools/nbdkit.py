@@ -11,7 +11,7 @@ from labkit.formats import fio as layout
 from labkit.host import VERSION
 from labkit.spec import Effort, Spec
 from labkit.storage import Access
-from labkit.tools import Facts, Invocation, Tool, fio, fit, this_machine
+from labkit.tools import Facts, Invocation, Parsed, Tool, fio, fit, this_machine
 
 TOOL = Tool(
     name="nbdkit",
@@ -57,8 +57,13 @@ def _invocation(spec: Spec, effort: Effort, direction: layout.Direction) -> Invo
         (folder / _DATA).write_bytes(np.random.default_rng(effort.seed).bytes(file_size))  # a hole would cost nothing
         return facts
 
+    def parsed(text: str, folder: Path) -> Parsed:
+        result = job.parse(text, folder)
+        return replace(result, facts={"payload_B": int(result.time_ns.size) * spec.size})
+
     return replace(
         job,
+        parse=parsed,
         tool=TOOL.name,
         package="nbdkit fio",
         programs=TOOL.programs,
