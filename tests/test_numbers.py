@@ -147,7 +147,7 @@ def test_shares_and_numbers_have_no_exponent_and_no_more_digits_than_asked(value
 
 
 def test_sentences_about_large_numbers_have_no_exponent() -> None:
-    assert "12,346 times as long (12,000 to 13,000" in congestion._sentence(
+    assert "12,346 times as long (12,000 to 13,000" in congestion._effect(
         pd.DataFrame(
             [
                 {
@@ -161,8 +161,7 @@ def test_sentences_about_large_numbers_have_no_exponent() -> None:
                 }
                 for phase in ("loaded", "recovered")
             ]
-        ),
-        (),
+        )
     )
 
 

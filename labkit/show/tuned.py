@@ -12,7 +12,6 @@ from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.files import PARAMETERS, point
-from labkit.tuning.outcome import lag
 from labkit.units import format_duration, format_number, format_share
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _races(outcome: Outcome) -> Iterator[str]:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
             how = "won" if k == race.leader else how
-            yield f"  {lag(race.behind[k]):>8}  {names[k]}: {how}"
+            yield f"  {format_share(race.behind[k], sign=True):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
 
