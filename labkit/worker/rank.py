@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import FileBenchmark, KernelBenchmark, StartBenchmark
+from labkit.benchmarks import KernelBenchmark, StartBenchmark
 from labkit.spec import Spec
 from labkit.stats import over_ranks
 from labkit.units import KiB
@@ -109,11 +109,7 @@ class Worker:
             self._start(index, benchmark)
             return
         assert isinstance(benchmark, KernelBenchmark)
-        if of_files := isinstance(benchmark, FileBenchmark):
-            from labkit.worker import files  # inside the function: few points need them, and a rank should open few
         reason, compared = self._impossible(benchmark), False
-        if not reason and of_files:
-            reason, _ = self._agreed(files.unfit(spec), False)
         if not reason:
             reason, compared = self._agreed(*verify(self, spec, benchmark))
         if reason:
@@ -131,7 +127,9 @@ class Worker:
         facts["host_B"] = self._by_host(carried)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
         facts |= {"verified": compared, "elapsed": perf_counter() - began}
-        if isinstance(benchmark, FileBenchmark):
+        if isinstance(benchmark, benchmarks.FileBenchmark):
+            from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+
             facts |= files.facts(spec, benchmark)
         if kept.over:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
