@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import kernels
-from labkit.benchmarks import FileBenchmark, KernelBenchmark, OneSidedBenchmark
+from labkit import benchmarks, kernels
+from labkit.benchmarks import KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
 from labkit.worker.group import Alone, Together
@@ -39,7 +39,7 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
     """
     if spec.size == 0:
         return "", False
-    if isinstance(benchmark, FileBenchmark):
+    if isinstance(benchmark, benchmarks.FileBenchmark):
         from labkit.worker import files  # inside the function: few points need it, and a rank should open few
 
         complaint = files.unfit(spec)
