@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels
+from labkit import kernels
 from labkit.benchmarks import KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
@@ -39,7 +39,7 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
     """
     if spec.size == 0:
         return "", False
-    if isinstance(benchmark, benchmarks.FileBenchmark):
+    if spec.has("directory"):
         from labkit.worker import files  # inside the function: few points need it, and a rank should open few
 
         complaint = files.unfit(spec)
