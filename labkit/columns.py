@@ -66,6 +66,8 @@ METRICS = {
         Metric("operations_Mops", "rate", 1e-6, "Mop/s", "operations", "The kernel's own operations per second of all processes, 10^6 a unit, counted by its formula (NPB)."),
         Metric("updates_GUPS", "rate", 1e-9, "GUP/s", "updates", "Random updates of memory per second, 10^9 a unit (HPCC RandomAccess)."),
         Metric("run_time_s", "cost", 1.0, "s", "run time", "Time of the part of the program that the benchmark times."),
+        Metric("peak_percent", "share", 1.0, "%", "fraction of peak", "Performance over the theoretical peak of the cores used: cores times clock times operations in a cycle, as the point's peak_method says (HPL)."),
+        Metric("speedup_times", "rate", 1.0, "times", "speedup", "Run time of one rank over that of all ranks, for the same problem (HPL)."),
         Metric("algbw_GBps", "rate", 1e-9, "GB/s", "algorithm bandwidth", "Message size over time, 1 GB = 10^9 B (nccl-tests)."),
         Metric("busbw_GBps", "rate", 1e-9, "GB/s", "bus bandwidth", "Algorithm bandwidth times the collective's factor (nccl-tests): comparable with the link's peak at any number of ranks."),
         Metric("pure_us", "cost", 1e6, "µs", "pure time", "Time of a request and its completion without computation in between."),

@@ -17,6 +17,7 @@ from labkit.benchmarks import (
     InterferenceBenchmark,
     KernelBenchmark,
     OneSidedBenchmark,
+    ProgramBenchmark,
     StartBenchmark,
     ToolBenchmark,
 )
@@ -40,6 +41,7 @@ def test_no_name_is_lost() -> None:
         ("mpi.file_iread", FileBenchmark, "C kernel"),
         ("mpi.init", StartBenchmark, "start itself"),
         ("sockets.tcp_rr", ToolBenchmark, "tool"),
+        ("compute.hpl", ProgramBenchmark, "MPI program"),
         ("congestion.interference", InterferenceBenchmark, "two jobs"),
     ],
 )

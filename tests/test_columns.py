@@ -37,7 +37,13 @@ UNITS = {
     "Mop/s": ("_Mops", 1e-6),
     "GUP/s": ("_GUPS", 1e-9),
 }
-GOOD_WHEN_LARGE = {"overlap_osu_percent", "overlap_imb_percent", "available_percent"}  # of those without a time
+GOOD_WHEN_LARGE = {
+    "overlap_osu_percent",
+    "overlap_imb_percent",
+    "available_percent",
+    "peak_percent",
+    "speedup_times",
+}  # of those without a time
 
 
 @pytest.mark.parametrize("metric", columns.METRICS.values(), ids=lambda m: m.name)

@@ -24,6 +24,7 @@ from labkit.benchmarks._kinds import (
     LogBenchmark,
     NoOptions,
     OneSidedBenchmark,
+    ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
     ToolBenchmark,
@@ -44,6 +45,7 @@ __all__ = [
     "LogBenchmark",
     "NoOptions",
     "OneSidedBenchmark",
+    "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",
     "ToolBenchmark",
@@ -185,7 +187,10 @@ def resolve(spec: Spec) -> Spec:
             f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
             f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
         )
-    return checked(spec.replace(options=options))
+    spec = spec.replace(options=options)
+    if isinstance(benchmark, ProgramBenchmark):
+        spec = spec.replace(options=options | dict(benchmark.chosen(spec)))
+    return checked(spec)
 
 
 def checked(spec: Spec) -> Spec:

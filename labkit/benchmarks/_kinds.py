@@ -2,7 +2,8 @@
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
 (`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers), a tool
-(`ToolBenchmark`), the start of a program (`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
+(`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks), the start of a program (`StartBenchmark`), or two
+jobs side by side (`InterferenceBenchmark`).
 """
 
 from __future__ import annotations
@@ -119,6 +120,25 @@ class ToolBenchmark(Benchmark):
 
     tools: tuple[Callable[[Spec, Effort], Invocation], ...]
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramBenchmark(ToolBenchmark):
+    """A run of an MPI program that labkit did not write, whose ranks a launcher starts.
+
+    The command of its tools is that of one rank.
+
+    Parameters
+    ----------
+    ranks, mpi : as in `Benchmark`.
+    chosen : values of options that were left to labkit, from the ranks and this machine.
+    """
+
+    by: ClassVar[str] = "MPI program"
+
+    ranks: tuple[int, int | None] = (1, None)
+    mpi: bool = field(default=True, init=False)
+    chosen: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,8 @@ class Program:
     version : argument that makes it print its version.
     pattern : finds the version in what it prints, in its first group. Output that does not fit belongs to another
         program of that command's name (each MPI has its own mpirun). Without a group the program tells no version.
-    read_version : returns the version of what is no command; ``unknown`` if it is not installed.
+    read_version : returns the version of what is no command, or of one that has no argument for it and would run;
+        ``unknown`` if it is not installed, or tells none.
     package : Debian packages that bring it, separated by spaces.
     free : whether Debian has it in its main component; else in non-free.
     conda : package in `environment.yml` that brings it; empty if none does.
@@ -152,6 +153,8 @@ def find(program: Program) -> dict[str, str] | None:
         version = program.read_version()
         return None if version == "unknown" else {"path": program.package.split()[0], "version": version}
     for path in _paths(program):
+        if program.read_version is not None:
+            return {"path": str(path), "version": program.read_version()}
         match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
         if match:
             return {"path": str(path), "version": match[1] if match.re.groups else "unknown"}

@@ -71,7 +71,7 @@ EVERY = (*MEASURED, *BROUGHT, "simulated")
 # every point
 ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", EVERY)
 LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", EVERY)
-VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes.", EVERY)
+VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes, or the program its result.", EVERY)
 STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", EVERY)
 TIMING = Fact(
     "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", EVERY
@@ -150,6 +150,10 @@ PYVERBS_REFUSED_POST_NS = Fact("pyverbs_refused_post_ns", 0, "ns", "Cost of a re
 SERVED = Fact("served", 0, "", "Requests that the server answered.")
 REQUESTS_PER_S = Fact("requests_per_s", 0.0, "1/s", "Requests per second over the whole run.")
 MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
+BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
+RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
+PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")
+PEAK_METHOD = Fact("peak_method", "", "", "How that peak was worked out.")
 # simulations
 SIMULATION = Fact[dict[str, Any]](
     "simulation", {}, "", "Algorithm, wall and processor time of the simulation, s.", ("simulated",)

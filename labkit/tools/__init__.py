@@ -78,12 +78,14 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
 def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[str]) -> LaunchError:
     """Return the error that none of the tools is installed, with the package of each."""
     first, *others = (
-        f"{invocation.tool} ({', '.join(invocation.missing)} not on the PATH; Debian package {invocation.package})"
+        f"{invocation.tool} ({', '.join(invocation.missing)} not on the PATH; "
+        f"{f'Debian package {invocation.package}' if invocation.package else 'no Debian package has it'})"
         for invocation in invocations
     )
     instead = f" Instead: {', or '.join(others)}." if others else ""
     cannot = f" These cannot do it: {' '.join(refusals)}" if refusals else ""
-    ways = [f"'{programs()[invocation.tool].remedy}'" for invocation in invocations if invocation.tool in programs()]
+    known = (programs()[invocation.tool] for invocation in invocations if invocation.tool in programs())
+    ways = [f"'{tool.remedy}'" for tool in known if tool.package]
     return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
 
 

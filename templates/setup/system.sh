@@ -19,6 +19,7 @@ MEASURING=(
     "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; replaces netperf for streams"
     "sockperf|sockperf|sockets.under_load; replaces netperf for round trips"
     "qperf|qperf|replaces netperf and perftest if those are missing"
+    "hpcc|hpcc libopenblas0-pthread|compute.hpl, unless an xhpl is on the PATH"
     "iperf|iperf|both directions over one TCP connection, and bounce-back"
     "NPtcp|netpipe-tcp|sockets.netpipe"
     "fi_pingpong|libfabric-bin|sockets.fabric_pingpong"
