@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, records, studies
 from labkit.markdown import table
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
 from labkit.units import parse_sizes
@@ -120,7 +121,7 @@ class Study(studies.Study):
         values = values[values["name"] == "cpu"]
         if values.empty:
             return LEFT_OUT
-        codes = {str(one.meta["fingerprint"]): str(one.spec.option("code")) for one in self.samples}
+        codes = {FINGERPRINT.of(one.meta): str(one.spec.option("code")) for one in self.samples}
         values = values.assign(code=values["fingerprint"].map(codes))
         shares = values.groupby(["code", "benchmark"])["value"].agg(["median", "min", "max"])
         rows = [

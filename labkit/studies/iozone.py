@@ -11,7 +11,7 @@ import pandas as pd
 from labkit import figures, records, storage, studies
 from labkit.mounts import mount_of
 from labkit.samples import Samples
-from labkit.samples.facts import FILESYSTEM
+from labkit.samples.facts import FILESYSTEM, FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -126,7 +126,7 @@ class Study(studies.Study):
         """Rows of the tests of several processes, with the file system of each."""
         rows = self.of(THROUGHPUT)
         kinds = {
-            str(one.meta.get("fingerprint")): FILESYSTEM.of(one.meta)
+            FINGERPRINT.of(one.meta): FILESYSTEM.of(one.meta)
             for one in self.samples
             if one.spec.benchmark == THROUGHPUT
         }

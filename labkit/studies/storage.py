@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, notes, records, storage, studies
 from labkit.markdown import table
 from labkit.mounts import mount_of
-from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, MOUNT_OPTIONS
+from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, tail, words
 
@@ -130,7 +130,7 @@ class Study(studies.Study):
         values = records.reported(chosen)
         if values.empty:
             return LEFT_OUT
-        points = {str(one.meta["fingerprint"]): one.spec for one in chosen}
+        points = {FINGERPRINT.of(one.meta): one.spec for one in chosen}
         ways = values["direction"].fillna("") if "direction" in values else ""
         values = values.assign(direction=ways)
         medians = values.groupby(["fingerprint", "direction", "name", "statistic"], sort=False)["value"].median()

@@ -153,14 +153,14 @@ def _invocation(
     _check(spec, access.o_direct)
     asked = spec.option("engine")
     engine = asked if asked != "auto" else "psync" if spec.option("depth") == 1 else "libaio"
-    return run(spec, effort, direction, [f"--ioengine={engine}", "--filename=data"], how, access, once=once)
+    return run(spec, effort, direction, (engine, "--filename=data"), how, access, once=once)
 
 
 def run(
     spec: Spec,
     effort: Effort,
     direction: Literal["read", "write", "rw"],
-    target: list[str],
+    target: tuple[str, str],
     how: list[str],
     access: Access,
     *,
@@ -170,7 +170,7 @@ def run(
 
     Parameters
     ----------
-    target : words that name the engine and what it accesses.
+    target : the engine, and the word that names what it accesses.
     how : further words.
     once : whether each block is read only once.
 
@@ -212,13 +212,14 @@ def run(
         client=(
             "fio",
             "--name=labkit",
-            *target,
-            *([f"--iodepth={depth}"] if depth > 1 else []),
+            target[1],
             f"--rw={random}{direction}",
             f"--bs={size}",
             f"--size={file_size}",
             f"--io_size={amount}",
             f"--runtime={round(runtime * 1000)}ms",
+            f"--ioengine={target[0]}",
+            *([f"--iodepth={depth}"] if depth > 1 else []),
             *pace,
             *how,
             "--percentile_list=50:95:99:99.9",
