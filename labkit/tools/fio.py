@@ -153,25 +153,27 @@ def _invocation(
     _check(spec, access.o_direct)
     asked = spec.option("engine")
     engine = asked if asked != "auto" else "psync" if spec.option("depth") == 1 else "libaio"
-    return run(spec, effort, direction, (engine, "--filename=data"), how, access, once=once)
+    return run(spec, effort, direction, engine, how, access, file="data", once=once)
 
 
 def run(
     spec: Spec,
     effort: Effort,
     direction: Literal["read", "write", "rw"],
-    target: tuple[str, str],
+    engine: str,
     how: list[str],
     access: Access,
     *,
+    file: str = "",
     once: bool = False,
 ) -> Invocation:
     """Make a run of one job, whatever serves its I/Os.
 
     Parameters
     ----------
-    target : the engine, and the word that names what it accesses.
-    how : further words.
+    engine : of fio.
+    how : further words, those of the engine first.
+    file : that it accesses; empty for an engine that accesses none.
     once : whether each block is read only once.
 
     Raises
@@ -194,15 +196,15 @@ def run(
     runtime = effort.time_cap if effort.iterations is None else effort.time_limit
 
     def parsed(text: str, folder: Path) -> Parsed:
-        file = folder / f"{_LOG}_clat.1.log"
+        log = folder / f"{_LOG}_clat.1.log"
         if direction == "rw":
             both = tuple(layout.mixed(text))
-            latency, end, writes = layout.mixed_log(file.read_text())
+            latency, end, writes = layout.mixed_log(log.read_text())
             return trimmed(Parsed(reported=both, time_ns=latency, extras={"end_ns": end, "write": writes}), effort)
         reported = tuple(layout.parse(text, direction))
         if "--fsync=1" in how:
             return Parsed(reported=reported)  # the log times the write without its fsync
-        latency, end = layout.log(file.read_text(), direction)
+        latency, end = layout.log(log.read_text(), direction)
         return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
 
     return Invocation(
@@ -212,16 +214,16 @@ def run(
         client=(
             "fio",
             "--name=labkit",
-            target[1],
+            *([f"--filename={file}"] if file else []),
             f"--rw={random}{direction}",
             f"--bs={size}",
             f"--size={file_size}",
             f"--io_size={amount}",
             f"--runtime={round(runtime * 1000)}ms",
-            f"--ioengine={target[0]}",
+            f"--ioengine={engine}",
             *([f"--iodepth={depth}"] if depth > 1 else []),
-            *pace,
             *how,
+            *pace,
             "--percentile_list=50:95:99:99.9",
             f"--write_lat_log={_LOG}",
             "--log_avg_msec=0",

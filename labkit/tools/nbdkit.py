@@ -43,8 +43,7 @@ def _invocation(spec: Spec, effort: Effort, direction: layout.Direction) -> Invo
         "memory": "is not asked: the server holds the blocks in its own memory",
     }
     access = Access(page_cache=words[backing], cached=True)
-    target = ("nbd", f"--uri=nbd://{address}:{{port}}/")
-    job = fio.run(spec, effort, direction, target, [], access)
+    job = fio.run(spec, effort, direction, "nbd", [f"--uri=nbd://{address}:{{port}}/"], access)
 
     def prepare(folder: Path) -> Facts:
         if backing == "memory":
