@@ -5,6 +5,7 @@ Debian has it in the component non-free, package iozone3.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -46,7 +47,7 @@ PROCESSES = {
     "mixed workload": 8,
 }
 _SLOWEST_BPS = {True: 0.5e6, False: 50e6}  # B/s to reckon with for small records, with and without O_SYNC or O_DIRECT
-_COARSE = "Timer resolution is poor"
+_COARSE = re.compile(r"Timer resolution is poor\..*?Sizes (\d{1,9}) kBytes and below", re.DOTALL)
 
 
 def table(spec: Spec, effort: Effort) -> Invocation:
@@ -179,7 +180,8 @@ def _parsed(text: str, folder: Path) -> Parsed:
 
 def _doubts(text: str) -> tuple[Note, ...]:
     """What iozone itself says against its numbers."""
-    if _COARSE not in text:
+    match = _COARSE.search(text)
+    if not match:
         return ()
-    what = "iozone's clock counts whole microseconds: its rates of files of 64 KiB and below are coarse"
-    return (note("coarse-clock", what),)
+    what = f"iozone's clock counts whole microseconds: it calls its rates of {match[1]} KiB and below inaccurate"
+    return (note("coarse-clock", what, below_KiB=int(match[1])),)
