@@ -136,6 +136,10 @@ class Worker:
         facts["host_B"] = self._by_host(carried)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
         facts |= {"verified": compared, "elapsed": perf_counter() - began}
+        if isinstance(benchmark, benchmarks.FileBenchmark):
+            from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+
+            facts |= files.facts(spec, benchmark)
         if kept.over:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
             self.send("over ranks", over_ranks.packed(kept.over), **about)

@@ -293,9 +293,11 @@ class Setting:
         import socket
         import tempfile
 
+        from labkit.supervise.leftovers import RANKS
+
         mpi, options, spec = self._mpi, self._options, self._spec
         alone = options.get("access") == "single" or options.get("pointer") == "private"
-        folder, prefix = options["directory"] or tempfile.gettempdir(), f"labkit-mpi-io-{socket.gethostname()}-"
+        folder, prefix = options["directory"] or tempfile.gettempdir(), f"{RANKS}{socket.gethostname()}-"
         for leftover in glob.glob(os.path.join(folder, f"{prefix}*")):  # noqa: PTH118, PTH207
             if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
                 with suppress(OSError):
