@@ -44,6 +44,12 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
         return solution.verify(worker, spec, benchmark)
     if spec.size == 0:
         return "", False
+    if spec.has("directory"):
+        from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+
+        complaint = files.unfit(spec)
+        if worker.ranks.any([bool(complaint)])[0]:
+            return complaint, False
     spec = spec.replace(options={**dict(spec.options), **({"timing": "each"} if spec.has("timing") else {})})
     if dict(spec.options).get("rotate"):
         roots = sorted({0, spec.ranks - 1})

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks, launch
-from labkit.benchmarks import KernelBenchmark, SymmetricBenchmark
+from labkit.benchmarks import KernelBenchmark, ParallelFileBenchmark, SymmetricBenchmark
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
@@ -27,10 +27,11 @@ from .conftest import HERE, Run, printed_by
 
 pytestmark = pytest.mark.mpi
 
+APART = (SymmetricBenchmark, ParallelFileBenchmark)  # those: test_shmem.py, test_parallel_io.py
 WITH_RANKS = [
     name
     for name, b in benchmarks.find().items()
-    if isinstance(b, KernelBenchmark) and b.mpi and not isinstance(b, SymmetricBenchmark)  # those: test_shmem.py
+    if isinstance(b, KernelBenchmark) and b.mpi and not isinstance(b, APART)
 ]
 MPI = [name for name in WITH_RANKS if benchmarks.get(name).ranks[0] <= 2]
 # no bytes move, or none that another rank sent
