@@ -298,13 +298,26 @@ def format_count(n: float, *, none: str = "–") -> str:
 
 
 def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str = "–") -> str:
-    """Write a part of a whole in per cent, with `digits` digits and all before the point.
+    """Write a part of a whole in per cent, or as a factor where per cents are hard to read.
+
+    A part is a factor from ten wholes on, a change from double on. There are `digits` digits and all before the point.
+
+    Parameters
+    ----------
+    share : part of the whole; of a change, what was added.
+    digits, none : as in `format_number`.
+    sign : whether it is a change.
 
     Examples
     --------
-    >>> format_share(1 / 3), format_share(0.00123), format_share(1.234, sign=True), format_share(-0.051, sign=True)
-    ('33 %', '0.12 %', '+123 %', '-5.1 %')
+    >>> format_share(1 / 3), format_share(0.00123), format_share(-0.051, sign=True), format_share(0.734, sign=True)
+    ('33 %', '0.12 %', '-5.1 %', '+73 %')
+    >>> format_share(9.5), format_share(189507.07), format_share(1.234, sign=True)
+    ('950 %', '×189,507', '×2.2')
     """
+    times, least = (1 + share, 2) if sign else (share, 10)
+    if least <= times < math.inf:
+        return f"×{format_number(times, digits=digits)}"
     text = format_number(100 * share, "%", digits=digits, none=none)
     return f"+{text}" if sign and share > 0 else text
 

@@ -17,6 +17,8 @@ from labkit.benchmarks import (
     InterferenceBenchmark,
     KernelBenchmark,
     OneSidedBenchmark,
+    ParallelFileBenchmark,
+    ProgramBenchmark,
     StartBenchmark,
     ToolBenchmark,
 )
@@ -38,8 +40,10 @@ def test_no_name_is_lost() -> None:
         ("mpi.iallgatherv", CollectiveBenchmark, "C kernel"),
         ("mpi.put_latency", OneSidedBenchmark, "C kernel"),
         ("mpi.file_iread", FileBenchmark, "C kernel"),
+        ("storage.bt_io", ParallelFileBenchmark, "C kernel"),
         ("mpi.init", StartBenchmark, "start itself"),
         ("sockets.tcp_rr", ToolBenchmark, "tool"),
+        ("compute.hpl", ProgramBenchmark, "MPI program"),
         ("congestion.interference", InterferenceBenchmark, "two jobs"),
     ],
 )

@@ -29,6 +29,7 @@ UNITS = {
     "ns": ("_ns", 1e9),
     "times": ("_times", 1),
     "%": ("_percent", 1),
+    "MB": ("_MB", 1e3),  # bytes are kept where other points keep ns
     "MB/s": ("_MBps", 1e-6),
     "GB/s": ("_GBps", 1e-9),
     "1/s": ("_per_s", 1),
@@ -37,7 +38,14 @@ UNITS = {
     "Mop/s": ("_Mops", 1e-6),
     "GUP/s": ("_GUPS", 1e-9),
 }
-GOOD_WHEN_LARGE = {"overlap_osu_percent", "overlap_imb_percent", "available_percent"}  # of those without a time
+GOOD_WHEN_LARGE = {
+    "overlap_osu_percent",
+    "overlap_imb_percent",
+    "available_percent",
+    "peak_percent",
+    "speedup_times",
+    "moved_MB",
+}  # of those without a time
 
 
 @pytest.mark.parametrize("metric", columns.METRICS.values(), ids=lambda m: m.name)

@@ -70,7 +70,18 @@ def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
     text = one.text.replace("\xa0", " ").replace("\\", "")
     assert text.startswith("Latency, 8 B: TCP takes 40 times as long as shared memory (4.020 µs [4.000 to 4.040]")
     assert "6 launches, n ≥ 606); at 64 KiB 1.4 times: a cost per message, not per byte." in text
+    assert one.short.replace("\xa0", " ").startswith(f"{text.partition(' [')[0]} against ")
+    assert "[" not in one.short
     assert one.certain
+
+
+def test_nearly_equal_values_differ_by_a_share() -> None:
+    cost = {"shm": 100_000, "tcp": 102_000}
+    one = findings.of_topic(
+        rows([point(8, path, n, ns + n) for path, ns in cost.items() for n in range(3)]), ("mpi.latency",)
+    )
+    assert one is not None
+    assert "TCP takes 2 % more time than shared memory" in one.text.replace("\xa0", " ")
 
 
 @pytest.mark.parametrize(("quiet", "busy", "sure"), [(0, 90_000, True), (50_000, 90_000, False), (0, 500, False)])
@@ -168,7 +179,13 @@ def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once
         one.facts["name"] = name
     text = abstract.abstract(Content(two, {}))
     assert "\n\n" not in text
-    for words in ("labkit measured", "(made up, 2 processors)", "The question was", "Brackets are", "Caveats:"):
+    for words in (
+        "labkit measured",
+        "(made up, 2 processors)",
+        "The question was",
+        "which 0 of 2 points have",
+        "Caveats:",
+    ):
         assert text.count(words) == 1, words
     for words in ("**first** (1 point in 3 launches)", "**second** (1 point in 3 launches)", "**second:**"):
         assert words in text

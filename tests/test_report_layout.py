@@ -1,4 +1,4 @@
-"""Layout of the reports of the two example campaigns: pages, tables and floats that are whole, legible print."""
+"""Layout of the reports of the two example campaigns and of a lab: pages, tables and floats that are whole, legible print."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ import typst
 
 from labkit import project, report
 from labkit.report.stage import TEMPLATES
+from labkit.teaching import definition, handout
+from labkit.teaching.attempts import Attempts
 from tests.layout import Layout, layout
 
 POINTS = 8.0  # of a note, at least
-MOST = {"two-cores": 60, "virtual-cluster": 40, "survey": 120}  # pages
+MOST = {"two-cores": 60, "virtual-cluster": 40, "survey": 100, "lab": 12}  # pages
+LAB = "collectives"
 FIGURE = 17.0 / 2.54 * 72 / 720  # pt a pixel of a figure takes: 720 px on the width of the text
 LOOK = "_extensions/report/typst-template.typ"
 CELLS = "| a | word word word word word word word word word word word word word |\n"
@@ -26,10 +29,22 @@ CELLS = "| a | word word word word word word word word word word word word word 
 @pytest.fixture(scope="module", params=list(MOST))
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, report.Built]:
     name, folders = str(request.param), []
+    if name == "lab":
+        return name, _handed_in(tmp_path_factory.mktemp("labs") / f"run-{LAB}")
     for campaign in ("two-cores", "virtual-cluster") if name == "survey" else (name,):
         folders.append(tmp_path_factory.mktemp("campaigns") / campaign)
         shutil.copytree(project.CAMPAIGNS / "examples" / campaign, folders[-1])
     return name, report.build(folders, style="survey" if name == "survey" else "report", engine="plain")
+
+
+def _handed_in(folder: Path) -> report.Built:
+    """The report of a lab on its recording, with every question answered."""
+    attempts, lab = Attempts(folder), definition.get(LAB)
+    attempts.note_source("recorded")
+    for number, question in enumerate(lab.questions):
+        attempts.hint(question.name)
+        attempts.answer(question.name, 1.0, right=number % 2 == 0)
+    return handout.build(folder, engine="plain", progress=lambda text: None)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +64,8 @@ def test_a_report_has_few_pages_and_they_are_well_filled(built: tuple[str, repor
 @pytest.mark.browser
 def test_the_first_page_has_the_abstract_and_the_headline_figures(built: tuple[str, report.Built]) -> None:
     first = pypdf.PdfReader(str(built[1].pdf)).pages[0].extract_text().replace("\xa0", " ")
-    assert "Caveats:" in first
-    assert "Figure 1:" in first
+    for words in ("Lab report",) if built[0] == "lab" else ("Caveats:", "Figure 1:"):
+        assert words in first
 
 
 @pytest.mark.slow
@@ -75,7 +90,7 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
     assert shown
     assert all(re.match(r', alt: "[^"]{10,}', after) for after in shown)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(str(built[1].pdf)).pages)
-    assert "labkit run" in text
+    assert built[0] == "lab" or "labkit run" in text
     assert not re.search(r"labkit \w+ [^\n]*\s–[a-z]", text)  # two dashes stay two
 
 

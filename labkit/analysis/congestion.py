@@ -21,6 +21,7 @@ from labkit import notes, stats
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError
+from labkit.notes import joined
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
 from labkit.units import format_number
@@ -66,12 +67,24 @@ class Impact:
     ----------
     table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, reliable.
     reasons : why the victims may have felt nothing, or something else than the network.
-    sentence : what this says.
+    effect : what this says.
     """
 
     table: pd.DataFrame
     reasons: tuple[str, ...]
-    sentence: str
+    effect: str
+
+    @property
+    def doubt(self) -> str:
+        """What may explain it, as a sentence; empty where nothing does."""
+        if not self.reasons:
+            return ""
+        return f"But {self.reasons[0]}." if len(_felt(self.table)) else f"Possible reasons: {joined(self.reasons)}."
+
+    @property
+    def sentence(self) -> str:
+        """What this says, and what may explain it."""
+        return f"{self.effect} {self.doubt}".rstrip()
 
 
 def jain_fairness(values: ArrayLike) -> float:
@@ -154,7 +167,7 @@ def impact(launches: Sequence[Samples]) -> Impact:
     columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "reliable"]
     table = pd.DataFrame(rows, columns=columns)
     reasons = _reasons(launches, table)
-    return Impact(table, reasons, _sentence(table, reasons))
+    return Impact(table, reasons, _effect(table))
 
 
 def seconds(samples: Samples, phase: str) -> Times:
@@ -249,7 +262,7 @@ def _felt(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["phase"] == "loaded") & (table["low"] > 1)]
 
 
-def _sentence(table: pd.DataFrame, reasons: Sequence[str]) -> str:
+def _effect(table: pd.DataFrame) -> str:
     """What a reader needs to know."""
     words = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
 
@@ -259,17 +272,10 @@ def _sentence(table: pd.DataFrame, reasons: Sequence[str]) -> str:
         known = not math.isnan(row["low"])
         about = f" ({number(row['low'])} to {number(row['high'])}, {row['label']})" if known else f" ({row['label']})"
         doubt = "" if row["reliable"] else ", unreliable because of too few samples"
-        return f"the {words[row['statistic']]} {number(row['factor'])} times as long{about}{doubt}"
+        return f"the {words[row['statistic']]} is {number(row['factor'])} times as long{about}{doubt}"
 
     loaded = [phrase(row) for _, row in table[table["phase"] == "loaded"].iterrows()]
-    felt = len(_felt(table)) > 0
-    text = f"Beside the congestors, iterations take {'; '.join(loaded)}."
+    text = f"Beside the congestors, {joined(loaded)}."
     back = table[(table["phase"] == "recovered") & (table["statistic"] == "mean")].iloc[0]
     text += f" After them the mean is {number(back['factor'])} times that before."
-    if not felt:
-        text += " No effect is certain."
-    if reasons and felt:
-        text += f" But {reasons[0]}."
-    elif reasons:
-        text += f" Possible reasons: {'; '.join(reasons)}."
-    return text
+    return text if len(_felt(table)) else f"{text} No effect is certain."

@@ -69,12 +69,12 @@ def pairs(
         line = {"color": "white", "width": 2 if len(parts) < _PARTED else 0.5}
         figure.add_hline(at / each - 0.5, line=line)
         figure.add_vline(at / each - 0.5, line=line)
-    by = "by switch and host" if any(leaf) else "by host"
+    by = f"in the order of {'switches and hosts' if any(leaf) else 'hosts'}"
     notes = [f"{ranks:,} ranks; a cell is the greatest of {each} × {each} pairs"] if each > 1 else []
     notes += [f"{MARKED:,} of {len(marks):,} marks are drawn"] if len(marks) > MARKED else []
     figure.update_layout(
-        xaxis={"title": {"text": style.note(f"partner, {by}", *notes)}, "showgrid": False, **axis},
-        yaxis={"title": {"text": f"measured by, {by}"}, "showgrid": False, **axis, **_downwards(axis)},
+        xaxis={"title": {"text": style.note("partner", by, *notes)}, "showgrid": False, **axis},
+        yaxis={"title": {"text": "measured by"}, "showgrid": False, **axis, **_downwards(axis)},
         plot_bgcolor="#f4f4f4",
     )
     return style.finish(figure, height=max(style.HEIGHT, 16 * min(ranks, 40) + 160))

@@ -1,6 +1,7 @@
 """NetPIPE's file of results (``np.out``): bytes, Mbps, seconds, a line for each size.
 
-Its Mbps are of 2^20 bits, and its time is one way, half the round trip, of the best of its trials. The time has 8
+Its Mbps are of 2^20 bits, and its time is one way, half the round trip, of the best of its trials. It
+is called ``value``, because it is neither the mean nor the least of all times. The time has 8
 decimals, so that 10 ns are the least it can tell; the rate has more, and everything here follows from it.
 """
 
@@ -17,6 +18,7 @@ _WHAT = "NetPIPE output"
 _ROW = re.compile(r" *(\d+) +(\d+\.\d{6}) +(\d+\.\d{8})")
 _MBIT = 2**20
 _STEP_S = 1e-8
+BEST = note("best-of", "the best of NetPIPE's trials, not their mean")
 
 
 def parse(text: str) -> list[tuple[int, float]]:
@@ -54,7 +56,7 @@ def round_trip(text: str) -> list[Reported]:
     if len(rows) != 1:
         raise malformed(_WHAT, 2, f"{len(rows)} sizes", "one")
     ((_, time),) = rows
-    return [metric("round_trip_us", "mean", 2e6 * time), metric("transaction_rate_per_s", "mean", 0.5 / time)]
+    return [metric("round_trip_us", "value", 2e6 * time), metric("transaction_rate_per_s", "value", 0.5 / time)]
 
 
 def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
@@ -74,9 +76,9 @@ def ladder(text: str, direction: str = "ping-pong") -> list[Reported]:
     for size, time in parse(text):
         labels = {"block_size_B": size // 2 if direction == "both" else size}
         if direction == "ping-pong":
-            values.append(metric("latency_us", "mean", 1e6 * time, labels))
-            values.append(metric("round_trip_us", "mean", 2e6 * time, labels))
-        values.append(metric("bandwidth_MBps", "mean", 1e-6 * size / time, labels))
+            values.append(metric("latency_us", "value", 1e6 * time, labels))
+            values.append(metric("round_trip_us", "value", 2e6 * time, labels))
+        values.append(metric("bandwidth_MBps", "value", 1e-6 * size / time, labels))
     return values
 
 
@@ -86,7 +88,6 @@ _BEGINS = re.compile(
 _SHOWN = re.compile(  # the number at the begin looks like the label of a rank, which is taken away
     r"(?:[ \d]{3,6}: )? *(\d{1,12}) bytes +(\d{1,12}) times --> +(\d{1,12}\.\d\d) Mbps in +(\d{1,12}\.\d\d) usec$"
 )
-_BEST = note("best-of", "the best of NetPIPE's trials, not their mean")
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -108,7 +109,7 @@ def runs(text: str, where: str) -> list[Run]:
             metric("latency_us", "value", 1e6 * seconds),
             metric("bandwidth_MBps", "value", 1e-6 * size / seconds),
         )
-        made.append(Run(test="NetPIPE", values=values, line=number, size=size, remarks=(_BEST,), source=f"{line}\n"))
+        made.append(Run(test="NetPIPE", values=values, line=number, size=size, remarks=(BEST,), source=f"{line}\n"))
     return made
 
 

@@ -118,7 +118,7 @@ def _frequency() -> float | None:
 @cache
 def _lasting() -> dict[str, Any]:
     """Return what does not change while this process lives."""
-    cpu = _cpuinfo()
+    cpu = cpuinfo()
     cores = {(read(path / "physical_package_id"), read(path / "core_id")) for path in _CPU.glob("cpu[0-9]*/topology")}
     threads = os.cpu_count() or 1
     return {
@@ -173,7 +173,7 @@ def _passing() -> dict[str, Any]:
     }
 
 
-def _cpuinfo() -> dict[str, str]:
+def cpuinfo() -> dict[str, str]:
     """Return the first processor's paragraph of /proc/cpuinfo."""
     lines = read("/proc/cpuinfo").partition("\n\n")[0].splitlines()
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}

@@ -37,7 +37,8 @@ class Program:
     version : argument that makes it print its version.
     pattern : finds the version in what it prints, in its first group. Output that does not fit belongs to another
         program of that command's name (each MPI has its own mpirun). Without a group the program tells no version.
-    read_version : returns the version of what is no command; ``unknown`` if it is not installed.
+    read_version : returns the version of what is no command, or of one that has no argument for it and would run;
+        ``unknown`` if it is not installed, or tells none.
     package : Debian packages that bring it, separated by spaces.
     free : whether Debian has it in its main component; else in non-free.
     conda : package in `environment.yml` that brings it; empty if none does.
@@ -149,6 +150,8 @@ def find(program: Program) -> dict[str, str] | None:
     asks a program once, and again when its file changes.
     """
     for path in _paths(program):
+        if program.read_version is not None:
+            return {"path": str(path), "version": program.read_version()}
         match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
         if match:
             return {"path": str(path), "version": match[1] if match.re.groups else "unknown"}
@@ -167,13 +170,22 @@ def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
 
     Returns
     -------
-    ``programs`` as from `present`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether
-    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why;
-    ``loaded_from``: as from `labkit.host.filesystems.facts`.
+    ``programs`` as from `present`; ``libraries``: versions of what is no command, without pyverbs; ``kernels``: kinds
+    of MPI handle they are compiled for; ``fonts``: whether Liberation Sans is there; ``pyverbs``: which Python is used
+    for it, and ``pyverbs_explained`` why; ``loaded_from``: as from `labkit.host.filesystems.facts`.
     """
     software = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
-    software |= {"loaded_from": filesystems.facts()}
+    software |= {"loaded_from": filesystems.facts(), "libraries": _libraries(programs)}
     return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
+
+
+def _libraries(programs: Mapping[str, Program]) -> dict[str, str]:
+    asked = {
+        name: program.read_version()
+        for name, program in programs.items()
+        if program.read_version is not None and not program.commands and name != "pyverbs"
+    }
+    return {name: version for name, version in asked.items() if version != "unknown"}
 
 
 def _kernels() -> list[str]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from labkit import benchmarks, host, staging, testbeds
-from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
+from labkit.benchmarks import InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
 from labkit.measuring import interference, lines, programs, ranks, simulations, volume
@@ -116,7 +116,11 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
             groups = starts(of_launch, effort)
             for batch in concurrent(groups):
                 spec = batch[0][0][0].spec
-                runs = {ToolBenchmark: programs.run, InterferenceBenchmark: interference.run}
+                runs = {
+                    ToolBenchmark: programs.run,
+                    ProgramBenchmark: programs.run,
+                    InterferenceBenchmark: interference.run,
+                }
                 run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
                 testbed = opened.get(spec.testbed)
                 if testbed.network:
@@ -137,7 +141,11 @@ def commands(points: Sequence[Point], effort: Effort) -> list[str]:
             lines_of_shell += simulations.shell(group, effort, network)
             continue
         benchmark = benchmarks.get(group[0].spec.benchmark)
-        shells = {ToolBenchmark: programs.shell, InterferenceBenchmark: interference.shell}
+        shells = {
+            ToolBenchmark: programs.shell,
+            ProgramBenchmark: programs.shell,
+            InterferenceBenchmark: interference.shell,
+        }
         lines_of_shell += shells.get(type(benchmark), lines.shell)(group, effort)
     return lines_of_shell
 

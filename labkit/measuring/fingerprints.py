@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import benchmarks, host, launch, testbeds, tools
-from labkit.benchmarks import InterferenceBenchmark, ToolBenchmark
+from labkit.benchmarks import InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
 from labkit.host import allocation
-from labkit.measuring import interference, nodes, simulations, unused
+from labkit.measuring import interference, nodes, programs, simulations, unused
 from labkit.spec import Effort, Spec
 
 
@@ -76,6 +76,11 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     if isinstance(benchmark, ToolBenchmark):
         testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
         invocation = tools.available(benchmark.tools, spec, effort)
+        if isinstance(benchmark, ProgramBenchmark):
+            started = programs.launcher(invocation, spec)
+            programs.with_ranks(invocation, spec, testbeds.outline(spec.testbed))  # refuses a transport it has not
+            parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries, started.library)
+            return spec.replace(launcher=started.name), ", ".join(parts)
         return spec.replace(launcher="none", ranks=1), f"{invocation.tool} {tools.version(invocation.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"

@@ -1,27 +1,34 @@
-"""Points of external tools: one start of the tool for each."""
+"""Points of external tools and MPI programs: one start for each."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from labkit import benchmarks, host, tools
+from labkit import benchmarks, host, launch, testbeds, tools
+from labkit.benchmarks import ProgramBenchmark
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError, of_point
+from labkit.errors import LabkitError, LaunchError, of_point
 from labkit.host import allocation
+from labkit.launch import Launcher, Placement
 from labkit.measuring import bounds, paths
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.samples import Samples
 from labkit.samples.facts import VERIFIED, complete, noted
 from labkit.samples.start import Start
-from labkit.spec import Effort
+from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
+from labkit.tools import Invocation, Place
 
+_ABI = {"intelmpi": "mpich"}  # launcher's kind → the kind whose programs its library can load too
 COMMANDS = 512  # B of command lines from which they are a part of the start's record
 
 
@@ -48,9 +55,64 @@ def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """The runs of the tools, as a shell takes them."""
     lines = []
     for point in points:
-        invocation = tools.available(benchmarks.tools_of(point.spec.benchmark), point.spec, effort)
+        spec = point.spec
+        invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+        if isinstance(benchmarks.get(spec.benchmark), ProgramBenchmark):
+            invocation = with_ranks(invocation, spec, testbeds.outline(spec.testbed))
+            variables = [f"{name}={value}" for name, value in sorted(invocation.environment.items())]
+            invocation = dataclasses.replace(invocation, client=("env", *variables, *invocation.client))
         lines.append(" & ".join(shlex.join(words) for words in (invocation.server, invocation.client) if words))
     return lines
+
+
+def launcher(invocation: Invocation, spec: Spec) -> Launcher:
+    """Launcher of an MPI program: that of the library that it is linked to, unless the spec names another one of it.
+
+    Raises
+    ------
+    LaunchError
+        If that is not installed, or the named one belongs to another library.
+    """
+    if spec.launcher == "auto" and invocation.mpi:
+        return _own(invocation)
+    found = launch.get(spec.launcher)
+    if invocation.mpi and _ABI.get(found.kind, found.kind) != invocation.mpi:
+        raise LaunchError(
+            f"{invocation.tool} is linked to {invocation.mpi}, but --launcher {spec.launcher} is {found.library}: each "
+            f"of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a {invocation.programs[0]} "
+            f"that is linked to {found.kind} first on the PATH.",
+            lasting=True,
+        )
+    return found
+
+
+def _own(invocation: Invocation) -> Launcher:
+    """The launcher in the same installation as the library that a program loads; else the first of its kind."""
+    installed = [one for one in launch.installed().values() if _ABI.get(one.kind, one.kind) == invocation.mpi]
+    folders = [folder for parent in Path(invocation.mpi_folder).parents for folder in (parent, parent / "bin")]
+    beside = next((one for one in installed if Path(one.program).parent in folders), None)
+    for folder in Path(invocation.mpi_folder).parents if beside is None and invocation.mpi_folder else ():
+        with suppress(LaunchError):
+            return launch.get(f"{invocation.mpi}@{folder}")
+    if not installed:
+        raise LaunchError(
+            f"{invocation.tool} is linked to {invocation.mpi}, whose launcher is not installed. Install "
+            f"{launch.programs()[invocation.mpi].package}, or load the module of that MPI.",
+            lasting=True,
+        )
+    return beside or installed[0]
+
+
+def with_ranks(invocation: Invocation, spec: Spec, testbed: Testbed) -> Invocation:
+    """The invocation whose client is the launcher, which starts the program on every rank."""
+    found = launcher(invocation, spec)
+    placement = Placement.of(spec, found, testbed)
+    variables = {name: value for name, value in invocation.environment.items() if name not in dict(spec.environment)}
+    placement = dataclasses.replace(placement, settings=(*variables.items(), *placement.settings))
+    command = testbed.wrap(found.command(placement, invocation.client))
+    return dataclasses.replace(
+        invocation, client=tuple(command), environment={**invocation.environment, **found.environment(placement)}
+    )
 
 
 def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
@@ -59,12 +121,16 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+    ranks = isinstance(benchmark, ProgramBenchmark)
+    invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
     before, batch = testbed.evidence(), allocation.current()
-    outcome = tools.run(invocation, place=testbed.place(spec))
+    outcome = tools.run(invocation, place=Place() if ranks else testbed.place(spec))
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot() | {"others": watch.since(load["monotonic_s"])}, host.describe()
     elapsed = perf_counter() - clock
-    processes = (2 if invocation.server else 1) * len(invocation.each)  # processes of the tool that keep a core busy
+    processes = (
+        spec.ranks if ranks else (2 if invocation.server else 1) * len(invocation.each)
+    )  # processes of the tool that keep a core busy
     sampled = outcome.time_ns.size > 0
     commands = [list(words) for words in outcome.commands]
     shared: dict[str, Any] = {"testbed": dict(testbed.facts)} | ({"allocation": batch.facts()} if batch else {})

@@ -57,7 +57,7 @@ def _reason(spec: Spec, field: str) -> str:
     benchmark = benchmarks.get(spec.benchmark)
     if field in ("device", "transport", "launcher", "bind", "environment") and testbeds.outline(spec.testbed).network:
         return f"a simulated network has no {field}"
-    if isinstance(benchmark, ToolBenchmark) and field in ("device", "transport", "hosts"):
+    if isinstance(benchmark, ToolBenchmark) and not benchmark.mpi and field in ("device", "transport", "hosts"):
         return _of_tool(spec, field)
     if not benchmark.mpi:
         return f"{spec.benchmark} has no MPI ranks and uses no {field}"

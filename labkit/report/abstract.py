@@ -60,7 +60,7 @@ def abstract(content: Content) -> str:
 
 
 def _of_several(members: Sequence[Member], content: Content) -> str:
-    """Machines and question once, then what each campaign found, then certainty and caveats once."""
+    """Machines and question once, then what each campaign found in short, then certainty and caveats once."""
     named, measured = members[:_NAMED], [member for member in members if len(member.summary)]
     places: dict[str, list[str]] = {}
     for member in members:
@@ -73,11 +73,10 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     most = max(1, FINDINGS // len(named))
     findings_of = [chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named]
     for member, found in zip(named, findings_of, strict=True):
-        texts = [*(one.brief for one in found), bounded.overall(_judged(content, member))]
-        said = " ".join(filter(None, texts)) or "Nothing was found."
+        said = " ".join(one.short or one.brief for one in found) or "Nothing was found."
         parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
-        parts += [_sure(measured, [one for found in findings_of for one in found]), _caveats(measured, 2)]
+        parts += [_in_short(measured, [one for found in findings_of for one in found]), _caveats(measured, 2)]
     return " ".join(part for part in parts if part)
 
 
@@ -171,6 +170,18 @@ def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
         has = "has" if one == 1 else "have"
         text += f" {plural(one, 'point')} ({format_share(one / len(launches))}) {has} a single launch."
     return text
+
+
+def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
+    """Say how many launches the findings rest on, and how many points have enough of them for an interval."""
+    launches = [int(number) for member in members for number in member.summary["launches"]]
+    enough = sum(number >= stats.LAUNCHES for number in launches)
+    fewest = plural(min(one.launches for one in found), "launch", "launches") if found else ""
+    text = f"Each rests on {fewest} or more. " if found else ""
+    if enough == len(launches):
+        return text.strip()
+    has = f"{enough:,} of {plural(len(launches), 'point')} {'has' if enough == 1 else 'have'}"
+    return f"{text}{100 * stats.LEVEL:.0f} % intervals need {stats.LAUNCHES} launches, which {has}."
 
 
 def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:

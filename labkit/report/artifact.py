@@ -18,7 +18,7 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.summary import flat, paired
+from labkit.report.summary import facts_table, flat
 from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
 
@@ -33,7 +33,7 @@ _LONG = 160  # characters of a word of a command that is data, such as the plan 
 
 def versions(content: Content) -> str:
     """Return a table of the software and of what campaign.json holds beside host and failures."""
-    rows: list[tuple[Source, list[str]]] = []
+    every: list[tuple[Source, list[tuple[str, str]]]] = []
     for source in content.sources:
         settings = {k: v for k, v in source.facts.items() if k not in ("host", "skipped", "notebooks", "parameters")}
         libraries = set(source.records["library"]) - {"", "none"} if len(source.records) else set()
@@ -42,9 +42,8 @@ def versions(content: Content) -> str:
             *(("library or tool", text) for text in sorted(libraries)),
             ("report made by labkit", __version__),
         ]
-        rows += [(source, row) for row in paired(facts)]
-    head = ["fact", "value", "fact", "value"]
-    return content.table(head, rows, caption="Campaign and software. {#tbl-versions}", empty="")
+        every.append((source, facts))
+    return facts_table(content, every, caption="Campaign and software. {#tbl-versions}", empty="")
 
 
 def commands(content: Content) -> str:
@@ -109,10 +108,9 @@ def _folded(command: str) -> str:
 
 def host(content: Content) -> str:
     """Return a table of everything known about the hosts, two facts in a row."""
-    rows = [(source, row) for source in content.sources for row in paired(flat(source.host))]
-    return content.table(
-        ["fact", "value", "fact", "value"],
-        rows,
+    return facts_table(
+        content,
+        [(source, flat(source.host)) for source in content.sources],
         caption="Description of the host at the start. {#tbl-host-all}",
         empty=markdown.table(
             ["fact", "value"], [["description", "none recorded"]], caption="Description of the host. {#tbl-host-all}"

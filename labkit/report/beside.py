@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PART = "papers.qmd"  # the chapter that shows them
 _PATHS = 4  # lines of a figure
-_HEIGHT = 300  # px
+_HEIGHT = 260  # px
 
 
 @dataclass(frozen=True)

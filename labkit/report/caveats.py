@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from labkit.analysis import doubts
-from labkit.notes import Note
+from labkit.notes import Note, joined
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -169,27 +169,39 @@ def failures(content: Content) -> str:
 
 def _table(content: Content) -> str:
     """Return a row for every group, with its launches, its benchmarks, its meaning and its remedy."""
-    rows = [(source, row) for source in content.sources if len(source.records) for row in _rows(source)]
-    return content.table(
-        ["condition", "launches", "where", "meaning and remedy"],
-        rows,
-        align="lrll",
-        caption="Conditions that may spoil a number, and what to do. Each chapter names its own. {#tbl-caveats}",
-        empty="",
-    )
+    groups: dict[tuple[str, str], list[tuple[Source, str, str]]] = {}
+    for source in content.sources:
+        for name, launches, where, remedy in _rows(source) if len(source.records) else ():
+            groups.setdefault((name, remedy), []).append((source, launches, where))
+    rows = [[name, *_cells(found, content.several), remedy] for (name, remedy), found in groups.items()]
+    caption = "Conditions that may spoil a number, and what to do. Each chapter names its own. {#tbl-caveats}"
+    head = ["condition", "launches", "where", "meaning and remedy"]
+    return markdown.table(head, rows, align="llll" if content.several else "lrll", caption=caption) if rows else ""
 
 
-def _rows(source: Source) -> Iterator[list[str]]:
+def _cells(found: list[tuple[Source, str, str]], several: bool) -> tuple[str, str]:
+    """Return launches and places of a group; with the campaigns where there are several."""
+    if not several:
+        ((_, launches, where),) = found
+        return launches, where
+    counts = ", ".join(f"{escape(source.name)} {launches}" for source, launches, _ in found)
+    places = dict.fromkeys(where for _, _, where in found)
+    if len(places) == 1:
+        return counts, next(iter(places))
+    return counts, joined(f"{escape(source.name)}: {where}" for source, _, where in found)
+
+
+def _rows(source: Source) -> Iterator[tuple[str, str, str, str]]:
     """Yield the groups of a campaign in their fixed order, then the notes that stand alone."""
     total = len(source.records)
     columns = (source.records[name] for name in ("benchmark", "badges", "warnings"))
     points = [(str(name), [*badges, *warnings]) for name, badges, warnings in zip(*columns, strict=True)]
     for one in GROUPS:
         if names := [name for name, notes in points if any(group(note) is one for note in notes)]:
-            yield [one.name, f"{len(names)} of {total}", _where(names, points), one.remedy]
+            yield one.name, f"{len(names)} of {total}", _where(names, points), one.remedy
     alone = [[note for note in notes if group(note) is None and note.text] for _, notes in points]
     for text, count in doubts.kinds(alone):
-        yield ["other", f"{count} of {total}", "–", escape(text.rstrip(".")) + "."]
+        yield "other", f"{count} of {total}", "–", escape(text.rstrip(".")) + "."
 
 
 def _where(names: list[str], points: list[tuple[str, list[Note]]]) -> str:

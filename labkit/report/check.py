@@ -16,7 +16,7 @@ from labkit.report.book import VARIABLES, Book, Piece
 from labkit.report.markdown import mask
 
 CALLOUTS = ("note", "tip", "warning", "important", "caution")
-DIVS = ("content-visible", "wide", "summary", "refs")
+DIVS = ("content-visible", "wide", "summary", "refs", "fine")
 CELL_OPTIONS = ("label", "fig-cap", "fig-alt", "tbl-cap", "echo", "include", "classes")
 KINDS = ("fig", "tbl", "eq", "sec")
 _FOREIGN = ("lst", "thm", "lem", "cor", "prp", "cnj", "def", "exm", "exr", "nte", "tip", "wrn", "imp", "cau", "vid")

@@ -61,7 +61,7 @@ class Content:
     def table(
         self,
         head: Sequence[str],
-        rows: Sequence[tuple[Source, Sequence[str]]],
+        rows: Sequence[tuple[Source | None, Sequence[str]]],
         *,
         align: str = "",
         caption: str,
@@ -72,7 +72,7 @@ class Content:
         Parameters
         ----------
         head, align, caption : as `labkit.markdown.table` takes them, without the campaign.
-        rows : with the campaign each belongs to.
+        rows : with the campaign each belongs to; None for all.
         empty : sentence for no rows at all.
         """
         if not rows:
@@ -80,5 +80,5 @@ class Content:
         align = align or "l" * len(head)
         if not self.several:
             return markdown.table(head, [row for _, row in rows], align=align, caption=caption)
-        named = [[markdown.escape(source.name), *row] for source, row in rows]
+        named = [[markdown.escape(source.name) if source else "all", *row] for source, row in rows]
         return markdown.table(["campaign", *head], named, align="l" + align, caption=caption)

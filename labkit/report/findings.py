@@ -15,7 +15,7 @@ from labkit.records import Value, headline_statistic, narrowed, value_of
 from labkit.records.factors import named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, plural, sized, title
-from labkit.units import format_count, format_number, format_size
+from labkit.units import format_count, format_number, format_share, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +51,7 @@ class Finding:
     launches : the fewest launches behind it.
     n : the fewest samples behind it; 0 where a tool reported a value.
     brief : the sentence without launches and samples, for who gives them elsewhere.
+    short : the comparison alone, without intervals.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Finding:
     launches: int
     n: int = 0
     brief: str = ""
+    short: str = ""
 
 
 def of_topic(
@@ -103,25 +105,34 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     end, what = one.main, _what(one.benchmark, one.main.size)
     best, worst = _levels(one.factor, end.best, end.worst)
     weight = abs(math.log(end.ratio)) if end.apart and end.ratio > 0 else 0.0
-    numbers, counts = f"{_number(end.bad)} against {_number(end.good)}", f"; {_counts(end)}"
+    values, counts = (end.bad, end.good), f"; {_counts(end)}"
     if end.apart is False:
         both = [
-            f"{what}: {best} and {worst} do not differ beyond their intervals ({numbers}{more})."
-            for more in (counts, "")
+            f"{what}: {best} and {worst} do not differ beyond their intervals{more}."
+            for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
-        return Finding(both[0], 0.0, False, end.launches, end.n, both[1])
+        return Finding(both[0], 0.0, False, end.launches, end.n, *both[1:])
     times = _times(end.ratio)
     if METRICS[one.metric].kind == "rate":
-        text = f"{what}: {best} reaches {times} the {METRICS[one.metric].label} of {worst}"
-        numbers = f"{_number(end.good)} against {_number(end.bad)}"
+        label = METRICS[one.metric].label
+        much = f"has {more} {label} than" if (more := _more(end.ratio)) else f"reaches {times} the {label} of"
+        text = f"{what}: {best} {much} {worst}"
+        values = (end.good, end.bad)
     elif METRICS[one.metric].kind == "cost":
-        text = f"{what}: {worst} takes {times} as long as {best}"
+        much = f"takes {more} time than" if (more := _more(end.ratio)) else f"takes {times} as long as"
+        text = f"{what}: {worst} {much} {best}"
     else:
         text = f"{what}: {METRICS[one.metric].label} differs most between {best} and {worst}"
-    full, brief = (f"{text} ({numbers}{more}){_and_then(one)}." for more in (counts, ""))
+    full, brief = (f"{text} ({_against(values)}{more}){_and_then(one)}." for more in (counts, ""))
+    short = f"{text} ({_against(values, bare=True)})."
     if reason := reasons.of(one, points):
         full += f" {escape(reason.sentence)}"
-    return Finding(full, weight, end.apart, end.launches, end.n, brief)
+    return Finding(full, weight, end.apart, end.launches, end.n, brief, short)
+
+
+def _against(values: Sequence[Value], *, bare: bool = False) -> str:
+    """Return two values, with their intervals or bare."""
+    return " against ".join(_hard(f"{one.text} {escape(one.unit)}") if bare else _number(one) for one in values)
 
 
 def _and_then(one: Contrast) -> str:
@@ -226,6 +237,11 @@ def _times(ratio: float) -> str:
     if not math.isfinite(ratio):
         return "an unknown number of times"
     return f"{format_number(ratio, digits=2 if ratio >= _NEAR else 3)}\u00a0times"
+
+
+def _more(ratio: float) -> str:
+    """Return in words how much more a ratio near 1 is; empty for others."""
+    return f"{format_share(ratio - 1)} more".replace(" ", "\u00a0", 1) if 1 <= ratio < _NEAR else ""
 
 
 def _hard(text: str) -> str:

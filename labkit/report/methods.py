@@ -49,7 +49,7 @@ def definitions(content: Content) -> str:
     once = [f"- {sentence} ({', '.join(map(markdown.code, users[sentence]))})" for sentence in shared]
     parts = [_definition(name, [one for one in texts[name] if one not in shared]) for name in names]
     said = ["What several benchmarks share:", "\n".join(once)] if once else []
-    return "\n\n".join([ranks, _metrics(names), *said, *parts])
+    return "\n\n".join([ranks, _metrics(names), *said, "::: {.fine}", *parts, ":::"])
 
 
 def _sentences(name: str) -> list[str]:

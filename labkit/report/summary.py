@@ -164,18 +164,37 @@ def paired(facts: Sequence[tuple[str, str]]) -> list[list[str]]:
     return [[*left, *right] for left, right in zip_longest(cells[:half], cells[half:], fillvalue=["", ""])]
 
 
+def facts_table(
+    content: Content, facts: Sequence[tuple[Source, Sequence[tuple[str, str]]]], *, caption: str, empty: str
+) -> str:
+    """Return a table of facts, two in a row; what all campaigns share stands once, in front.
+
+    Parameters
+    ----------
+    facts : campaign, and its facts as name and text.
+    caption, empty : as `Content.table` takes them.
+    """
+    everywhere = [set(facts_of) for _, facts_of in facts]
+    shared = set.intersection(*everywhere) if content.several and everywhere else set()
+    rows: list[tuple[Source | None, list[str]]] = []
+    if shared:
+        rows += [(None, row) for row in paired([fact for fact in facts[0][1] if fact in shared])]
+    for source, facts_of in facts:
+        rows += [(source, row) for row in paired([fact for fact in facts_of if fact not in shared])]
+    return content.table(["fact", "value", "fact", "value"], rows, caption=caption, empty=empty)
+
+
 def hosts(content: Content) -> str:
     """Return a short table of the hosts; the appendix has every fact."""
-    rows: list[tuple[Source, list[str]]] = []
+    facts: list[tuple[Source, list[tuple[str, str]]]] = []
     for source in content.sources:
         for name, host in _hosts(source).items():
             known = {key: host[key] for key in _HOST_FIRST if key in host}
-            facts = [("campaign", name)] if name else []
-            facts += flat(known or host) + _interfaces(host)
-            rows += [(source, row) for row in paired(facts)]
-    return content.table(
-        ["fact", "value", "fact", "value"],
-        rows,
+            of_campaign = [("campaign", name)] if name else []
+            facts.append((source, of_campaign + flat(known or host) + _interfaces(host)))
+    return facts_table(
+        content,
+        facts,
         caption="Systems that were measured; @tbl-host-all has all recorded facts. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",
     )

@@ -71,7 +71,7 @@ EVERY = (*MEASURED, *BROUGHT, "simulated")
 # every point
 ENGINE = Fact("engine", "", "", "What ran the loop: c, mpi4py, or the name of a tool.", EVERY)
 LIBRARY = Fact("library", "", "", "MPI library or tool with its version.", EVERY)
-VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes.", EVERY)
+VERIFIED = Fact("verified", False, "", "Whether an untimed pass verified the bytes, or the program its result.", EVERY)
 STOPPED_BY = Fact("stopped_by", "", "", "Why measuring ended: ci, count, cap, iterations, start or tool.", EVERY)
 TIMING = Fact(
     "timing", "", "", "each: every iteration is timed; total: one time around the loop; empty: values only.", EVERY
@@ -114,6 +114,13 @@ INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lo
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
 LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
+RESULTS = Fact[list[float]]("results", [], "", "What a program computed, which its verification compared.")
+COMMUNICATION = Fact[dict[str, Any]](
+    "communication",
+    {},
+    "B",
+    "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
+)
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
@@ -132,9 +139,15 @@ RECEIVED_B = Fact("received_B", 0, "B", "What the receivers got.")
 WRITTEN_B = Fact("written_B", 0, "B", "What the senders wrote; some of it may not have arrived.")
 ENDPOINT = Fact("endpoint", "", "", "Kind of libfabric's endpoint.")
 FILESYSTEM = Fact("filesystem", "", "", "File system of the folder that was written to.")
+MOUNT_OPTIONS = Fact("mount_options", "", "", "Options that this file system is mounted with.")
 DEVICE = Fact("device", "", "", "Block device of that folder, or RDMA device.")
 MEMORY_B = Fact("memory_B", 0, "B", "Memory of the machine, which may hold a page cache.")
+FILE_B = Fact("file_B", 0, "B", "All files that were read or written.")
 PAGE_CACHE = Fact("page_cache", "", "", "What the page cache did.")
+CACHEABLE = Fact("cacheable", "", "", "How much of the files memory could have answered for: none, part or all.")
+O_SYNC = Fact("o_sync", False, "", "Whether the files were opened with O_SYNC.")
+O_DIRECT = Fact("o_direct", False, "", "Whether the files were opened with O_DIRECT.")
+DROP_CACHES = Fact("drop_caches", False, "", "Whether the user may drop all caches of the machine.")
 PYVERBS = Fact("pyverbs", "", "", "Version of pyverbs.")
 GID = Fact("gid", "", "", "Address of the RDMA port.")
 ACTIVE_MTU = Fact("active_mtu", 0, "B", "Largest packet of the RDMA port.")
@@ -144,6 +157,10 @@ PYVERBS_REFUSED_POST_NS = Fact("pyverbs_refused_post_ns", 0, "ns", "Cost of a re
 SERVED = Fact("served", 0, "", "Requests that the server answered.")
 REQUESTS_PER_S = Fact("requests_per_s", 0.0, "1/s", "Requests per second over the whole run.")
 MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
+BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
+RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
+PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")
+PEAK_METHOD = Fact("peak_method", "", "", "How that peak was worked out.")
 # simulations
 SIMULATION = Fact[dict[str, Any]](
     "simulation", {}, "", "Algorithm, wall and processor time of the simulation, s.", ("simulated",)

@@ -12,7 +12,6 @@ from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.files import PARAMETERS, point
-from labkit.tuning.outcome import lag
 from labkit.units import format_duration, format_number, format_share
 
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _races(outcome: Outcome) -> Iterator[str]:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
             how = "won" if k == race.leader else how
-            yield f"  {lag(race.behind[k]):>8}  {names[k]}: {how}"
+            yield f"  {format_share(race.behind[k], sign=True):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
 
@@ -147,7 +146,8 @@ def _below(outcome: Outcome) -> Iterator[str]:
         yield f"use it: {name}={outcome.written.parameters} mpirun …"
         yield f"   or add the lines of {PARAMETERS} to $HOME/.openmpi/mca-params.conf"
     elif outcome.written.paths:
-        yield f"use it: . {outcome.written.paths[0]}; mpiexec …"
+        scripts = " && ".join(f". {path}" for path in outcome.written.paths if path.suffix == ".env")
+        yield f"use it: {scripts} && mpiexec …"
 
 
 def _contradictions(outcome: Outcome) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -214,7 +215,8 @@ class Study(studies.Study):
                 path = target / f"{name}-{launch}.txt"
                 path.write_text(gpcnet.text([one for one in samples if one.launch == launch]))
                 written.append(path.name)
-        return f"Written to `{target}`: {', '.join(written)}." if written else LEFT_OUT
+        where = f"`{target}`" if folder else "the folder `gpcnet` beside the campaign's records"
+        return f"Written to {where}: {', '.join(written)}." if written else LEFT_OUT
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
@@ -224,10 +226,17 @@ class Study(studies.Study):
 
     def _impacts(self) -> Iterator[str]:
         """Effect of the congestors on every pattern; if there was none, possible reasons."""
-        for group in self.loaded(pattern=None, congestor=None):
-            spec = benchmarks.resolve(group[0].spec)
+        points = [
+            (benchmarks.resolve(group[0].spec), congestion.impact(group))
+            for group in self.loaded(pattern=None, congestor=None)
+        ]
+        doubts = Counter(impact.doubt for _, impact in points if impact.doubt)
+        for spec, impact in points:
             name = f"{spec.option('pattern')} with {size_words(spec.size)} beside {spec.option('congestor')}"
-            yield f"{name}: {congestion.impact(group).sentence}"
+            yield f"{name}: {impact.effect if doubts[impact.doubt] > 1 else impact.sentence}"
+        for doubt, count in doubts.items():
+            if count > 1:
+                yield f"{count} of these {len(points)}: {doubt}"
 
     def _sweeps(self) -> Iterator[str]:
         """Where along a sweep the mean suffers most."""

@@ -97,7 +97,7 @@ class Study(studies.Study):
         for point in self.samples:
             if point.spec.benchmark == benchmark:
                 x, y, z = _grid.shape(benchmarks.resolve(point.spec))
-                grids[point.spec.ranks] = f"{x} × {y} × {z}"
+                grids[point.spec.ranks] = f"{x}\u00a0×\u00a0{y}\u00a0×\u00a0{z}"
         rows = rows.assign(grid=rows["ranks"].map(grids))
         if benchmark == HALO:
             wraps = rows["option_periodic"].fillna(False).astype(bool).map({False: "open", True: "periodic"})
@@ -183,7 +183,10 @@ class Study(studies.Study):
             "busbw_GBps_p50",
             "n",
         ]
-        return rows[[name for name in columns if name in rows]].rename(
+        rows = rows[[name for name in columns if name in rows]].dropna(axis="columns", how="all")
+        if len(rows) and rows["transport"].nunique() == 1:
+            rows = rows.drop(columns="transport")
+        return rows.rename(
             columns={
                 "bandwidth_MBps_p50": "bandwidth (MB/s)",
                 "busbw_GBps_p50": "bus bandwidth (GB/s)",

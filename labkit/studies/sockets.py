@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, records, studies, tools
-from labkit.columns import METRICS, split
+from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, tail, words
@@ -110,8 +110,8 @@ class Study(studies.Study):
 
     @of_samples
     def means(self) -> pd.DataFrame:
-        """The summary of means, with their interval over launches: every tool reports a mean, few report a median."""
-        others = [name for name in self.records if (parts := split(str(name))) and parts[1] != "mean"]
+        """The summary of means, of NetPIPE its best trial, with intervals over launches: few tools report a median."""
+        others = [name for name in self.records if (parts := split(str(name))) and parts[1] not in ("mean", "value")]
         return records.summary(self.records.drop(columns=others))
 
     def rows(self, *names: str, **options: Any) -> pd.DataFrame:
@@ -144,7 +144,7 @@ class Study(studies.Study):
         return self.drawn(figures.bars, rows, category, metric=metric, series=[])
 
     def tools_figure(self) -> go.Figure | str:
-        """Mean round trip over TCP as each tool gives it."""
+        """Round trip over TCP as each tool gives it: its mean, by NetPIPE the best of its trials."""
         return self._bars(self.by_tool, "engine", "round_trip_us")
 
     def fabric_figure(self) -> go.Figure | str:
@@ -214,7 +214,7 @@ class Study(studies.Study):
                 "benchmark": "sockets.netpipe",
                 "message_size_B": blocks["block_size_B"].astype("int64"),
                 "origin": "reported",
-                "round_trip_us_mean": blocks["median"],
+                "round_trip_us_value": blocks["median"],
                 "round_trip_us_low": blocks["min"],
                 "round_trip_us_high": blocks["max"],
                 "launches": blocks["count"],
@@ -243,21 +243,25 @@ class Study(studies.Study):
             least = group.iloc[0]
             sentences.append(
                 f"{name}, {size_words(least['message_size_B'])}: the round trip takes "
-                f"{_mean_statement(least, 'round_trip_us')} by {least['engine']}."
+                f"{_statement(least, 'round_trip_us')} by {least['engine']}."
             )
         return sentences
 
     def _tool_sentences(self) -> list[str]:
-        rows = self.by_tool
+        by_tool = self.by_tool
+        is_mean = records.statistics_of(by_tool, "round_trip_us") == "mean"
+        rows = by_tool[is_mean].sort_values("round_trip_us_mean") if is_mean.any() else by_tool.iloc[:0]
+        others = by_tool[~is_mean].to_dict("records")
+        rest = [f"{row['engine']} counts {_statement(row, 'round_trip_us')}." for row in others]
         if len(rows) < 2:
-            return []
-        rows = rows.sort_values("round_trip_us_mean")
+            return rest
         first, last = rows.iloc[0], rows.iloc[-1]
         ratio = last["round_trip_us_mean"] / first["round_trip_us_mean"]
         return [
             f"{len(rows)} tools that count the round trip of {size_words(self.values.tool_size)} over TCP differ by "
             f"a factor of {number(ratio)} in their means, from {number(first['round_trip_us_mean'])} µs "
-            f"({first['engine']}) to {number(last['round_trip_us_mean'])} µs ({last['engine']})."
+            f"({first['engine']}) to {number(last['round_trip_us_mean'])} µs ({last['engine']}).",
+            *rest,
         ]
 
     def _stream_sentences(self) -> list[str]:
@@ -304,8 +308,10 @@ def _largest(sizes: str) -> int:
     return max(parse_sizes(sizes))
 
 
-def _mean_statement(row: Any, metric: str) -> str:
-    """Mean with its interval over launches."""
+def _statement(row: Any, metric: str) -> str:
+    """Mean, or the one value of a tool that reports its best, with its interval over launches."""
     low, high, unit = row[f"{metric}_low"], row[f"{metric}_high"], METRICS[metric].unit
     between = f" ({row['headline']}: {number(low)} to {number(high)})" if low == low else ""
-    return f"{number(row[f'{metric}_mean'])} {unit} on average{between}"
+    statistic = records.statistic_of(row, metric)
+    what = "on average" if statistic == "mean" else "as the best of its trials"
+    return f"{number(row[statistic_column(metric, statistic)])} {unit} {what}{between}"

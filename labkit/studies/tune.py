@@ -19,7 +19,6 @@ from labkit.studies import markdown_list, words
 from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
-from labkit.tuning.outcome import lag
 from labkit.tuning.plan import noted
 from labkit.units import format_range, format_share, parse_count
 
@@ -164,7 +163,8 @@ class Study(studies.Study):
                 stopped = one.race.stopped.get(k)
                 end = "won" if k == one.race.leader else "failed" if k in one.race.failed else "not stopped"
                 end = "stopped" if stopped else end
-                rows.append((point(one.base), names[k], lag(one.race.behind[k]), stopped or one.race.rounds, end))
+                behind = format_share(one.race.behind[k], sign=True)
+                rows.append((point(one.base), names[k], behind, stopped or one.race.rounds, end))
         return pd.DataFrame(rows, columns=columns)
 
     def findings(self) -> str:

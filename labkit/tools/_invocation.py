@@ -29,6 +29,7 @@ class Parsed:
     extras : further columns, each (iterations,).
     warnings : doubts about them.
     facts : for the metadata.
+    output : what the tool wrote to a file in the place of its standard output, which stands for that.
     """
 
     reported: tuple[Reported, ...] = ()
@@ -36,6 +37,7 @@ class Parsed:
     extras: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     warnings: tuple[Note, ...] = ()
     facts: Facts = field(default_factory=dict)
+    output: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,10 @@ class Invocation:
         pairs run at once, every server on ports of its own, the clients from an agreed moment on.
     parse : from the client's standard output and the folder to values; raises DataError.
     combine : from what `parse` made of each of several clients to one.
+    environment : variables of both commands, beside this process's.
+    mpi : kind of the MPI library that the program is linked to, as `labkit.launch` calls it; empty if none, or unknown.
+    mpi_folder : folder of that library.
+    libraries : further ones that the numbers depend on, with their versions.
     address : of the server, on this machine; empty without one.
     directory : where the folder is made; empty for the system's place for temporary files.
     prepare : looks at the folder before anything starts; returns facts, raises SpecError.
@@ -76,6 +82,10 @@ class Invocation:
     each: tuple[Mapping[str, str], ...] = ({},)
     parse: Callable[[str, Path], Parsed]
     combine: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    mpi: str = ""
+    mpi_folder: str = ""
+    libraries: tuple[str, ...] = ()
     address: str = ""
     directory: str = ""
     prepare: Callable[[Path], Facts] = lambda folder: {}

@@ -15,9 +15,11 @@ from typing import IO
 
 import numpy as np
 
-from labkit import supervise
+from labkit import storage, supervise
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import Note, badge, note
+from labkit.scratch import folder as owned_folder
+from labkit.supervise import leftovers
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._tool import version
 
@@ -87,8 +89,7 @@ def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | N
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
         raise SpecError(f"directory={str(parent)!r} is not a writable folder. Create it, or set another.")
     place = place or Place()
-    with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
-        folder = Path(name)
+    with owned_folder(leftovers.RUNS, parent) as folder:
         facts = {**invocation.facts, **invocation.prepare(folder)}
         address, commands, source, parsed = _repeated(invocation, place, folder)
     loopback = address in ("127.0.0.1", "::1") if place.loopback is None else place.loopback
@@ -115,7 +116,7 @@ def _repeated(
                         served.append(server)
                     where = place.clients[number] if place.clients else place.client
                     clients.append((where, _filled(invocation.client, words | dict(place.client_words))))
-                results = _outputs(invocation, clients, folder, _environment())
+                results = _outputs(invocation, clients, folder, _environment(invocation))
             parsed = invocation.combine([part for _, part in results])
             commands = (*served, *((*where, *command) for where, command in clients))
             source = "\n".join(text for text, _ in results)
@@ -183,11 +184,13 @@ def _read(
             stderr=tree.stderr_text(),
         )
     try:
-        return source, invocation.parse(source, folder)
+        parsed = invocation.parse(source, folder)
+        return parsed.output or source, parsed
     except (DataError, OSError) as error:
         stderr = tree.stderr_text() or source[-_TAIL_B:]
+        why = storage.full(folder) or str(error)
         raise LaunchError(
-            f"{invocation.tool} gave no result. {error}", command=command, exit_status=status, stderr=stderr
+            f"{invocation.tool} gave no result. {why}", command=command, exit_status=status, stderr=stderr
         ) from error
 
 
@@ -215,7 +218,9 @@ def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]
         with _served(invocation, place, folder, invocation.each[0]) as (words, _):
             command = (*place.client, *_filled(invocation.client, words | dict(place.client_words)))
             nowhere = supervise.DEVNULL
-            with supervise.start(command, cwd=folder, env=_environment(), stdout=nowhere, grace=_GRACE_S) as tree:
+            with supervise.start(
+                command, cwd=folder, env=_environment(invocation), stdout=nowhere, grace=_GRACE_S
+            ) as tree:
                 yield tree
 
 
@@ -239,8 +244,7 @@ def _outcome(
                 wanted=invocation.stands_in_for,
             )
         )
-    if facts.get("filesystem") in ("tmpfs", "ramfs"):
-        badges.append(badge("memory file system"))
+    badges += storage.badges(facts)
     meta = {
         **facts,
         **parsed.facts,
@@ -278,7 +282,7 @@ def _served(
         command = (*place.server, *_filled(invocation.server, words | dict(place.server_words)))
         with (
             tempfile.TemporaryFile() as output,
-            supervise.start(command, cwd=folder, env=_environment(), stdout=output, grace=_GRACE_S) as tree,
+            supervise.start(command, cwd=folder, env=_environment(invocation), stdout=output, grace=_GRACE_S) as tree,
         ):
             if _ready(tree, invocation, ports[0], place):
                 yield words, command
@@ -356,6 +360,6 @@ def _filled(command: Sequence[str], words: dict[str, str]) -> tuple[str, ...]:
     return tuple(filled)
 
 
-def _environment() -> dict[str, str]:
-    """Return this process's environment with LC_ALL=C, so that tools print numbers as the parsers read them."""
-    return {**os.environ, "LC_ALL": "C"}
+def _environment(invocation: Invocation) -> dict[str, str]:
+    """Return the environment of an invocation; LC_ALL=C, so that tools print numbers as the parsers read them."""
+    return {**os.environ, **invocation.environment, "LC_ALL": "C"}

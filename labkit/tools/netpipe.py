@@ -49,7 +49,8 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
         1,
         stands_in_for="netperf",
         definition=(
-            "NetPIPE: mean over the best of its trials; its time one way doubled to a round trip, as in netperf TCP_RR."
+            "NetPIPE: mean over the messages of the best of its trials; "
+            "its time one way doubled to a round trip, as in netperf TCP_RR."
         ),
     )
 
@@ -78,7 +79,7 @@ def ladder(spec: Spec, effort: Effort) -> Invocation:
         parse,
         sizes * (3 if values["perturbation"] else 1),
         definition=(
-            "NetPIPE: mean over the best of its trials of each size; latency is half the round trip; "
+            "NetPIPE: mean over the messages of the best of its trials of each size; latency is half the round trip; "
             "both ways are summed."
         ),
     )
@@ -127,5 +128,5 @@ def _invocation(
         definition=definition,
         duration=sizes * _SIZE_S,
         time_limit=sizes * _SIZE_S + effort.time_limit,
-        warnings=(note("listens-everywhere", _OPEN),),
+        warnings=(note("listens-everywhere", _OPEN), layout.BEST),
     )

@@ -9,7 +9,6 @@ from labkit.spec import Spec
 from labkit.stats.racing import Standing
 from labkit.tuning import files
 from labkit.tuning.plan import Plan
-from labkit.units import format_number, format_share
 
 
 @dataclass(frozen=True)
@@ -71,14 +70,3 @@ class Outcome:
     exhaustive: int = 0
     program: str = ""
     unproved: str = ""
-
-
-def lag(behind: float) -> str:
-    """Write how far a setting is behind the leader: in per cent, from double on as a factor.
-
-    Examples
-    --------
-    >>> lag(0.074), lag(1.09)
-    ('+7.4 %', '× 2.1')
-    """
-    return format_share(behind, sign=True) if behind < 1 else f"× {format_number(1 + behind, digits=2)}"

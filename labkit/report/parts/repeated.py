@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, metric_of, nearest, shown
 from labkit.report.content import Content
+from labkit.report.findings import listed
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import code, escape
 from labkit.report.parts.surveyed import names
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BENCHMARKS, _PATHS = 2, 3  # that a cell shows
+_WIDTH = 80  # characters of a line of a comment
 
 
 def repeated(content: Content) -> str:
@@ -77,8 +80,8 @@ def _here(one: Experiment, content: Content) -> str:
     members = all_members(content)
     texts = []
     for member in members:
-        name = f"{escape(member.name)}: " if len(members) > 1 else ""
-        texts += [f"{name}{text}" for text in _values(one, member)]
+        name = f"**{escape(member.name)}:** " if len(members) > 1 else ""
+        texts += [f"{name}{joined(values)}"] if (values := list(_values(one, member))) else []
     chapter = _chapter(one, content)
     return joined(texts) + (f"; see @{chapter}" if chapter and texts else f"see @{chapter}" if chapter else "")
 
@@ -120,16 +123,21 @@ def _missing(experiments: list[Experiment], here: list[Experiment]) -> Iterator[
     """Yield what was not repeated, or not as in the paper, each with what it takes and the commands."""
     if not experiments:
         return
-    yield "Not repeated, or not as in the paper:"
+    blocks, without = [], []
     for one in experiments:
         state = "repeated in part" if one in here else "not repeated"
-        needs = f" It needs {escape(one.needs)}." if one.needs else ""
+        needs = f"; it needs {one.needs}" if one.needs else ""
         commands = one.command or "\n".join(f"labkit measure {name} --launches 6" for name in _known(one))
-        text = f"*{escape(one.title)}* ({escape(one.figure)}): {state}.{needs}"
         if commands:
-            yield f"{text} The command:\n\n{markdown.block(commands)}"
+            about = textwrap.wrap(f"{one.title} ({one.figure}): {state}{needs}", _WIDTH)
+            blocks.append("\n".join([*(f"# {line}" for line in about), commands]))
         else:
-            yield f"{text} labkit has no benchmark for it."
+            without.append(f"*{escape(one.title)}* ({escape(one.figure)})")
+    if blocks:
+        text = markdown.block("\n".join(blocks), "bash")
+        yield f"What is not repeated, or not as in the paper, with its commands:\n\n{text}"
+    if without:
+        yield f"labkit has no benchmark for {listed(without)}."
 
 
 def _known(one: Experiment) -> list[str]:

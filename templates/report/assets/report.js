@@ -1,7 +1,7 @@
 // Draws the plots one after another without blocking the page; those in hidden tabs when they are shown. Each plot has
 // tools that work on the data in the page: filter series, axis, unit, statistic, pinned points, two figures side by side.
 (() => {
-  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared";
+  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560;  // px
   const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 } };
   const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#e07fb0",
     "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#222": "#dde3ea", "\"white\"": "\"rgba(0,0,0,0)\"" };
@@ -30,6 +30,14 @@
     return found;
   };
 
+  // a map of cells on a narrow page: the scale of colours above it, and texts only where a cell has room for them
+  const narrow = (trace, layout, width) => {
+    trace.colorbar = { ...trace.colorbar, orientation: "h", y: 1.02, yanchor: "bottom", title: { ...trace.colorbar?.title, side: "top" } };
+    for (const axis of axes(layout, "x")) delete axis.tickangle;
+    const row = trace.text?.[0] ?? [], longest = Math.max(0, ...(trace.text ?? []).flat().map(one => String(one ?? "").length));
+    if ((width - 90) / row.length < 6 * longest) delete trace.texttemplate; else trace.textfont = { ...trace.textfont, size: 10 };
+  };
+
   const figure = el => {          // data and layout with the tools applied
     const { data, layout, config } = JSON.parse(dark() ? el.json.replace(MARKS, mark => DARK[mark.toLowerCase()]) : el.json);
     const { state } = el;
@@ -44,6 +52,7 @@
     if (state.unit) for (const axis of upward) if (axis.title) axis.title = { ...axis.title, text: title(axis).replace(`(${el.unit})`, `(${state.unit})`) };
     for (const trace of data) {
       const name = trace.name ?? "";
+      if (trace.type === "heatmap" && !printing && el.clientWidth < NARROW) narrow(trace, layout, el.clientWidth);
       if (state.filter && !name.toLowerCase().includes(state.filter.toLowerCase())) { trace.visible = false; trace.showlegend = false; }
       if (state.statistic) {
         const values = statistics(trace)[state.statistic];
@@ -139,9 +148,9 @@
     const seen = new IntersectionObserver(entries => entries.forEach(e => e.isIntersecting && draw(e.target)));
     addEventListener("beforeprint", () => { printing = true; plots.forEach(el => el.tools ? redraw(el) : draw(el)); });
     addEventListener("afterprint", () => { printing = false; again(); });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+    for (const what of ["(prefers-color-scheme: dark)", "(max-width: 760px)"]) matchMedia(what).addEventListener("change", again);
     new MutationObserver(again).observe(document.body, { attributeFilter: ["class"] });     // Quarto's switch
-    const reach = () => document.querySelectorAll("table, pre, .table").forEach(e => {       // by keyboard
+    const reach = () => document.querySelectorAll("table, pre, .table, figure").forEach(e => {       // by keyboard
       if (e.scrollWidth > e.clientWidth) e.tabIndex = 0;
     });
     addEventListener("resize", reach);

@@ -1,0 +1,221 @@
+"""How fast do all ranks together solve a dense system, and how much of the peak is that?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from labkit import figures, records, studies
+from labkit.columns import METRICS, STATISTICS
+from labkit.errors import SpecError
+from labkit.samples.facts import BLAS, PEAK_METHOD
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, statement
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+HPL = "compute.hpl"
+_ORDER = "order of the matrix N"
+_VALUE = ("_value", "_low", "_high")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about HPL.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point; a run of HPC Challenge takes seconds beside HPL.
+    ranks : a list; with 1 among them, for the speedup.
+    orders : of the matrix, a list; 0 for the largest that fits the memory.
+    block : rows of a block; 0 for 192, or fewer for a small matrix.
+    rows, columns : of the grid of processes; 0 for the most square one.
+    tool : xhpl, hpcc, or auto for the first that is installed.
+    core_peak : theoretical peak of the core of a rank, Gflop/s; 0 to work it out from the processor.
+    directory : of input and output files; where ranks run on several hosts, all must see it.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launches: int = 2
+    ranks: str = "1,2"
+    orders: str = "250,500,1000,2000"
+    block: int = 0
+    rows: int = 0
+    columns: int = 0
+    tool: str = "auto"
+    core_peak: float = 0.0
+    directory: str = ""
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """HPL over ranks and orders: time, speedup, sustained performance and its part of the peak."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (HPL,)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every order on every number of ranks."""
+        v, many, orders = self.values, counts(self.values.ranks, "ranks"), counts(self.values.orders, "orders")
+        if not many or not orders:
+            raise SpecError("ranks or orders is empty. Set ranks=1,2 and orders=500,1000.")
+        options = {"nb": v.block, "p": v.rows, "q": v.columns, "tool": v.tool, "directory": v.directory}
+        where = {"launcher": v.launcher, "testbed": v.testbed}
+        return sweep(HPL, sizes=0, ranks=many, n=orders, **options, **where)
+
+    # ---- rows --------------------------------------------------------------------------------------------------
+
+    def rows(self) -> pd.DataFrame:
+        """Rows of the summary with the speedup S(P, N) = T(1, N) / T(P, N), where one rank was measured.
+
+        The ends of its interval divide the far ends of both times.
+        """
+        rows = self.of(HPL).sort_values(["option_n", "ranks"])
+        if rows.empty:
+            return rows
+        rows = rows.copy()
+        if self.values.core_peak:
+            for end in _VALUE:
+                rate = rows.get("performance_GFLOPS" + end, np.nan)
+                rows["peak_percent" + end] = 100 * rate / (self.values.core_peak * rows["ranks"].astype(float))
+        alone = rows[rows["ranks"] == 1].drop_duplicates("option_n").set_index("option_n")
+        for end, other in zip(_VALUE, ("_value", "_high", "_low"), strict=True):
+            base = rows["option_n"].map(alone["run_time_s" + end]) if "run_time_s" + end in alone else np.nan
+            rows["speedup_times" + end] = base / rows.get("run_time_s" + other, np.nan)
+        return rows
+
+    # ---- figures -----------------------------------------------------------------------------------------------
+
+    def time_figure(self) -> go.Figure | str:
+        """T(P, N): run time against ranks, a line for each order."""
+        return self._over_ranks("run_time_s")
+
+    def speedup_figure(self) -> go.Figure | str:
+        """S(P, N): speedup against ranks, a line for each order."""
+        rows = self.rows()
+        if rows.empty or not rows["speedup_times_value"].notna().any():
+            return "There is no speedup: no order was solved by one rank. Set ranks=1,2."
+        return self._over_ranks("speedup_times")
+
+    def sustained_figure(self) -> go.Figure | str:
+        """SP(P, N): sustained performance against the order, a line for each number of ranks."""
+        return self._over_orders("performance_GFLOPS")
+
+    def peak_figure(self) -> go.Figure | str:
+        """SPF(P, N): part of the theoretical peak against the order, a line for each number of ranks."""
+        rows = self.rows()
+        if not rows.empty and "peak_percent_value" not in rows:
+            return f"There is no fraction of the peak: {self.peak_words()}. Set core_peak."
+        return self._over_orders("peak_percent")
+
+    def _over_ranks(self, metric: str) -> go.Figure | str:
+        rows = self.rows()
+        rows = rows.assign(order=[f"N = {n}" for n in rows["option_n"]]) if len(rows) else rows
+        return self.drawn(figures.versus, rows, "ranks", shown=metric, series=["order"], label="ranks P")
+
+    def _over_orders(self, metric: str) -> go.Figure | str:
+        return self.drawn(figures.versus, self.rows(), "option_n", shown=metric, series=["ranks"], label=_ORDER)
+
+    # ---- tables ------------------------------------------------------------------------------------------------
+
+    def table(self) -> pd.DataFrame:
+        """Every point: grid, block, time, speedup, performance, part of the peak."""
+        rows = self.rows()
+        names = {
+            "ranks": "ranks",
+            "option_n": "N",
+            "option_nb": "NB",
+            "grid": "P × Q",
+            "run_time_s_value": "time (s)",
+            "speedup_times_value": "speedup",
+            "performance_GFLOPS_value": "Gflop/s",
+            "peak_percent_value": "of peak (%)",
+            "launches": "launches",
+        }
+        if rows.empty:
+            return rows.reindex(columns=list(names)).rename(columns=names)
+        rows = rows.assign(grid=[f"{p} × {q}" for p, q in zip(rows["option_p"], rows["option_q"], strict=True)])
+        return rows[[name for name in names if name in rows]].rename(columns=names)
+
+    def others(self) -> pd.DataFrame:
+        """The other tests of HPC Challenge at the largest order: a row for each value, a column for each rank count.
+
+        A value is the median over launches.
+        """
+        import pandas as pd
+
+        largest = max((one.spec.option("n") for one in self.samples), default=0)
+        parts = []
+        for one in self.samples:
+            values = records.reported([one])
+            if one.spec.option("n") == largest and "hpcc_test" in values:
+                parts.append(values.dropna(subset=["hpcc_test"]).assign(ranks=one.spec.ranks))
+        columns = ["test", "quantity", "unit"]
+        if not parts:
+            return pd.DataFrame(columns=columns)
+        every = pd.concat(parts)
+        plain = every["statistic"] == "value"
+        labels = every["name"].map(lambda name: METRICS[name].label)
+        kinds = ", " + every["statistic"].map(lambda name: STATISTICS[name].label)
+        every = every.assign(test=every["hpcc_test"], quantity=labels + kinds.where(~plain, ""))
+        table = every.pivot_table("value", columns, "ranks", aggfunc="median", sort=False, observed=True)
+        table = table[sorted(table.columns)]
+        table.columns = [_ranks(ranks) for ranks in table.columns]
+        return table.reset_index()
+
+    # ---- sentences ---------------------------------------------------------------------------------------------
+
+    def peak_words(self) -> str:
+        """How the peak was worked out, a phrase for each number of ranks."""
+        if self.values.core_peak:
+            return f"one core of {number(self.values.core_peak)} Gflop/s for each rank, as the parameter core_peak says"
+        methods = {one.spec.ranks: PEAK_METHOD.of(one.meta) for one in self.samples}
+        return ". ".join(dict.fromkeys(methods[ranks] for ranks in sorted(methods)))
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        return markdown_list([*self._best(), *self._speedups(), *self._setting()]) or LEFT_OUT
+
+    def _best(self) -> Iterator[str]:
+        """The best performance, its place and its part of the peak."""
+        rows = self.rows()
+        if rows.empty:
+            return
+        row = rows.loc[rows["performance_GFLOPS_value"].idxmax()]
+        share = f", {statement(row, 'peak_percent')} of the theoretical peak" if "peak_percent_value" in rows else ""
+        yield (
+            f"HPL sustains at most {statement(row, 'performance_GFLOPS')}{share}: N = {row['option_n']}, "
+            f"{_ranks(row['ranks'])} as {row['option_p']} × {row['option_q']}, blocks of {row['option_nb']}."
+        )
+
+    def _speedups(self) -> Iterator[str]:
+        """Speedup of the most ranks for the smallest and the largest order."""
+        rows = self.rows()
+        rows = rows[rows["speedup_times_value"].notna() & (rows["ranks"] > 1)] if len(rows) else rows
+        if rows.empty:
+            return
+        most = rows[rows["ranks"] == rows["ranks"].max()]
+        ends = most.iloc[[0, -1]] if len(most) > 1 else most
+        phrases = [f"{number(row['speedup_times_value'])} for N = {row['option_n']}" for _, row in ends.iterrows()]
+        yield f"The speedup of {_ranks(most['ranks'].iloc[0])} is {' and '.join(phrases)}."
+
+    def _setting(self) -> Iterator[str]:
+        """BLAS, peak and check."""
+        if not self.samples:
+            return
+        libraries = sorted({BLAS.of(one.meta) or "of an unknown name" for one in self.samples})
+        yield f"BLAS: {' and '.join(libraries)}. Every residual passed HPL's check."
+        yield f"Peak: {self.peak_words()}."
+
+
+def _ranks(number_of: int) -> str:
+    """A number of ranks in words."""
+    return f"{number_of} {'rank' if number_of == 1 else 'ranks'}"
