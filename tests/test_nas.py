@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks
+from labkit import benchmarks, figures
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
-from labkit.errors import SpecError
+from labkit.errors import DataError, SpecError
 from labkit.formats import npb
 from labkit.spec import Spec
+from labkit.studies import nas_kernels
 
 NAMES = [f"compute.nas_{name}" for name in _nas.KERNELS]
 
@@ -87,3 +88,35 @@ def test_one_rank_and_odd_numbers_where_they_are_possible() -> None:
     for name in NAMES:
         assert benchmarks.resolve(Spec(benchmark=name, ranks=1)).ranks == 1
     assert nas("ep", 3).ranks == 3
+
+
+def specs(**values: str) -> list[tuple[str, int]]:
+    """Kernel and ranks of each point that the notebook plans."""
+    study = nas_kernels.Study(measure=False, campaign="none", **values)
+    return [(spec.benchmark.removeprefix("compute.nas_"), spec.ranks) for spec in study.specs()]
+
+
+def test_the_notebook_leaves_out_ranks_that_a_kernel_cannot_use() -> None:
+    assert specs(kernels="EP,is", ranks="2,3") == [("ep", 2), ("ep", 3), ("is", 2)]
+    with pytest.raises(SpecError, match="power of two"):
+        specs(kernels="is,cg", ranks="3")
+    with pytest.raises(SpecError, match="NAS kernel"):
+        specs(kernels="sp")
+    with pytest.raises(SpecError, match="class"):
+        specs(classes="X")
+
+
+def test_the_figures_have_every_rank_and_every_pair() -> None:
+    computing, inside = np.array([0.3, 0.1]), np.array([0.1, 0.3])
+    split = figures.time_split([figures.Shares("CG S", computing, inside)], small="of a run")
+    assert [list(trace.y) for trace in split.data] == [[75.0, 25.0], [25.0, 75.0]]
+    messages = np.array([[0, 20], [10, 0]])
+    quiet = figures.Traffic("EP S", np.zeros((2, 2), int), np.zeros((2, 2), int))
+    drawn = figures.traffic([quiet, figures.Traffic("CG S", messages, messages * 1500)])
+    assert len(drawn.data) == 1
+    assert drawn.data[0].text[0] == ["", "20 ×<br>1.5 kB"]
+    assert drawn.data[0].z[1] == [pytest.approx(4.176, abs=1e-3), None]
+    with pytest.raises(DataError, match="two ranks or more"):
+        figures.traffic([quiet])
+    with pytest.raises(DataError, match="nas_cg"):
+        figures.time_split([])

@@ -15,7 +15,7 @@ from labkit.units import format_number, format_size
 
 PANELS = 3  # in a row
 SCALE = "Cividis"
-_NAMED = 8  # ranks up to which each cell has its numbers
+_NAMED = 4  # ranks up to which each cell has its numbers
 _TICKS = 16  # ranks up to which each has its number on the axes
 
 

@@ -74,8 +74,7 @@ class Study(studies.Study):
                 transport=path if ranks > 1 else "auto",
                 launcher=v.launcher,
                 testbed=v.testbed,
-                options={"npb_class": letter},
-            )
+            ).replace(options={"npb_class": letter})
             for name in kernels
             for letter in classes
             for ranks in many
@@ -114,18 +113,21 @@ class Study(studies.Study):
 
     def rate_figure(self) -> go.Figure | str:
         """Operations per second against ranks, a line for each problem."""
-        return self._over_ranks("operations_Mops")
+        rows = self.rows()
+        series = ["problem", *self._paths(rows)]
+        return self.drawn(figures.versus, rows, "ranks", shown="operations_Mops", series=series)
 
     def share_figure(self) -> go.Figure | str:
-        """Share of the run time inside MPI against ranks, a line for each problem."""
-        return self._over_ranks("communication_percent")
-
-    def _over_ranks(self, metric: str) -> go.Figure | str:
+        """Share of the run time inside MPI, a bar for each problem on each number of ranks but one."""
         rows = self.rows()
-        series = ["problem"]
-        if len(rows) and rows["transport"].nunique() > 1 and len(words(self.values.transports)) > 1:
-            series.append("transport")
-        return self.drawn(figures.versus, rows, "ranks", shown=metric, series=series)
+        rows = rows[rows["ranks"] > 1] if len(rows) else rows
+        series = ["ranks", *self._paths(rows)]
+        return self.drawn(figures.bars, rows, "problem", metric="communication_percent", series=series)
+
+    def _paths(self, rows: pd.DataFrame) -> list[str]:
+        """The column of paths as a series, where several are compared."""
+        several = len(rows) and rows["transport"].nunique() > 1 and len(words(self.values.transports)) > 1
+        return ["transport"] if several else []
 
     def split_figure(self) -> go.Figure | str:
         """Share of computation and communication of every rank, most ranks."""
