@@ -27,6 +27,10 @@ from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
 from labkit.units import format_share
 
+SIMULATED = (
+    "A simulated measurement divides every pair's times by their median and draws them anew in blocks. What differs "
+    "from start to start is not in it."
+)
 ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
 LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
 _DRAWS, _FEWEST, _DRAWN = 400, 8, 60_000_000  # simulated measurements; times drawn in all of them
@@ -44,12 +48,14 @@ class Verdict:
     table : a row for each bad pair: rank, other, host, other_host, latency_us, excess (of the middle pair), cause.
     passing : suspicious pairs that were not so again.
     sentence : what this says.
+    chance : how often the rule suspects a pair of a healthy system.
     """
 
     seconds: NDArray[np.float64]
     table: pd.DataFrame
     passing: int
     sentence: str
+    chance: str
 
 
 @dataclass(frozen=True)
@@ -215,7 +221,12 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     cause_of = causes(bad, hosts, switches or {})
     table = _table(bad, seconds, hosts, cause_of)
     passing = int(np.triu(before & ~now).sum())
-    return Verdict(seconds, table, passing, _sentence(table, passing, int(np.triu(~np.isnan(seconds), 1).sum())))
+    pairs = int(np.triu(~np.isnan(seconds), 1).sum())
+    chance = (
+        f"By the rule, on a healthy system whose {pairs} pairs scatter normally a pair is suspicious in one "
+        f"measurement of about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
+    )
+    return Verdict(seconds, table, passing, _sentence(table, passing, pairs), chance)
 
 
 def _table(
@@ -314,8 +325,7 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
     twice = sum(bool((one & other).any()) for one, other in zip(alarms[::2], alarms[1::2], strict=True))
     sentence = (
         f"In {draws} simulated measurements of a healthy system with the scatter of this one, a pair was suspicious in "
-        f"{once}, and the same pair twice in {twice} of {draws // 2}. (Every pair's times are divided by their median "
-        "and drawn anew in blocks; what differs from start to start is not in it.)"
+        f"{once}, and the same pair twice in {twice} of {draws // 2}."
     )
     return FalseAlarms(draws, once, twice, sentence)
 
@@ -323,12 +333,8 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
 def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     """What a reader needs to know."""
     passed = f" {passing} more were slow the first time only." if passing else ""
-    chance = (
-        f" By the rule, on a healthy system whose pairs scatter normally a pair is suspicious in one measurement of "
-        f"about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
-    )
     if table.empty:
-        return f"None of {pairs} pairs was slow twice.{passed}{chance}"
+        return f"None of {pairs} pairs was slow twice.{passed}"
     findings = []
     for cause, rows in table.groupby("cause", sort=False):
         if cause == ALONE:
@@ -340,4 +346,4 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
         else:
             excess = format_share(rows["excess"].median())
             findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")
-    return f"{len(table)} of {pairs} pairs were slow twice: {'; '.join(findings)}.{passed}{chance}"
+    return f"{len(table)} of {pairs} pairs were slow twice: {'; '.join(findings)}.{passed}"

@@ -21,7 +21,8 @@ _TALL = 340  # px of a figure that needs its height
 _FITS, _TITLE = 46, 24  # characters of a line of small print, and of the title of the upward axis
 _LEGEND = 12  # px of its letters, 8 pt in the PDF
 _TICKS = 6  # labels of the axis to the right
-_NAMES, _NAME = 110, 34  # characters of a legend, and of a name in it
+_NAMES, _NAME = 140, 34  # characters of a legend, and of a name in it
+_BARS = 40  # of the names below bars
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -77,8 +78,10 @@ def _fits(spec: Mapping[str, Any]) -> bool:
     names = [str(trace.get("name") or "") for trace in traces if trace.get("showlegend") is not False]
     return (
         bool(traces)
-        and all(trace.get("type", "scatter") == "scatter" for trace in traces)
-        and not any(layout.get(key) for key in ("annotations", "shapes", "xaxis2", "yaxis2"))
+        and all(trace.get("type", "scatter") in ("scatter", "bar") for trace in traces)
+        and not any(layout.get(key) for key in ("annotations", "xaxis2", "yaxis2"))
+        and max((len(" ".join(map(str, trace["x"]))) for trace in traces if trace.get("type") == "bar"), default=0)
+        <= _BARS
         and float(layout.get("height") or figures.HEIGHT) <= _TALL
         and not isinstance(layout.get("yaxis", {}).get("ticktext"), list)
         and sum(map(len, names)) <= _NAMES

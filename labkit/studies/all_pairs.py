@@ -252,6 +252,7 @@ class Study(studies.Study):
             ]
             doubt = " Some pairs met less than six times and could not be judged: raise time_cap." if seldom else ""
             yield f"{size_words(size)}: {verdict.sentence}{doubt}"
+        yield from dict.fromkeys(verdict.chance for verdict in self.verdicts.values())
 
     def _by_themselves(self) -> Iterator[str]:
         """Whether suspicious pairs are slow when measured alone."""
@@ -270,12 +271,16 @@ class Study(studies.Study):
 
     def _false_alarms(self) -> Iterator[str]:
         """How often a healthy system with this scatter would be suspected."""
+        simulated = False
         for size in self.sizes:
             for first in self.pairs(size)[:1]:
                 try:
                     yield f"{size_words(size)}: {all_pairs.false_alarms(first).sentence}"
+                    simulated = True
                 except DataError as error:
                     yield f"{size_words(size)}: no rate of false alarms can be given. {error}"
+        if simulated:
+            yield all_pairs.SIMULATED
 
 
 def _ordered(times: NDArray[np.float64], chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -7,7 +7,6 @@ from itertools import zip_longest
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code
-from labkit.report.variables import plural
 
 
 def figures(content: Content) -> str:
@@ -17,11 +16,11 @@ def figures(content: Content) -> str:
         for name, text in chapter.csv.items():
             label = name.partition(".")[0]
             what = f"@{label}" if label.startswith("fig-") else f"@{chapter.label}"
-            rows.append([what, f"[{code(name)}](data/{name})", plural(max(text.count("\n") - 1, 0), "row")])
+            rows.append([what, f"[{code(name)}](data/{name})", str(max(text.count("\n") - 1, 0))])
     caption = "Data of the figures, in the folder `data` of the pages. {#tbl-figure-data}"
     half = -(-len(rows) // 2)
     pairs = [[*left, *right] for left, right in zip_longest(rows[:half], rows[half:], fillvalue=["", "", ""])]
-    return markdown.table(["figure", "file", "size"] * 2, pairs, align="llrllr", caption=caption) if rows else ""
+    return markdown.table(["figure", "file", "rows"] * 2, pairs, align="llrllr", caption=caption) if rows else ""
 
 
 BLOCKS = {"figure-data": figures}

@@ -8,7 +8,7 @@ local ZERO = "\u{200b}"             -- a place for a line break without width
 local LONG = 32                     -- characters of a word that may be cut
 local CUT = 24                      -- of its longest piece
 local SOME = 40                     -- rows that decide, at most
-local WORTH = 0.85                  -- of the lines of a table, below which words in it are broken
+local WORTH = 0.92                  -- of the lines of a table, below which words in it are broken
 
 local function lengths(cell)        -- longest word, whole text
   local text, word = pandoc.utils.stringify(cell.contents):gsub(ZERO, " "), 0
