@@ -37,12 +37,13 @@ TINY: dict[str, dict[str, Any]] = {
         "ladder": "8",
     },
     "81-loggp": {"sizes": "8,512,4Ki", "collectives": "allreduce", "collective_sizes": "8,4Ki", "transports": "shm"},
+    "70-hpl": {"ranks": "1", "orders": "100", "cells": 6, "steps": 5},
     "63-halo-and-fft": {"neighbours": "6,26", "fft_sizes": "64", "ranks": "2", "paper": False, "testbed": "local"},
     "71-nas-kernels": {"kernels": "is,mg", "ranks": "1,2,3"},
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
 # tools take a second for each point, whatever they are told
-NAMES = [pytest.param(name, marks=pytest.mark.slow) if name == "21-sockets" else name for name in TINY]
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in ("21-sockets", "70-hpl") else name for name in TINY]
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
 
