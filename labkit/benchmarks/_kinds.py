@@ -1,9 +1,9 @@
 """The kinds of benchmark, and the fields that each kind needs.
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
-(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark` and `FileBenchmark` need more than buffers), a tool
-(`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks), the start of a program (`StartBenchmark`), or two
-jobs side by side (`InterferenceBenchmark`).
+(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark`, `FileBenchmark` and `SymmetricBenchmark` need more than
+buffers), a tool (`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks), the start of a program
+(`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Values = NDArray[Any]
     Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
+
+
+POISON = 0xEE  # every byte of a receive buffer before an iteration that is verified
 
 
 @dataclass(frozen=True)
@@ -264,6 +267,18 @@ class OneSidedBenchmark(KernelBenchmark):
     loop: bool = True
     exposed: Expected
     compares: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymmetricBenchmark(KernelBenchmark):
+    """A benchmark of OpenSHMEM, whose buffers are symmetric memory.
+
+    Parameters
+    ----------
+    work_array : B of a further buffer that the call works in.
+    """
+
+    work_array: Callable[[Spec], int] = lambda spec: 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,11 +119,14 @@ typedef struct {
 } Mpi;
 
 enum { TIMING_EACH = 0, TIMING_TOTAL = 1 };
+enum { SYNC_LONGS = 64 }; /* more than any library needs */
 
 /* The arguments of a kernel, set before it runs; none of them changes while it runs. `labkit.kernels._fields` mirrors
  * this structure. */
 typedef struct {
     const Mpi *mpi;
+    const struct shmem *shmem; /* shmem.h */
+    long *sync;                /* two synchronisation arrays of OpenSHMEM, SYNC_LONGS each */
     Handle comm, datatype, op, byte, win, group, info;
     File file;
     void *requests; /* window handles */

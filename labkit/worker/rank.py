@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import KernelBenchmark, StartBenchmark
+from labkit.benchmarks import KernelBenchmark, StartBenchmark, SymmetricBenchmark
+from labkit.kernels import openshmem
 from labkit.spec import Spec
 from labkit.stats import over_ranks
 from labkit.units import KiB
@@ -35,6 +36,7 @@ class Worker:
         self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
         self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
+        self._openshmem: openshmem.OpenShmem | None = None  # from the first point on that needs it
         self._leaders: Together | None = None  # one rank of each host, where there are several
         self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
 
@@ -102,6 +104,11 @@ class Worker:
 
         return allocate
 
+    def close(self) -> None:
+        """End what MPI_Finalize does not end."""
+        if self._openshmem is not None:
+            self._openshmem.close()
+
     def _point(self, index: int, spec: Spec) -> None:
         """Verify and time one point, and send its samples."""
         benchmark, began = benchmarks.get(spec.benchmark), perf_counter()
@@ -167,6 +174,30 @@ class Worker:
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
             return f"{ABSENT}: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
+        if isinstance(benchmark, SymmetricBenchmark) and self._openshmem is None:
+            return self._start_openshmem()
+        return ""
+
+    def _start_openshmem(self) -> str:
+        """Start OpenSHMEM on all ranks; return why this MPI library has none, empty if it has."""
+        path = openshmem.library(self.mpi)
+        if not path:
+            library = " ".join(self.mpi.Get_library_version().strip("\0 \n").splitlines()[0].partition(",")[0].split())
+            return (
+                f"{ABSENT}: {library} has no OpenSHMEM library. Use an Open MPI that has liboshmem, such as Debian's "
+                "openmpi-bin (--launcher openmpi@/usr/bin), or leave this benchmark out."
+            )
+        needed = {"heap": 0, "global": 0}
+        for spec in self._plan.specs:
+            benchmark = benchmarks.get(spec.benchmark)
+            if isinstance(benchmark, SymmetricBenchmark):
+                memory = spec.values.get("memory", "heap")
+                messages = sum(benchmark.buffers(spec)) * benchmark.window(spec) + 2 * benchmark.work_array(spec)
+                needed[memory] = max(needed[memory], messages)
+        names = openshmem.function_names(self._engine.library)
+        # buffers of points that came before, and whole pages
+        room = 2 * needed["global"] + 64 * KiB if needed["global"] else 0
+        self._openshmem = openshmem.OpenShmem(path, names, room=needed["heap"], reserved=room)
         return ""
 
     def _agreed(self, complaint: str, compared: bool) -> tuple[str, bool]:
@@ -189,6 +220,10 @@ class Worker:
             "stride": spec.size if options.get("buffers") == "multiple" or benchmark.apart else 0,
         } | changes
         allocate = self._buffer(bool(options.get("hugepages")))
+        if isinstance(benchmark, SymmetricBenchmark):
+            assert self._openshmem is not None
+            allocate = self._openshmem.buffer(options.get("memory", "heap"))
+            values |= self._openshmem.fields
         setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
         engine, kernel = self._engine, benchmark.kernel
         if options.get("binding", "c") != "c":

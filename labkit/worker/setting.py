@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import kernels
-from labkit.benchmarks import CollectiveBenchmark, FileBenchmark, KernelBenchmark, OneSidedBenchmark
+from labkit.benchmarks import (
+    CollectiveBenchmark,
+    FileBenchmark,
+    KernelBenchmark,
+    OneSidedBenchmark,
+    SymmetricBenchmark,
+)
 from labkit.errors import KernelError
 from labkit.spec import Spec
 
@@ -44,7 +50,7 @@ class Setting:
         **changes: Any,
     ) -> None:
         self._mpi, self._spec, self._benchmark, self._rank = mpi, spec, benchmark, rank
-        self._options = spec.values
+        self._options, self._allocate = spec.values, allocate
         self._free: list[Callable[[], object]] = []
         self.dtype = np.dtype(benchmark.dtype(spec))
         self.gaps = 2 if self._options.get("layout", "contiguous") != "contiguous" else 1
@@ -122,6 +128,8 @@ class Setting:
             more |= self._window(comm)
         if isinstance(benchmark, OneSidedBenchmark) and benchmark.compares:
             more["extra"] = self._compared = np.zeros(spec.size, np.uint8)
+        if isinstance(benchmark, SymmetricBenchmark) and (size := benchmark.work_array(spec)):
+            more |= {"extra": self._allocate("work", 2 * size), "turns": size}
         if "buffers_in_turn" in options:
             more["places"] = self._places()
             more["nplaces"] = len(more["places"])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import KernelBenchmark, OneSidedBenchmark
+from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
 from labkit.worker.group import Alone, Together
@@ -74,7 +74,7 @@ def _round(worker: Prepares, spec: Spec, benchmark: KernelBenchmark, iteration: 
 
         for thread, (send, recv) in enumerate(zip(setting.sends, setting.recvs, strict=True)):
             send[:sent] = full_pattern(rank, thread).view(np.uint8)
-            recv[:received] = 0xEE
+            recv[:received] = POISON
             at = setting.placed
             if at is not None:
                 data = send[: min(sent, received)]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks, launch
-from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark
+from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark, SymmetricBenchmark
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
@@ -29,8 +29,10 @@ pytestmark = pytest.mark.mpi
 
 WITH_RANKS = [
     name
-    for name, one in benchmarks.find().items()
-    if isinstance(one, KernelBenchmark) and one.mpi and not isinstance(one, ApplicationBenchmark)
+    for name, b in benchmarks.find().items()
+    if isinstance(b, KernelBenchmark)
+    and b.mpi
+    and not isinstance(b, ApplicationBenchmark | SymmetricBenchmark)  # those: test_nas.py, test_hpcg.py, test_shmem.py
 ]
 MPI = [name for name in WITH_RANKS if benchmarks.get(name).ranks[0] <= 2]
 # no bytes move, or none that another rank sent
@@ -242,10 +244,9 @@ def test_threads_do_the_same_at_once(run_plan: Run) -> None:
 def test_every_equivalent_of_an_original_test_really_runs(run_plan: Run, threaded: bool) -> None:
     named = []
     for test, (name, options) in parity.answers().items():
-        benchmark = benchmarks.get(name)
         # Open MPI 4.1.4 crashes on atomics in memory from MPI_Win_allocate, and OSU's tests of them do
         crashes = name in ("mpi.fetch_and_op_latency", "mpi.compare_and_swap_latency") and "memory" in options
-        if isinstance(benchmark, KernelBenchmark) and (options.get("threads", 1) > 1) == threaded:
+        if name in WITH_RANKS and (options.get("threads", 1) > 1) == threaded:
             chosen = {**options, "memory": "create"} if crashes else options
             named.append((test, Spec(benchmark=name, size=8, options=chosen)))
     assert len(named) >= (15 if threaded else 200)
