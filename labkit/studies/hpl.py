@@ -95,10 +95,10 @@ class Study(studies.Study):
 
         The ends of its interval divide the far ends of both times.
         """
-        rows = self.of(HPL).sort_values(["option_n", "ranks"])
+        rows = self.of(HPL)
         if rows.empty:
             return rows
-        rows = rows.copy()
+        rows = rows.sort_values(["option_n", "ranks"])
         if self.values.core_peak:
             for end in _VALUE:
                 rate = rows.get("performance_GFLOPS" + end, np.nan)
