@@ -13,6 +13,7 @@ from labkit.errors import DataError, SpecError
 from labkit.formats import npb
 from labkit.spec import Spec
 from labkit.studies import nas_kernels
+from labkit.worker import solution
 
 NAMES = [f"compute.nas_{name}" for name in _nas.KERNELS]
 
@@ -120,3 +121,31 @@ def test_the_figures_have_every_rank_and_every_pair() -> None:
         figures.traffic([quiet])
     with pytest.raises(DataError, match="nas_cg"):
         figures.time_split([])
+
+
+class Node:
+    """An MPI whose ranks all run on one host."""
+
+    COMM_TYPE_SHARED = 0
+    size = 4
+    COMM_WORLD = property(lambda self: self)
+
+    def Split_type(self, kind: int) -> "Node":  # noqa: N802
+        return self
+
+    def Free(self) -> None:  # noqa: N802
+        """Nothing to free."""
+
+    def Get_processor_name(self) -> str:  # noqa: N802
+        return "node1"
+
+
+def test_memory_that_is_not_there_is_named_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = nas("ft", 4, "C")
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, ApplicationBenchmark)
+    monkeypatch.setattr(solution, "_available", lambda here: 2 * 2**30)
+    assert "7.52 GB for 4 ranks on node1, where 2.15 GB are available" in solution.short(Node(), spec, benchmark)
+    assert solution.short(Node(), nas("ft", 4), benchmark) == ""
+    monkeypatch.setattr(solution, "_available", lambda here: None)
+    assert solution.short(Node(), spec, benchmark) == ""

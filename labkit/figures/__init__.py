@@ -5,7 +5,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.bounded import bounded, with_bounds
-from labkit.figures.cells import heat_map
+from labkit.figures.cells import heat_map, heat_maps
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
@@ -50,6 +50,7 @@ __all__ = [
     "fitting",
     "guesses",
     "heat_map",
+    "heat_maps",
     "in_unit",
     "keep",
     "launches",

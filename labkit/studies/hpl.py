@@ -146,7 +146,8 @@ class Study(studies.Study):
             figures.Shares(_ranks(one.spec.ranks), *(one.phases[name].mean(axis=-1) * 1e-9 for name in _PHASES))
             for one in sorted(first, key=lambda one: one.spec.ranks)
         ]
-        return figures.time_split(programs, small="mean over the runs of a launch") if programs else LEFT_OUT
+        small = "mean over the runs of a launch"
+        return figures.time_split(programs, by="number of ranks", small=small) if programs else LEFT_OUT
 
     def _over_ranks(self, metric: str) -> go.Figure | str:
         rows = self.rows()

@@ -2,48 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Any
+import resource
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.benchmarks import ApplicationBenchmark
+from labkit import kernels
+from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.spec import Spec
-from labkit.units import format_size
+from labkit.units import KiB, format_number
 from labkit.worker.group import Alone, Together
+from labkit.worker.setting import Setting
 
 FEW = 64  # ranks up to which messages are kept for each pair
 SHARE = 0.9  # of the available memory that ranks may take
 
 
-def short(mpi: Any, spec: Spec, benchmark: ApplicationBenchmark, have: int) -> str:
-    """Say how much memory this host lacks for its ranks; empty if it has enough, or does not tell.
+class Runs(Protocol):
+    """A rank that can prepare the program of a point."""
 
-    Parameters
-    ----------
-    have : memory that this rank has already, B.
+    ranks: Alone | Together
+    mpi: Any
+
+    def prepared(
+        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
+    ) -> AbstractContextManager[tuple[kernels.Loop, Setting]]:
+        """The loop and its buffers, for as long as the context lasts."""
+
+
+def verify(worker: Runs, spec: Spec, benchmark: ApplicationBenchmark) -> tuple[str, bool]:
+    """Run the program untimed and compare its results, if there is memory for it.
+
+    Returns
+    -------
+    What was wrong, empty if nothing; and whether it compared anything.
     """
+    complaint = short(worker.mpi, spec, benchmark)
+    if worker.ranks.any([bool(complaint)])[0]:
+        return complaint, False
+    with worker.prepared(spec, benchmark) as (loop, setting):
+        loop(0, 1)
+        return wrong(spec, benchmark, setting.recvs[0]), True
+
+
+def short(mpi: Any, spec: Spec, benchmark: ApplicationBenchmark) -> str:
+    """Say how much memory this host lacks for its ranks; empty if it has enough, or does not tell."""
     node = mpi.COMM_WORLD.Split_type(mpi.COMM_TYPE_SHARED)
     here = node.size
     node.Free()
-    each, available = sum(benchmark.buffers(spec)), _available()
-    needed = here * each
-    if available is None or each <= have or needed <= SHARE * available:
+    needed, available = here * sum(benchmark.buffers(spec)), _available(here)
+    if available is None or needed <= SHARE * available:
         return ""
+    wanted, there = (format_number(size / 1e9, "GB", digits=3) for size in (needed, available))
     return (
-        f"{benchmark.name} needs {format_size(needed)} for {here} ranks on {mpi.Get_processor_name()}, where "
-        f"{format_size(available)} are available. Set a smaller class, or more hosts."
+        f"{benchmark.name} needs {wanted} for {here} ranks on {mpi.Get_processor_name()}, where {there} are available. "
+        "Set a smaller class, or more hosts."
     )
 
 
-def _available() -> int | None:
-    """B of memory that programs can have without swapping; None if the system does not tell."""
+def _available(here: int) -> int | None:
+    """B that so many ranks can have without swapping, with what they hold already; None if the system does not tell."""
     try:
         with open("/proc/meminfo") as file:  # noqa: PTH123
             lines = dict(line.split(":", 1) for line in file if ":" in line)
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            resident = int(file.read().split()[1]) * resource.getpagesize()
+        return int(lines["MemAvailable"].split()[0]) * KiB + here * resident
+    except (OSError, KeyError, ValueError, IndexError):
         return None
 
 

@@ -23,6 +23,7 @@ class Prepares(Protocol):
     """A rank that can prepare the loop of a point."""
 
     ranks: Alone | Together
+    mpi: Any
 
     def prepared(
         self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
@@ -40,11 +41,15 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
     if isinstance(benchmark, benchmarks.ApplicationBenchmark):
         from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
 
-        with worker.prepared(spec, benchmark) as (loop, setting):
-            loop(0, 1)
-            return solution.wrong(spec, benchmark, setting.recvs[0]), True
+        return solution.verify(worker, spec, benchmark)
     if spec.size == 0:
         return "", False
+    if spec.has("directory"):
+        from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+
+        complaint = files.unfit(spec)
+        if worker.ranks.any([bool(complaint)])[0]:
+            return complaint, False
     spec = spec.replace(options={**dict(spec.options), **({"timing": "each"} if spec.has("timing") else {})})
     if dict(spec.options).get("rotate"):
         roots = sorted({0, spec.ranks - 1})
