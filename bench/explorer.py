@@ -1,17 +1,20 @@
 """Measure how long the Explorer takes to answer. Prints milliseconds, asserts nothing.
 
-    python bench/explorer.py [--samples 1000000] [--points 10000] [--rounds 21] [--kernel]
+    python bench/explorer.py [--samples 1000000] [--points 10000] [--rounds 21] [--kernel | --start]
 
-It times the Jupyter kernel alone, then the whole way in a JupyterLab and a headless Chromium: from the choice in the
-page until plotly has redrawn for the last time.
+It times the Jupyter kernel alone, then the start from the command to a page with its first point, then the whole way in
+a JupyterLab and a headless Chromium: from the choice in the page until plotly has redrawn for the last time.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import os
+import re
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,7 +27,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import psutil
 
-from labkit import campaign, figures
+from labkit import campaign, figures, supervise
 from labkit.columns import STATISTICS
 from labkit.explorer import live, server, values
 from labkit.explorer.live import Long
@@ -144,16 +147,64 @@ class Reader:
         return lambda number: self._page.locator(".lab-views").get_by_text(names[number % len(names)]).click()
 
 
+def chromium(play: Any) -> Any:
+    """Start the browser."""
+    program = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
+    return play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+
+
+def start(rounds: int) -> None:
+    """Print the times from `labkit explore` to its line that the page is ready, and to the first point in the page.
+
+    The browser runs before, as a reader's does, and has an empty cache.
+    """
+    from playwright.sync_api import sync_playwright
+
+    argv = [
+        sys.executable,
+        "-u",
+        str(Path(sys.executable).with_name("labkit")),
+        "explore",
+        str(EXAMPLE),
+        "--no-browser",
+    ]
+    times = []
+    with sync_playwright() as play:
+        browser = chromium(play)
+        for _ in range(rounds):
+            began, ready = time.perf_counter(), False
+            with supervise.start(argv, env=dict(os.environ), stdout=supervise.PIPE, stderr=None, grace=4.0) as tree:
+                for line in tree.stdout:
+                    ready |= b"is ready" in line
+                    if ready and (url := re.search(rb"http://\S+", line)):
+                        break
+                else:
+                    sys.exit("labkit explore ended before it was ready")
+                waited = time.perf_counter() - began
+                page = browser.new_page(viewport={"width": 1400, "height": 900})
+                page.set_default_timeout(120_000)
+                count: list[Any] = []
+                page.on("request", count.append)
+                page.goto(url.group().decode())
+                page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
+                times.append((waited, time.perf_counter() - began, len(count)))
+                page.context.close()
+        browser.close()
+    first, usable, requests = np.median(times, axis=0)
+    head = f"start of labkit explore, load {os.getloadavg()[0]:.1f}"
+    print(f"\n{head:50}{'ready':>11}{'usable page':>14}{'requests':>12}")
+    print(f"{f'median of {rounds}':50}{first:9.1f} s {usable:12.1f} s {requests:11.0f}")
+
+
 def whole(samples: int, rounds: int) -> None:
     """Print the times of a reader in JupyterLab."""
     from playwright.sync_api import sync_playwright
 
-    chromium = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
     with tempfile.TemporaryDirectory() as root, sync_playwright() as play:
         shutil.copytree(EXAMPLE, Path(root) / "two-cores")
         lengthened(samples, Path(root))
         with server.served([], {campaign.HOME: root, "LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
-            browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
+            browser = chromium(play)
             page = browser.new_page(viewport={"width": 1600, "height": 1600})
             page.set_default_timeout(45_000)
             page.goto(f"{url}doc/tree/{server.NOTEBOOK.name}?token={token}")
@@ -191,9 +242,13 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--kernel", action="store_true", help="time the kernel alone")
+    parser.add_argument("--start", action="store_true", help="time the start alone")
     options = parser.parse_args()
-    kernel(options)
+    if not options.start:
+        kernel(options)
     if not options.kernel:
+        start(5)
+    if not options.kernel and not options.start:
         whole(options.samples, min(options.rounds, 9))
 
 
@@ -235,9 +290,10 @@ def kernel(options: argparse.Namespace) -> None:
     many, crowd = crowded(summary, options.points), live.blank(430)
     for statistic in ("p50", "p99"):  # the first look splits the lines
         live.redraw(crowd, dataclasses.replace(shown, statistic=statistic).figure(many, hover=False))
+    turn = itertools.cycle(dataclasses.replace(shown, statistic=name) for name in ("p50", "p99"))
     print_times(
         f"another statistic of {options.points} points",
-        lambda: live.redraw(crowd, shown.figure(many, hover=False)),
+        lambda: live.redraw(crowd, next(turn).figure(many, hover=False)),
         options.rounds,
     )
     print_times("a sorted page of their table", lambda: values.page(shown, many, sort=values.SHOWN), options.rounds)

@@ -67,6 +67,30 @@ def test_a_line_that_was_drawn_is_never_recoloured_when_others_come(order: tuple
     assert (before["shm"], before["tcp"]) == (("#0072b2", "circle"), ("#d55e00", "square"))
 
 
+@given(st.permutations(range(4)), st.lists(st.sampled_from(["a", "ucx, 2 ranks", "launch 3"]), unique=True))
+def test_a_line_looks_the_same_in_every_session_order_and_report(order: list[int], before: list[str]) -> None:
+    view, seen = View(metric="latency_us"), []
+    for drawn_before in ([], before):  # by another notebook, or by the Explorer
+        looks.forget()
+        looks.named(drawn_before)
+        seen.append(drawn(view.figure(pd.concat([LINES[n] for n in order], ignore_index=True))))
+    looks.forget()
+    report = drawn(versus_size(pd.concat(LINES, ignore_index=True), "latency_us", series=["transport"], tail=None))
+    assert seen[0] == report
+    assert {name: colour for name, (colour, _) in seen[1].items()} == {n: colour for n, (colour, _) in report.items()}
+
+
+def test_neighbours_in_a_family_have_colours_of_their_own() -> None:
+    for names in ([f"launch {n}" for n in range(5)], [f"{n} ranks" for n in (2, 4, 8, 16)]):
+        alone = []
+        for name in names[:3]:
+            looks.forget()
+            alone += looks.named([name])
+        looks.forget()
+        assert [look.slot for look in looks.named(names)[:3]] == [look.slot for look in alone]
+        assert len({look.colour for look in looks.named(names)}) == len(names)
+
+
 def test_points_that_are_added_to_a_line_change_nothing_of_it() -> None:
     view = View(metric="latency_us")
     few = pd.concat([LINES[2].head(1), LINES[3].head(2)])

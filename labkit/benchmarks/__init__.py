@@ -16,6 +16,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
+    POISON,
+    ApplicationBenchmark,
     Benchmark,
     CollectiveBenchmark,
     FileBenchmark,
@@ -24,9 +26,11 @@ from labkit.benchmarks._kinds import (
     LogBenchmark,
     NoOptions,
     OneSidedBenchmark,
+    ParallelFileBenchmark,
     ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
+    SymmetricBenchmark,
     ToolBenchmark,
 )
 from labkit.errors import SpecError, known
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from labkit.tools import Invocation
 
 __all__ = [
+    "POISON",
+    "ApplicationBenchmark",
     "Benchmark",
     "CollectiveBenchmark",
     "FileBenchmark",
@@ -45,9 +51,11 @@ __all__ = [
     "LogBenchmark",
     "NoOptions",
     "OneSidedBenchmark",
+    "ParallelFileBenchmark",
     "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",
+    "SymmetricBenchmark",
     "ToolBenchmark",
     "checked",
     "completed",
@@ -60,6 +68,9 @@ __all__ = [
     "resolve",
     "tools_of",
 ]
+
+
+_known: dict[str, Benchmark] = {}  # what the files that were read export
 
 
 @cache
@@ -118,20 +129,24 @@ def _exported(family: str, file: str) -> dict[str, Benchmark]:
             f"{module.__file__} defines {problem}. Define a KernelBenchmark, a ToolBenchmark or another kind of "
             "labkit.benchmarks, as CONTRIBUTING.md shows, or move the file away."
         )
-    return {
+    exported = {
         f"{family}.{name}": dataclasses.replace(one, name=f"{family}.{name}", doc=one.doc or module.__doc__ or "")
         for name, one in {**main, **forms}.items()
     }
+    _known.update({name: one for name, one in exported.items() if name not in _known})
+    return exported
 
 
 def get(name: str) -> Benchmark:
-    """Return the benchmark of that name. This imports as few files as possible.
+    """Return the benchmark of that name. This imports as few files as possible, and looks for each name once.
 
     Raises
     ------
     SpecError
         If there is none; the message names similar ones.
     """
+    if name in _known:
+        return _known[name]
     family, _, name_in_family = name.partition(".")
     if family.isidentifier() and name_in_family.isidentifier():
         for file in _likely(family, name_in_family):

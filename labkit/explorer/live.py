@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ import plotly.graph_objects as go
 import traitlets
 from numpy.typing import NDArray
 
+from labkit.explorer import schemas
 from labkit.figures import style
 from labkit.figures.iterations import thin
 
@@ -26,19 +26,9 @@ def _program() -> bytes:
 
 
 def _plotly() -> Any:
-    """Plotly's own figure for a page.
-
-    It loads nbformat and jsonschema. jsonschema loads a grammar of international addresses, which takes more than a
-    second and which nobody needs here. Therefore the grammar is hidden, as if it were not installed.
-    """
-    grammar, modules = "rfc3987_syntax", sys.modules
-    if grammar in modules:
+    """Plotly's own figure for a page, which loads nbformat and with it jsonschema."""
+    with schemas.quick():
         return go.FigureWidget
-    modules[grammar] = None  # type: ignore[assignment]
-    try:
-        return go.FigureWidget
-    finally:
-        del modules[grammar]
 
 
 class LiveFigure(_plotly()):  # type: ignore[misc]

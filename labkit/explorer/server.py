@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import secrets
@@ -21,11 +22,13 @@ from typing import Any
 
 from labkit import campaign, extras, outside, project, scratch, supervise
 from labkit.errors import LaunchError, ReportError
-from labkit.explorer import CAMPAIGN, VIEW, shown
+from labkit.explorer import CAMPAIGN, VIEW, schemas, shown
 
 NOTEBOOK = project.NOTEBOOKS / "explorer.ipynb"
 SETTINGS = project.SHIPPED / "templates" / "jupyter"
 FOLDER = "labkit-explore-"  # begins the name of a server's folder
+_JUPYTERLAB = f"{schemas.HIDE}; from jupyterlab.labapp import main; sys.exit(main())"
+_WITHOUT = ("jupyter_lsp", "jupyter_server_terminals")  # extensions of the server that the page does not use
 BEGINS = 60.0  # s within which the server must answer
 RUNS = 120.0  # s within which the cells must end
 
@@ -43,7 +46,7 @@ def _before(name: str) -> str:
 def command(folder: Path, words: Sequence[str]) -> list[str]:
     """Command line of JupyterLab on a folder, with further words for it."""
     root = ["--allow-root"] if os.geteuid() == 0 else []
-    return [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
+    return [sys.executable, "-c", _JUPYTERLAB, "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
 
 
 def jupyter(folder: Path, words: Sequence[str]) -> int:
@@ -168,13 +171,22 @@ def served(
         env = environment() | home | variables | jupyter
         pages.mkdir()
         shutil.copy(NOTEBOOK, pages)
-        argv = command(pages, ["--no-browser", *(word for word in words if word != "--no-browser")])
+        less = [f"--ServerApp.jpserver_extensions={name}=False" for name in _WITHOUT]
+        argv = command(pages, ["--no-browser", *less, *(word for word in words if word != "--no-browser")])
         tell("starting JupyterLab (1 of 2) …")
         with supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree:
+            _load()
             url = _address(tree, runtime)
             tell("reading the campaigns (2 of 2) …")
             _execute(url, token, runtime, pages / NOTEBOOK.name)
             yield tree, url, token
+
+
+def _load() -> None:
+    """Load what runs the notebook's cells while the server begins."""
+    with schemas.quick():
+        importlib.import_module("jupyter_client.blocking.client")
+        importlib.import_module("nbformat")
 
 
 def _address(tree: supervise.Tree, runtime: Path) -> str:

@@ -29,6 +29,8 @@ from labkit.units import OTHER_UNITS
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 _LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
+Part = tuple[str, str, pd.DataFrame]  # a line: its name, its origin, its rows
+_PARTS: deque[tuple[pd.DataFrame, object, list[Part]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
 _DRAWN = ("benchmark", "campaign", "origin", "fingerprint", "transport", "n", "headline", "unreliable", "left_out")
 _DIFFERING: deque[tuple[pd.DataFrame, list[str]]] = deque(maxlen=8)  # table, columns in which its rows differ
 _ROWS: deque[tuple[pd.DataFrame, object, pd.DataFrame]] = deque(maxlen=8)  # table, levels on show, their rows
@@ -137,7 +139,6 @@ class View:
             If there is nothing to draw.
         """
         rows = self.rows(summary)
-        rows = rows if hover or rows.empty else self._narrow(summary, rows)
         if rows.empty:
             kept = "The filter leaves no points. Relax it." if len(summary) else ""
             raise DataError(
@@ -147,15 +148,17 @@ class View:
             figure = figures.shifts(compared, self.benchmark, difference=self.relation == "difference")
         elif self.x == SIZE:
             figure = figures.versus_size(
-                rows,
+                rows if hover else self._narrow(summary, rows),
                 self.metric,
-                series=self.series(self.rows(summary)),
+                series=self.series(rows),
                 statistic=self.statistic,
                 tail=None,
                 hover=hover,
+                parts=None if hover else self._parts(summary, rows),
             )
         else:
-            figure = figures.versus(rows, self.x, self.shown(), series=self.series(self.rows(summary)), hover=hover)
+            narrow = rows if hover else self._narrow(summary, rows)
+            figure = figures.versus(narrow, self.x, self.shown(), series=self.series(rows), hover=hover)
         if self.published and self.beside:
             figure = figures.overlay(figure, self.beside)
         if self.bounds and self.bounded and limits:
@@ -182,9 +185,18 @@ class View:
         key = (self.x, self.metric, self.statistic, self.by)
         known = next((lines for table, name, lines in _LINES if table is rows and name == key), None)
         if known is None:
-            parts = style.split(self._narrow(summary, rows).sort_values(self.x, kind="stable"), self.series(rows))
-            known = figures.lines.of(parts, self.metric, self.statistic)
+            known = figures.lines.of(self._parts(summary, rows), self.metric, self.statistic)
             _LINES.append((rows, key, known))
+        return known
+
+    def _parts(self, summary: pd.DataFrame, rows: pd.DataFrame) -> list[Part]:
+        """The lines' rows along the axis, with names and origins; the same ones for every statistic of a metric."""
+        key = (self.x, self.metric, self.by)
+        known = next((parts for table, name, parts in _PARTS if table is rows and name == key), None)
+        if known is None:
+            narrow = self._narrow(summary, rows).sort_values(self.x, kind="stable")
+            known = style.split(narrow, self.series(rows))
+            _PARTS.append((rows, key, known))
         return known
 
     def _narrow(self, summary: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

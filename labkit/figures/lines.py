@@ -68,7 +68,7 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: s
     metric : as in `labkit.columns.METRICS`.
     statistic : as in `labkit.columns.STATISTICS`, or ``headline``.
     """
-    usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric)
+    usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric) if statistic == HEADLINE else statistic
     drawn: list[Line] = []
     for part, look in zip(parts, looks.of(parts), strict=True):
         drawn += of_series(part, look, metric, statistic, usual)
@@ -123,7 +123,7 @@ def meaning(lines: Sequence[Line], metric: str) -> str:
         low, _ = ends_of(line.rows, metric, line.statistic)
         present = ~np.isnan(column(line.rows, metric, line.statistic))
         labels = line.rows["headline"].to_numpy() if "headline" in line.rows else np.full(len(line.rows), "")
-        meanings = dict.fromkeys(str(label) for label in labels[present & ~np.isnan(low)] if label)
+        meanings = dict.fromkeys(filter(None, labels[present & ~np.isnan(low)].tolist()))
         drawn |= meanings
         if meanings:
             statistics[line.statistic] = None

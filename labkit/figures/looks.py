@@ -1,11 +1,14 @@
-"""Give each series a colour and a marker once, and keep them for the session, whatever else is drawn.
+"""Give each series a colour and a marker by what it is called, the same in every session, figure and report.
 
-Paths through memory and TCP have a look of their own everywhere. Any other series gets the next free one when it is
-drawn first. Its points remember it, so that a line keeps its look when its name changes because others came.
+Paths through memory and TCP have a look of their own everywhere. The name of any other series says where the search
+for its look begins: a digest of its words, moved on by its numbers. Only a series that has this colour in the same
+figure moves it further. For the session it then stays, whatever else is drawn; its points remember it, so that a line
+keeps its look when its name changes because others came.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +32,8 @@ COLOURS = (
     "#000000",
 )
 SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon")  # their number is prime
+_BEGINS = 7  # colours where the search for a look begins; the dark ones follow where these are taken
+_DOUBLED = (1, 2, 4, 3, 5, 6, 0)  # steps of 1, 2, 4, 8 …
 SLOTS = len(COLOURS) * len(SHAPES)
 FIXED: Mapping[str, int] = {"shm": 0, "tcp": 1}
 _POINT = ("campaign", "fingerprint", "quantity", "metric")  # what a point of a line is
@@ -97,7 +102,7 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
     for name, (_, _, rows) in zip(names, parts, strict=True):
         known = [column for column in _POINT if column in rows]
         if "fingerprint" in known:
-            points[name] += rows[known].itertuples(index=False, name=None)
+            points[name] += zip(*(rows[column].tolist() for column in known), strict=True)
     return _looks(points, names)
 
 
@@ -116,18 +121,23 @@ def _looks(points_of: Mapping[str, Collection[Hashable]], names: Iterable[str]) 
     given: dict[str, int] = {}
     ways: tuple[Callable[[str, Collection[Hashable]], int | None], ...] = (_by_points, _by_name, _by_path)
     for find in ways:
-        for name, points in points_of.items():
+        for name, points in sorted(points_of.items(), key=_turn):
             slot = None if name in given else find(name, points)
             if slot is not None and slot not in given.values():
                 given[name] = slot
-    for name in points_of:
+    for name, _ in sorted(points_of.items(), key=_turn):
         if name not in given:
-            given[name] = free(given.values(), _of_names.values())
+            given[name] = free(name, given.values(), _of_names.values())
     for name, points in points_of.items():
         _of_names.setdefault(name, given[name])
         for point in points:
             _of_points.setdefault(point, given[name])
     return [Look(name, given[name]) for name in names]
+
+
+def _turn(series: tuple[str, object]) -> tuple[int, str]:
+    """When a series of a figure gets its look: in any order of drawing the same, 2 before 16."""
+    return len(series[0]), series[0]
 
 
 def _by_points(name: str, points: Collection[Hashable]) -> int | None:
@@ -145,22 +155,37 @@ def _by_path(name: str, points: Collection[Hashable]) -> int | None:
     return slots[0] if slots else None
 
 
-def free(beside: Iterable[int], given: Iterable[int] = ()) -> int:
-    """Return a look that, if possible, has a colour of its own beside the others and was not given before.
+def free(series: str, beside: Iterable[int], given: Iterable[int] = ()) -> int:
+    """Return the look of a series that was not drawn before: if possible, with a colour of its own beside the others.
 
     Parameters
     ----------
+    series : its name.
     beside : looks in the same figure.
-    given : looks that other series have.
+    given : looks that other series have: of two with one colour, the later one gets another marker.
     """
     colours, taken, near = {slot % len(COLOURS) for slot in beside}, {*given, *FIXED.values()}, {*beside}
     fixed = {slot % len(COLOURS) for slot in FIXED.values()}
+    own = [colour for colour in range(len(COLOURS)) if colour not in fixed]
+    place = _place(series)
+    begin = own[place % _BEGINS]
 
-    def cost(slot: int) -> tuple[bool, bool, bool, bool, int]:
-        colour = slot % len(COLOURS)
-        return slot in near, colour in colours, colour in fixed, slot in taken, slot
+    def cost(slot: int) -> tuple[bool, bool, bool, int, bool, int]:
+        colour, away = slot % len(COLOURS), (slot - place) % len(SHAPES)
+        return slot in near, colour in colours, colour in fixed, (colour - begin) % len(COLOURS), slot in taken, away
 
     return min(range(SLOTS), key=cost)
+
+
+def _place(series: str) -> int:
+    """Where the search for a look begins: at the digest of the name's words, moved on by its numbers.
+
+    Neither counts up to 6 nor powers of two up to 64 meet: series such as ``ranks 4`` and ``ranks 16`` begin apart.
+    """
+    numbers = [int(digits) for digits in re.findall(r"\d{1,18}", series)]
+    steps = sum(number if number < 8 else _DOUBLED[(number.bit_length() - 1) % _BEGINS] for number in numbers)
+    words = re.sub(r"\d+", "0", series).encode(errors="replace")
+    return int.from_bytes(hashlib.blake2b(words, digest_size=6).digest(), "big") + steps
 
 
 def repaint(spec: dict[str, Any], looks: Mapping[str, int]) -> bool:

@@ -105,6 +105,7 @@ def versus_size(
     tail: str | None = "p99",
     bounds: Mapping[str, float] | None = None,
     hover: bool = True,
+    parts: Sequence[tuple[str, str, pd.DataFrame]] | None = None,
 ) -> go.Figure:
     """Draw a metric against message size, with its interval over launches and, thinner, a tail.
 
@@ -118,6 +119,7 @@ def versus_size(
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
+    parts : of `labkit.figures.style.split` with these series, their rows by size; made here when left out.
 
     Raises
     ------
@@ -128,16 +130,17 @@ def versus_size(
     frame = summary.sort_values("message_size_B", kind="stable")
     sizes = frame["message_size_B"].tolist()
     smallest = min((size for size in sizes if size > 0), default=1)
-    figure, tails = go.Figure(), False
+    traces: list[dict[str, Any]] = []
+    tails = False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
-    parts = style.split(frame, series)
-    drawn = lines.of(parts, metric, statistic)
+    drawn = lines.of(style.split(frame, series) if parts is None else parts, metric, statistic)
     groups = list(dict.fromkeys(line.look.slot for line in drawn))
     for line in drawn:
         for trace in _lines(line, definition, tail, smallest, hover):
-            tails |= not trace.showlegend
-            trace.update(name=line.name, legendgroup=f"{groups.index(line.look.slot)}", meta=line.look.meta)
-            figure.add_trace(trace)
+            tails |= not trace["showlegend"]
+            group = f"{groups.index(line.look.slot)}"
+            traces.append({**trace, "name": line.name, "legendgroup": group, "meta": line.look.meta})
+    figure = go.Figure(traces, _validate=hover)
     _bound_lines(figure, bounds or {}, definition)
     doubt = tails and tail and any(tail in names for names in frame.get("unreliable", []))
     beyond = ", open where fewer than 10 samples lie beyond" if doubt else ""
@@ -176,7 +179,7 @@ def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None)
     return joined(lines.gaps(frame, metric, name) for name in wanted)
 
 
-def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover: bool) -> list[go.Scatter]:
+def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover: bool) -> list[dict[str, Any]]:
     """Return the thick line of one series with its error bars, and the thin line of its tail."""
     rows, statistic = line.rows, line.statistic
     if rows["message_size_B"].duplicated().any():
@@ -201,17 +204,18 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover:
         if error:
             error |= {side: numbers(_with_gap(error[side], order), hover) for side in ("array", "arrayminus")}
         drawn.append(
-            go.Scatter(
-                x=numbers(_with_gap(x, order), hover),
-                y=numbers(_with_gap(y.tolist(), order), hover),
-                error_y=error,
-                mode="lines+markers" if look.markers else "lines",
-                marker=marker if thick else _doubted(marker, rows, name, order),
-                line={"color": marker["color"], "dash": look.dash, "width": 2 if thick else 1},
-                opacity=1.0 if thick else 0.55,
-                showlegend=thick,
+            {
+                "type": "scatter",
+                "x": numbers(_with_gap(x, order), hover),
+                "y": numbers(_with_gap(y.tolist(), order), hover),
+                "error_y": error,
+                "mode": "lines+markers" if look.markers else "lines",
+                "marker": marker if thick else _doubted(marker, rows, name, order),
+                "line": {"color": marker["color"], "dash": look.dash, "width": 2 if thick else 1},
+                "opacity": 1.0 if thick else 0.55,
+                "showlegend": thick,
                 **about,
-            )
+            }
         )
     return drawn
 

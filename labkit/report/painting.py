@@ -88,5 +88,5 @@ def _chosen(figures: Sequence[dict[str, int]]) -> dict[str, int]:
             if series not in chosen:
                 near = [chosen[other] for other in beside[series] if other in chosen]
                 taken = {looks.Look(series, other).colour for other in near}
-                chosen[series] = looks.free(near) if looks.Look(series, slot).colour in taken else slot
+                chosen[series] = looks.free(series, near) if looks.Look(series, slot).colour in taken else slot
     return chosen
