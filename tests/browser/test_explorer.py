@@ -242,7 +242,7 @@ def test_points_are_reached_by_keys_and_a_link_brings_a_view_back(page: Any) -> 
     page.keyboard.press("ArrowRight")
     playwright.expect(inner.locator(".lab-said")).to_contain_text("share of iterations at or below: ")
     page.locator(".lab-views").get_by_text("per rank").click()
-    until(lambda: page.evaluate("document.querySelector('.lab-point-panel .js-plotly-plot').data[0].type") == "box")
+    until(lambda: page.evaluate("document.querySelector('.lab-point-panel .js-plotly-plot').data[0]?.type") == "box")
     inner.focus()
     for rank in ("0", "1"):
         page.keyboard.press("ArrowRight")
