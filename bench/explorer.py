@@ -194,7 +194,7 @@ def start(rounds: int) -> None:
                 page = browser.new_page(viewport={"width": 1400, "height": 900})
                 page.set_default_timeout(120_000)
                 count: list[Any] = []
-                page.on("request", count.append)
+                page.on("request", lambda request, count=count: count.append(request))
                 page.goto(url.group().decode())
                 page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
                 times.append((waited, time.perf_counter() - began, len(count)))

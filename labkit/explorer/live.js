@@ -49,7 +49,9 @@ function words(figure, curve, index) {
 
 function pixels(figure, trace, index) {
   const { xaxis, yaxis } = figure._fullLayout;
-  return [xaxis._offset + xaxis.d2p(trace.x[index]), yaxis._offset + yaxis.d2p(heights(trace)[index])];
+  const beside = trace.median && figure.calcdata?.[trace.index]?.[0]?.t?.bPos; // boxes of a rank stand side by side
+  const across = beside ? xaxis.c2p(xaxis.d2c(trace.x[index]) + beside, true) : xaxis.d2p(trace.x[index]);
+  return [xaxis._offset + across, yaxis._offset + yaxis.d2p(heights(trace)[index])];
 }
 
 const seen = (trace) =>
