@@ -60,7 +60,7 @@ def measuring(home: Path) -> dict[int, str]:
             if (
                 kind
                 and mark in (path / "environ").read_bytes().split(b"\0")
-                and not any(server in word for word in words for server in ("jupyterlab", "voila"))
+                and not any(word == "voila" or "from jupyterlab" in word for word in words)
             ):
                 kinds[int(path.name)] = kind
     return kinds
