@@ -1,15 +1,15 @@
 """Count how often the race of `labkit tune` finds the best setting, and what it costs beside measuring them all.
 
-Four parts. Simulated launches give the chance of stopping the best setting, beside the declared one. Then broadcasts on
-the virtual cluster, where algorithms differ by factors: every setting is measured in every round (the exhaustive
-search), and the race runs on these launches, once for each of many random orders of the rounds. This is a race on
-stored launches: what it would have seen, not new measurements. The third part simulates launches with the medians of
-the second and less noise, because the noise of the second is that of the machine at the time. The last part is real
-races, each with launches of its own, beside the best setting of the exhaustive search.
+With `--simulated`, simulated launches give the chance of stopping the best setting, beside the declared one. Without it,
+three parts on the virtual cluster, where algorithms of a broadcast differ by factors. First, every setting is measured
+in every round (the exhaustive search), and the race runs on these launches, once for each of many random orders of the
+rounds. This is a race on stored launches: what it would have seen, not new measurements. The second part simulates
+launches with the medians of the first and less noise, because the noise of the first is that of the machine at the
+time. The last part is real races, each with launches of its own, beside the best setting of the exhaustive search.
 
-    python bench/tune.py [FOLDER] [--launches N] [--hosts N] [--races N] [--simulated]
+    python bench/tune.py [FOLDER] [--launches N] [--hosts N] [--races N] [--minutes M] [--simulated]
 
-FOLDER keeps the launches, and a second call continues. `--simulated` leaves the other parts out.
+FOLDER keeps the launches, and a second call continues. No race begins after `--minutes`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,7 +31,7 @@ from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import ERROR, standing
 from labkit.tuning import Plan, settings
 
-RACES, ROUNDS, RELEVANT = 300, 8, 0.02
+RACES, ROUNDS, RELEVANT = 300, 10, 0.02
 FIRST = 1000  # number of the first launch of the first real race, and the distance between races
 SIZES = (8192, 65536)
 
@@ -52,42 +53,50 @@ class Race:
         self.racing, self.settled = list(self.now.racing), self.now.settled
 
 
-def raced(costs: NDArray[np.float64], looks: int) -> tuple[int, set[int], int]:
-    """Race on a table of launches (rounds, settings): the leader, those stopped, and the launches it took."""
+def raced(costs: NDArray[np.float64], looks: int) -> Race:
+    """Race on a table of launches (rounds, settings)."""
     race = Race(costs.shape[1], looks)
     for row in costs:
         race.take(row)
         if race.settled:
             break
-    return race.now.leader, set(race.now.stopped), race.launches
+    return race
 
 
 def simulated() -> None:
-    """Print how often the best of 12 settings stops, for several true differences and kinds of noise."""
+    """Print how often the best setting stops, for several true differences and kinds of noise."""
+    example = np.array([0, 7.4, 13, 16, 46, 40, 44, 45, 110, 140]) / 100  # the race of docs/tuning.md
     shapes = {
         "all others 3 % slower": np.concatenate([[0.0], np.full(11, 0.03)]),
         "5 % to a factor of 4.5 slower": np.concatenate([[0.0], np.linspace(0.05, 1.5, 11)]),
+        "as in the example, 7 % to a factor of 2.4 slower": np.log1p(example),
     }
+    kinds = ("normal", "Student's t, 3 degrees of freedom", "every third setting 4 times as noisy, the best too")
     rows = []
     for name, gaps in shapes.items():
-        for noise in (
-            "normal",
-            "Student's t, 3 degrees of freedom",
-            "every third setting 4 times as noisy, the best too",
-        ):
-            scale = np.where(np.arange(12) % 3 == 0, 0.2 if "third" in noise else 0.05, 0.05)
-            lost = best = cost = 0
-            for seed in range(RACES):
-                chance = np.random.default_rng(seed)
-                shape = (ROUNDS, 12)
-                values = chance.standard_t(3, shape) if "Student" in noise else chance.normal(size=shape)
-                costs = gaps + chance.normal(scale=0.1, size=(ROUNDS, 1)) + scale * values
-                leader, stopped, launches = raced(costs, ROUNDS - 1)
-                lost, best, cost = lost + (0 in stopped), best + (leader == 0), cost + launches
-            shares = (100 * lost / RACES, 100 * best / RACES, 100 * cost / RACES / costs.size)
-            rows.append([name, noise, *(f"{share:.1f} %" for share in shares)])
-    print(f"\n12 settings, {ROUNDS} rounds, 5 % noise, {RACES} races each, declared chance {100 * ERROR:g} %\n")
-    print(table(["true differences", "noise", "best stopped", "best leads at the end", "launches of all"], rows))
+        rows += [[name, noise, *_simulated(gaps, noise, 0.05)] for noise in kinds]
+    for noise in (0.02, 0.03, 0.1):
+        rows.append([name, f"normal, {100 * noise:g} %", *_simulated(gaps, "normal", noise)])
+    print(
+        f"\n{ROUNDS} rounds, 5 % noise if nothing else is said, {RACES} races each, declared chance {100 * ERROR:g} %\n"
+    )
+    head = ["true differences", "noise", "best stopped", "settled for one more than 2 % slower"]
+    print(table([*head, "best leads at the end", "launches of all"], rows))
+
+
+def _simulated(gaps: NDArray[np.float64], noise: str, scale: float) -> list[str]:
+    """Race on simulated launches: shares of races that stop the best, end wrongly or well, and of launches."""
+    count = gaps.size
+    scales = np.where((np.arange(count) % 3 == 0) & ("third" in noise), 4 * scale, scale)
+    lost = wrong = best = cost = 0
+    for seed in range(RACES):
+        chance, shape = np.random.default_rng(seed), (ROUNDS, count)
+        values = chance.standard_t(3, shape) if "Student" in noise else chance.normal(size=shape)
+        race = raced(gaps + chance.normal(scale=0.1, size=(ROUNDS, 1)) + scales * values, ROUNDS - 1)
+        lost, best, cost = lost + (0 in race.now.stopped), best + (race.now.leader == 0), cost + race.launches
+        wrong += race.settled and gaps[race.now.leader] > math.log1p(RELEVANT)
+    counts = (lost, wrong, best, cost / ROUNDS / count)
+    return [f"{100 * one / RACES:.1f} %" for one in counts]
 
 
 class Broadcasts:
@@ -120,11 +129,14 @@ class Broadcasts:
         return costs
 
 
-def really(broadcasts: Broadcasts, truth: NDArray[np.float64], races: int, rounds: int) -> None:
-    """Race anew, `races` times, beside the mean logarithms of the exhaustive search (points, settings)."""
+def really(broadcasts: Broadcasts, truth: NDArray[np.float64], races: int, rounds: int, until: float) -> None:
+    """Race anew, `races` times at most, beside the mean logarithms of the exhaustive search (points, settings)."""
     count = len(broadcasts.plan.settings)
-    outcomes = []
+    outcomes = list[list[Race]]()
     for number in range(races):
+        if time.monotonic() > until:
+            print(f"the time is over after {number} of {races} races; the same call continues", flush=True)
+            break
         of_points = [Race(count, rounds - 1) for _ in broadcasts.bases]
         for turn in range(rounds):
             pairs = [(n, k) for n, race in enumerate(of_points) if not race.settled for k in race.racing]
@@ -136,6 +148,8 @@ def really(broadcasts: Broadcasts, truth: NDArray[np.float64], races: int, round
                     race.take(row[n])
         outcomes.append(of_points)
         print(f"race {number + 1} of {races}", flush=True)
+    if not outcomes:
+        return
     rows = []
     for n, base in enumerate(broadcasts.bases):
         best, ended = int(truth[n].argmin()), [of_points[n] for of_points in outcomes]
@@ -143,19 +157,19 @@ def really(broadcasts: Broadcasts, truth: NDArray[np.float64], races: int, round
         rows.append(
             [
                 str(base.size),
-                f"{sum(race.now.leader == best for race in ended)} of {races}",
-                f"{sum(race.now.leader in near for race in ended)} of {races}",
+                f"{sum(race.now.leader == best for race in ended)} of {len(ended)}",
+                f"{sum(race.now.leader in near for race in ended)} of {len(ended)}",
                 f"{100 * np.median([race.now.spread for race in ended]):.0f} %",
                 f"{100 * np.mean([race.launches for race in ended]) / (count * rounds):.0f} %",
                 f"{100 * max(race.launches for race in ended) / (count * rounds):.0f} %",
             ]
         )
-    print(f"\n{races} races of at most {rounds} rounds, each with launches of its own\n")
+    print(f"\n{len(outcomes)} races of at most {rounds} rounds, each with launches of its own\n")
     head = ["size (B)", "race finds the best", "or within 2 %", "noise of a launch", "launches of all", "most"]
     print(table(head, rows))
 
 
-def measured(folder: str, launches: int, hosts: int, races: int) -> None:
+def measured(folder: str, launches: int, hosts: int, races: int, until: float) -> None:
     """Measure broadcasts on the virtual cluster in all settings, and race on these launches."""
     broadcasts = Broadcasts(folder, hosts)
     bases, plan = broadcasts.bases, broadcasts.plan
@@ -180,10 +194,10 @@ def measured(folder: str, launches: int, hosts: int, races: int) -> None:
                 plan.settings[best].name,
                 f"{100 * math.expm1(rest.min() - means[best]):.1f} %",
                 f"{math.exp(rest.max() - means[best]):.1f}",
-                f"{sum(leader == best for leader, *_ in outcomes)} of 100",
-                f"{sum(leader in near for leader, *_ in outcomes)} of 100",
+                f"{sum(race.now.leader == best for race in outcomes)} of 100",
+                f"{sum(race.now.leader in near for race in outcomes)} of 100",
                 f"{100 * np.median(values.std(axis=0, ddof=1)):.0f} %",
-                f"{100 * np.mean([cost for *_, cost in outcomes]) / values.size:.0f} %",
+                f"{100 * np.mean([race.launches for race in outcomes]) / values.size:.0f} %",
             ]
         )
     print(
@@ -193,7 +207,7 @@ def measured(folder: str, launches: int, hosts: int, races: int) -> None:
     print(table([*head, "scatter of a launch", "launches of all"], rows))
     quieter(bases, np.median(costs, axis=1), launches)
     if races:
-        really(broadcasts, np.nanmean(costs, axis=1), races, launches)
+        really(broadcasts, np.nanmean(costs, axis=1), races, launches, until)
 
 
 def quieter(bases: Sequence[Spec], medians: NDArray[np.float64], launches: int) -> None:
@@ -207,8 +221,8 @@ def quieter(bases: Sequence[Spec], medians: NDArray[np.float64], launches: int) 
                     chance = np.random.default_rng(seed)
                     costs = truth + chance.normal(scale=noise, size=(count, truth.size))
                     outcomes.append(raced(costs + chance.normal(scale=0.05, size=(count, 1)), count - 1))
-                hits = sum(leader == truth.argmin() for leader, *_ in outcomes)
-                share = 100 * np.mean([cost for *_, cost in outcomes]) / costs.size
+                hits = sum(race.now.leader == truth.argmin() for race in outcomes)
+                share = 100 * np.mean([race.launches for race in outcomes]) / costs.size
                 rows.append([str(base.size), f"{100 * noise:g} %", str(count), f"{hits} of 100", f"{share:.0f} %"])
     print("\nThe same medians with simulated noise\n")
     print(table(["size (B)", "noise", "launches of each setting", "race finds the best", "launches of all"], rows))
@@ -220,9 +234,13 @@ if __name__ == "__main__":
     parser.add_argument("--launches", type=int, default=10)
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--races", type=int, default=10, help="real races (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=25, help="no race begins later (default: %(default)g)")
     parser.add_argument("--simulated", action="store_true")
     options = parser.parse_args()
-    simulated()
-    if not options.simulated:
+    if options.simulated:
+        simulated()
+    else:
+        until = time.monotonic() + 60 * options.minutes
         with tempfile.TemporaryDirectory() as temporary:
-            measured(options.folder or f"{temporary}/campaign", options.launches, options.hosts, options.races)
+            folder = options.folder or f"{temporary}/campaign"
+            measured(folder, options.launches, options.hosts, options.races, until)

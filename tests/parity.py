@@ -1,6 +1,6 @@
 """List the counterparts of the OSU and Intel tests in labkit: ``python tests/parity.py > docs/parity.md``.
 
-The names are those of OMB 7.4 (c/mpi) and IMB 2021.11. Their counterparts come from the benchmarks' `equivalents`.
+The names are those of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11. Their counterparts come from the benchmarks' `equivalents`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ OMB = {
     "one-sided": "osu_put_latency osu_get_latency osu_acc_latency osu_get_acc_latency osu_fop_latency osu_cas_latency "
     "osu_put_bw osu_get_bw osu_put_bibw",
     "start-up": "osu_init osu_hello",
+    "OpenSHMEM": "osu_oshm_put osu_oshm_put_nb osu_oshm_get osu_oshm_get_nb osu_oshm_put_mr osu_oshm_put_mr_nb "
+    "osu_oshm_get_mr_nb osu_oshm_put_overlap osu_oshm_collect osu_oshm_fcollect osu_oshm_broadcast osu_oshm_reduce "
+    "osu_oshm_barrier osu_oshm_atomics",
 }
 IMB = {
     "MPI1": "PingPong PingPongSpecificSource PingPongAnySource PingPing PingPingSpecificSource PingPingAnySource Sendrecv "
@@ -52,6 +55,8 @@ IMB = {
     "MPI4": " ".join(f"{name.capitalize()}_persist{pure}" for name in _NBC.split() for pure in ("", "_pure")),
 }
 LEFT_OUT = {
+    "osu_oshm_atomics": "as `shmem.atomic`, with timing=total: one operation and type (call, size) of its 16. Its table, which names "
+    "operations in the place of sizes, is not imported.",
     "IMB-IO C_IWrite_Shared": "absent in every MPI: the standard has no non-blocking ordered call. IMB runs the "
     "non-collective one under this name, which is mpi.file_iwrite -o access=parallel -o pointer=shared.",
     "IMB-IO C_IRead_Shared": "absent in every MPI for the same reason; IMB runs the non-collective one, mpi.file_iread -o access=parallel -o "
@@ -139,13 +144,13 @@ def document() -> str:
 `python tests/parity.py` prints this page from the `equivalents` of the benchmarks. One test checks that the page is up to
 date. Another one runs every benchmark named here on real ranks and verifies its bytes.
 
-{len(have)} of {len(total)} MPI tests of OMB 7.4 (c/mpi) and IMB 2021.11 have a counterpart; {len(total) - len(have)} are left out, with the reason.
+{len(have)} of {len(total)} tests of OMB 7.4 (c/mpi, c/openshmem) and IMB 2021.11 have a counterpart; {len(total) - len(have)} are left out, with the reason.
 {len(same)} of the counterparts have the same definition under the options given. For the others the last column says how they
 differ. "Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on
 imported and exported numbers.
 
 Not counted: {" and ".join(FORK)}, which labkit imports but which exist in a fork of OMB only; OMB's GPU,
-NCCL, OpenSHMEM, UPC, UPC++ and Java tests; IMB's GPU and HALO programs.
+NCCL, UPC, UPC++ and Java tests; IMB's GPU and HALO programs.
 
 Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labkit_only)}.
 

@@ -182,7 +182,7 @@ def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None
     (member,) = members(source)
     some = in_report.judged(content, source, member)
     assert some is in_report.judged(content, source, member), "worked out once"
-    assert "6 bandwidths have a bound: 6 good." in abstract(content)
+    assert "12 bandwidths have a bound: 12 good." in abstract(content)
     text = in_report.of_topic(some, ["sockets.tcp_stream"])
     assert text.startswith("6 bandwidths have a bound: 6 good. The lowest: sockets.tcp\\_stream (")
     assert text.endswith(": good.")

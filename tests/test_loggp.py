@@ -306,6 +306,23 @@ def test_the_study_leaves_out_what_is_not_there(tmp_path: Path) -> None:
     assert empty.comparison().empty
 
 
+def test_the_study_predicts_nothing_without_a_resolved_parameter(tmp_path: Path) -> None:
+    """Times that no line follows: the collective has no prediction, and the notebook says why."""
+    made = Campaign(tmp_path / "c")
+    for launch in range(6):
+        for number, size in enumerate((1, 16, 256, 4096, 65536)):
+            time = 50e-6 if number % 2 else 1e-6
+            made.save(point("mpi.latency", size, 2 * time, launch), f"{size:016x}")
+            made.save(point("mpi.bcast", size, time, launch), f"{size:016x}")
+    study = loggp_study.Study(campaign=str(made.path), measure=False, transports="shm", predicted_ranks="2,8")
+    assert not any(path.resolved for path in study.paths)
+    assert study.predicted.empty
+    assert study.comparison().empty
+    said = "Collectives over shm are not predicted, because no parameter of this path is resolved."
+    assert said in study.findings()
+    assert study.collective_figure("bcast", "shm") == study.ranks_figure("bcast", "shm") == f"*{said}*"
+
+
 def test_the_study_plans_every_source_at_every_size(tmp_path: Path) -> None:
     planned = loggp_study.Study(campaign=str(tmp_path / "c"), sizes="0,1:64", transports="shm", collectives="allreduce")
     names = Counter(one.spec.benchmark for one in planned.points if one.launch == 0)

@@ -127,6 +127,24 @@ def test_the_slowest_link_that_carried_the_bytes_binds(carried: dict[str, int], 
     assert bound.value == pytest.approx(rate / 8 * 1448 / 1514)
 
 
+@pytest.mark.parametrize(
+    ("carried", "name", "rate"),
+    [
+        ({}, "link of the receiver", 200e6),
+        ({"vc3.eth0.tx_bytes": 5, "vc1.eth0.tx_bytes": 5, "vc0.eth0.rx_bytes": 10}, "link of the receiver", 200e6),
+        ({"vc3.eth0.rx_bytes": 10, "vc1.eth0.tx_bytes": 5}, "link of vc3", 20e6),
+        ({"leaf0.up.rx_bytes": 6, "vc0.eth0.rx_bytes": 10}, "link of the receiver", 200e6),
+        ({"leaf0.up.rx_bytes": 10, "vc0.eth0.rx_bytes": 10}, "uplink", 100e6),
+    ],
+)
+def test_an_incast_is_bounded_by_what_all_its_bytes_cross(carried: dict[str, int], name: str, rate: float) -> None:
+    """A slow sender bounds its own bytes alone, and so does an uplink that some senders do not need."""
+    fields: dict[str, Any] = {"spec": {"options": (("senders", 2),)}, "meta": {"testbed": CLUSTER, "evidence": carried}}
+    (bound,) = bounds.of_bandwidth(point("congestion.incast", **fields))
+    assert (bound.name, bound.source) == (name, "testbed")
+    assert bound.value == pytest.approx(rate / 8 * 1448 / 1514)
+
+
 def test_both_directions_count_twice_and_a_slot_may_bind() -> None:
     stated = Stated(link="100gbit", mtu=9000, pcie="3x8")
     one, both = (bounds.of_bandwidth(point(name), stated) for name in ("mpi.bandwidth", "mpi.bibandwidth"))

@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,21 @@ from labkit.show import tuned as shown
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import standing
 from labkit.studies.tune import PROGRAM, Study
-from labkit.tuning import Outcome, Plan, Setting, Tuned, files, mpich, openmpi, osu, read, settings, tune, tuner
+from labkit.tuning import (
+    Outcome,
+    Plan,
+    Setting,
+    Tuned,
+    files,
+    mpich,
+    openmpi,
+    osu,
+    read,
+    selection,
+    settings,
+    tune,
+    tuner,
+)
 from labkit.tuning.openmpi import Rule
 from tests import made
 
@@ -89,6 +104,102 @@ def test_wrong_rules_file_is_an_error(content: str) -> None:
     """A file that ends early, holds words or goes on is refused."""
     with pytest.raises(DataError, match="layout"):
         openmpi.chosen(content, "allreduce", 2, 8)
+
+
+# ---- MPICH's selection -----------------------------------------------------------------------------------------------
+
+DOUBLING, BLOCKS = "MPIR_Allreduce_intra_recursive_doubling", "MPIR_Allreduce_intra_reduce_scatter_allgather"
+OWN = selection.Own(  # a part of what MPICH 4.0.2 and 5.0.2 have
+    {
+        "collective=bcast": {
+            "comm_type=intra": {
+                "comm_size<8": {"algorithm=MPIR_Bcast_intra_binomial": {}},
+                "comm_size=any": {
+                    "avg_msg_size<=12288": {"algorithm=MPIR_Bcast_intra_binomial": {}},
+                    "avg_msg_size=any": {"algorithm=MPIR_Bcast_intra_scatter_ring_allgather": {}},
+                },
+            },
+        },
+        "collective=allreduce": {
+            "comm_type=intra": {
+                "avg_msg_size<=8": {f"algorithm={DOUBLING}": {}},
+                "avg_msg_size=any": {
+                    "is_op_built_in=no": {f"algorithm={DOUBLING}": {}},
+                    "is_op_built_in=yes": {f"algorithm={BLOCKS}": {}},
+                },
+            },
+            "comm_type=inter": {"algorithm=MPIR_Allreduce_inter_reduce_exchange_bcast": {}},
+        },
+        "collective=allgather": {
+            "comm_type=intra": {
+                "comm_size=pow2": {"algorithm=MPIR_Allgather_intra_recursive_doubling": {}},
+                "total_msg_size<81920": {"algorithm=MPIR_Allgather_intra_brucks": {}},
+                "total_msg_size=any": {"algorithm=MPIR_Allgather_intra_ring": {}},
+            },
+        },
+    },
+    frozenset(
+        {
+            DOUBLING,
+            BLOCKS,
+            "MPIR_Bcast_intra_binomial",
+            "MPIR_Bcast_intra_scatter_ring_allgather",
+            "MPIR_Bcast_allcomm_nb",
+            "MPIR_Bcast_intra_tree",
+            "MPIR_Allgather_intra_ring",
+        }
+    ),
+)
+SHORT = {"bcast": ["scatter_ring_allgather", "nb"], "allreduce": ["recursive_doubling"], "allgather": ["ring"]}
+
+choices = st.lists(
+    st.tuples(st.sampled_from(sorted(SHORT)), st.integers(2, 64), st.integers(1, 2**22), st.booleans()),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda one: one[:3],
+)
+
+
+@given(choices)
+def test_selection_says_what_was_tuned(tuned: list[tuple[str, int, int, bool]]) -> None:
+    """MPICH's reading of the file gives each measured point its rule, and everything else its own algorithm."""
+    made = [selection.choice(f"mpi.{c}", n, size, SHORT[c][0] if own else "", OWN) for c, n, size, own in tuned]
+    rules = [one for one in made if one is not None]
+    assert len(rules) == len(made)
+    content, plain = selection.text(OWN, rules), json.dumps(OWN.tree)
+    for one in rules:
+        expected = one.algorithm or selection.chosen(plain, one.collective, one.ranks, one.size)
+        assert selection.chosen(content, one.collective, one.ranks, one.size) == expected
+        counts = {other.ranks for other in rules if other.collective == one.collective}
+        for ranks in {one.ranks - 1, one.ranks + 1, 1000} - counts:
+            same = selection.chosen(plain, one.collective, ranks, one.size)
+            assert selection.chosen(content, one.collective, ranks, one.size) == same
+
+
+def test_selection_has_rules_only_for_what_the_file_can_say() -> None:
+    """Algorithms that need parameters, that the library has not, or of other collectives, have no rule."""
+    assert selection.choice("mpi.bcast", 4, 64, "nb", OWN) == selection.Choice("bcast", 4, 64, "MPIR_Bcast_allcomm_nb")
+    for benchmark, algorithm in (("bcast", "tree"), ("bcast", "smp"), ("latency", ""), ("alltoall", "scattered")):
+        assert selection.choice(f"mpi.{benchmark}", 4, 64, algorithm, OWN) is None
+
+
+def test_selection_heeds_the_restrictions_of_algorithms() -> None:
+    """A reduction in blocks needs an element for each rank and an operation of MPI: else the library's own holds."""
+    rule = selection.choice("mpi.allreduce", 4, 1024, "reduce_scatter_allgather", OWN)
+    assert rule is not None
+    tree = json.loads(selection.text(OWN, [rule]))["collective=allreduce"]["comm_type=intra"]["comm_size<=4"]
+    guarded = tree["avg_msg_size<2048"]
+    assert guarded["is_op_built_in=no"] == tree["avg_msg_size=any"]
+    assert guarded["is_op_built_in=yes"]["count<pow2"] == tree["avg_msg_size=any"]
+    assert guarded["is_op_built_in=yes"]["count=any"] == {f"algorithm={BLOCKS}": {}}
+
+
+def test_length_of_a_selection_is_no_multiple_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPICH maps the file and looks for a zero after it."""
+    rule = selection.Choice("bcast", 4, 64, "MPIR_Bcast_intra_binomial")
+    plain = selection.text(OWN, [rule])
+    monkeypatch.setattr(selection.mmap, "PAGESIZE", len(plain))
+    assert selection.text(OWN, [rule]) == plain + "\n"
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
@@ -217,7 +328,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch, openmpi_only: None) -> Callable[[di
             for spec in specs:
                 one = point(spec, launches[0])
                 variables = dict(spec.environment)
-                name = variables.get(FORCED, "read" if "OMPI_MCA_mca_base_param_files" in variables else "default")
+                plain = spec.launcher if spec.launcher in times else "default"
+                name = variables.get(FORCED, "read" if "OMPI_MCA_mca_base_param_files" in variables else plain)
                 if (spec.benchmark, one.fingerprint, one.launch) in done:
                     continue
                 ran.append((f"{name}@{spec.size}", one.launch))
@@ -264,7 +376,7 @@ def by_name(outcome: Outcome) -> list[str]:
 def test_tune_finds_confirms_writes_and_proves(cluster: Cluster, tmp_path: Path) -> None:
     """The fastest algorithm wins at both sizes, in fresh launches too, and the file chooses it."""
     ran = cluster(TIMES)
-    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    outcome = tune(plan(error=0.001), Campaign(tmp_path / "c"))  # so small that two rounds do not settle the race
     assert by_name(outcome) == ["algorithm=recursive_doubling"] * 2
     for one in outcome.points:
         assert one.claimed
@@ -322,6 +434,16 @@ def test_read_refuses_what_holds_no_tuning(cluster: Cluster, tmp_path: Path) -> 
             read(Campaign(tmp_path / "c"))
 
 
+def test_read_tells_two_installations_of_a_library_apart(cluster: Cluster, tmp_path: Path) -> None:
+    """Launchers of one kind at two places are two settings, and each keeps its own launches."""
+    places = [Setting(f"launcher={place}", (("launcher", place),)) for place in ("openmpi@/a", "openmpi@/b")]
+    cluster(TIMES | {"openmpi@/a": 9.35, "openmpi@/b": 8.5})
+    measured = tune(plan(settings=(Setting("default"), *places)), Campaign(tmp_path / "c"))
+    again = read(Campaign(tmp_path / "c"))
+    assert [one.race for one in again.points] == [one.race for one in measured.points]
+    assert [round(value, 1) for _, value in sorted(again.points[0].race.behind.items())] == [0.2, 0.1, 0.0]
+
+
 def test_tune_claims_nothing_where_the_default_is_the_fastest(cluster: Cluster, tmp_path: Path) -> None:
     """Nothing is confirmed or written, and a file of an earlier result goes away."""
     ran = cluster(TIMES | {"default": 5.0})
@@ -360,7 +482,7 @@ def test_budget_leaves_time_to_confirm(cluster: Cluster, tmp_path: Path) -> None
     """The race ends early enough; a budget that is too small even for that confirms nothing, and says so."""
     ran = cluster(TIMES | {"1": 8.4, "4": 8.2})
     clock = lambda: float(len(ran))  # noqa: E731  (a launch takes a second)
-    outcome = tune(plan(budget=50.0), Campaign(tmp_path / "c"), proof=False, clock=clock)
+    outcome = tune(plan(budget=50.0, error=0.001), Campaign(tmp_path / "c"), proof=False, clock=clock)
     assert "race after" in outcome.ended
     assert len(ran) <= 50
     assert all(one.confirmed for one in outcome.points)
@@ -424,6 +546,31 @@ def test_rule_is_not_written_without_the_rest_of_its_setting(cluster: Cluster, t
     written = files.write(tmp_path / "one", asked, [claims[0], Tuned(asked.bases[1], race, 0)])
     assert written.paths == ()
     assert "both is faster at 1 KiB" in written.left_out[0]
+
+
+@pytest.mark.usefixtures("mpich_only")
+def test_mpich_gets_rules_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim at one size is a rule for it; an algorithm with parameters is a variable, and needs a claim everywhere."""
+    monkeypatch.setattr(selection, "own", lambda program: OWN)
+    every = (
+        *tuple(settings("mpi.bcast", {"algorithm": ["all"]})),
+        Setting("ring", environment=(("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "scatter_ring_allgather"),)),
+        Setting("tree", environment=(("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "tree"),)),
+    )
+    asked = plan(bases=tuple(sweep("mpi.bcast", sizes=SIZES)), settings=every)
+    race = standing([[1.0, 0.5]] * 3)
+    win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
+    claims = [Tuned(asked.bases[0], race, 3, win), Tuned(asked.bases[1], race, 0)]
+    written = files.write(tmp_path / "one", asked, claims)
+    rules, variables = written.paths
+    assert selection.chosen(rules.read_text(), "bcast", 2, 1024) == "MPIR_Bcast_intra_scatter_ring_allgather"
+    assert selection.chosen(rules.read_text(), "bcast", 2, 65536) == "MPIR_Bcast_intra_binomial"
+    assert f"export {selection.FILE}={rules}" in variables.read_text()
+    assert files.reading(written, "mpich") == ((selection.FILE, str(rules)),)
+    assert written.left_out == ()
+    written = files.write(tmp_path / "tree", asked, [replace(one, winner=4, confirmed=win) for one in claims])
+    assert [path.name for path in written.paths] == ["mpich.env"]
+    assert "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree" in written.paths[0].read_text()
 
 
 def test_file_that_does_not_help_is_a_warning(cluster: Cluster, tmp_path: Path) -> None:
@@ -628,6 +775,32 @@ def test_variable_that_the_default_would_have_too_is_a_warning(monkeypatch: pyte
     monkeypatch.setenv(FORCED, "4")
     assert set(tuning.inherited(every)) == {f"OMPI_MCA_{openmpi.FILES}", FORCED}
     assert tuning.inherited(settings("mpi.allreduce", {"bind": ["core"]})) == {}
+
+
+@pytest.mark.mpi
+def test_mpich_reads_its_selection(tmp_path: Path) -> None:
+    """A rule without an answer ends ranks at the sizes of the rule, and nowhere else: ranks do read the file."""
+    if (found := launch.installed().get("mpich")) is None:
+        pytest.skip("needs MPICH")
+    own = selection.own(found.program)
+    assert own is not None
+    rule = selection.choice("mpi.allreduce", 2, 1024, "recursive_doubling", own)
+    assert rule is not None
+    tree = json.loads(selection.text(own, [rule]))
+    rules = tree["collective=allreduce"]["comm_type=intra"]["comm_size<=2"]
+    del rules["avg_msg_size<2048"]["is_op_built_in=yes"]
+    path = tmp_path / files.SELECTION
+    path.write_text(json.dumps(tree, indent=1))
+    variables = ((selection.FILE, str(path)), ("MPIR_CVAR_POLLS_BEFORE_YIELD", "0"))
+    specs = [
+        Spec(benchmark="mpi.allreduce", size=size, environment=variables, launcher="mpich")
+        for size in (256, 2048, 1024)
+    ]
+    campaign, effort = Campaign(tmp_path / "c"), Effort(iterations=3, warmup=0)
+    measuring.measure(specs[:2], effort, into=campaign, launches=[0])
+    assert len(campaign.done()) == 2
+    with pytest.raises(LabkitError, match="1 of 1 points failed"):
+        measuring.measure(specs[2], effort, into=campaign, launches=[0])
 
 
 @pytest.mark.mpi

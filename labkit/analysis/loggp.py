@@ -80,6 +80,11 @@ class Path:
     combine: NDArray[np.float64]
     combined: bool
 
+    @property
+    def resolved(self) -> bool:
+        """Whether any parameter is; else nothing can be predicted."""
+        return any(one.resolved for within in self.model.ranges for one in within.parameters.values())
+
 
 def paths(samples: Iterable[Samples]) -> list[Path]:
     """Fit the parameters of each path with a ping-pong of two sizes or more.

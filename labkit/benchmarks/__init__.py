@@ -16,6 +16,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
+    POISON,
+    ApplicationBenchmark,
     Benchmark,
     CollectiveBenchmark,
     FileBenchmark,
@@ -24,9 +26,11 @@ from labkit.benchmarks._kinds import (
     LogBenchmark,
     NoOptions,
     OneSidedBenchmark,
+    ParallelFileBenchmark,
     ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
+    SymmetricBenchmark,
     ToolBenchmark,
 )
 from labkit.errors import SpecError, known
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from labkit.tools import Invocation
 
 __all__ = [
+    "POISON",
+    "ApplicationBenchmark",
     "Benchmark",
     "CollectiveBenchmark",
     "FileBenchmark",
@@ -45,9 +51,11 @@ __all__ = [
     "LogBenchmark",
     "NoOptions",
     "OneSidedBenchmark",
+    "ParallelFileBenchmark",
     "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",
+    "SymmetricBenchmark",
     "ToolBenchmark",
     "checked",
     "completed",

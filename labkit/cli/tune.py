@@ -135,10 +135,11 @@ def _tune(options: argparse.Namespace) -> int:
 
 
 def _undecided(outcome: Outcome) -> bool:
-    """Whether launches or budget were too few to decide about a winner."""
+    """Whether launches were too few to decide about a winner, or the budget for all that was to be measured."""
     from labkit.analysis.comparison.judging import UNDECIDED
 
-    return any(one.winner and (one.confirmed is None or one.confirmed.verdict == UNDECIDED) for one in outcome.points)
+    open_ = (one.confirmed is None or one.confirmed.verdict == UNDECIDED for one in outcome.points if one.winner)
+    return bool(outcome.ended) or any(open_)
 
 
 def _plan(options: argparse.Namespace) -> Plan:

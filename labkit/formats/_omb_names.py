@@ -24,6 +24,12 @@ PAIRS = {
     "osu_cas_latency": "MPI_Compare_and_swap latency", "osu_get_mbw": "MPI_Get Multiple Bandwidth Bandwidth",
     "osu_get_multi_lat": "MPI_Get Multi Latency", "osu_init": "MPI Init", "osu_hello": "MPI Hello World",
 }  # fmt: skip
+SHMEM_PAIRS = {
+    "osu_oshm_put": "Put", "osu_oshm_put_nb": "Put_nbi", "osu_oshm_get": "Get", "osu_oshm_get_nb": "Get",
+    "osu_oshm_put_overlap": "Put_nbi", "osu_oshm_put_mr": "Put Message Rate",
+    "osu_oshm_put_mr_nb": "Put_nb Message Rate", "osu_oshm_get_mr_nb": "Get_nb Message Rate",
+}  # fmt: skip
+_SHMEM_COLLECTIVES = ("Barrier", "Broadcast", "Collect", "FCollect", "Reduce")
 TITLES = {
     **{test: f"OSU {name} Test" for test, name in PAIRS.items()},
     **{f"osu_{short}": f"OSU MPI {name} Latency Test" for short, name in _COLLECTIVES.items()},
@@ -40,8 +46,11 @@ TITLES = {
     "osu_neighbor_alltoallw": "OSU MPI All-to-Allw Personalized Exchange Latency Test",
     "osu_bw_fan_in": "OSU MPI Bandwidth Test",
     "osu_bw_fan_out": "OSU MPI Bandwidth Test",
+    **{test: f"OSU OpenSHMEM {name} Test" for test, name in SHMEM_PAIRS.items()},
+    **{f"osu_oshm_{name.lower()}": f"OSU OpenSHMEM {name} Latency Test" for name in _SHMEM_COLLECTIVES},
 }
-SHARED = ("osu_neighbor_alltoallw", "osu_bw_fan_in", "osu_bw_fan_out")  # their titles are those of others
+# their titles are those of others
+SHARED = ("osu_neighbor_alltoallw", "osu_bw_fan_in", "osu_bw_fan_out", "osu_oshm_get_nb", "osu_oshm_put_overlap")
 TESTS = {title.lower(): test for test, title in TITLES.items() if test not in SHARED}
 # column → metric, its unit where it is none of labkit's, statistic; None: which one depends on the test
 COLUMNS: dict[str, tuple[str, str, str | None]] = {
@@ -70,22 +79,22 @@ def preamble(test: str, datatype: str, *remarks: str, ranks: int = 2, window: in
     remarks : further lines, told apart by their ``#`` like OMB's own.
     """
     lines = [f"# {TITLES[test]} v{VERSION}"]
-    one_sided = "MPI_" in TITLES[test]
+    one_sided, shmem = "MPI_" in TITLES[test], test.startswith("osu_oshm_")
     if test == "osu_mbw_mr":
         lines.append(f"# [ pairs: {ranks // 2} ] [ window size: {window} ]")
-    elif not one_sided:
+    elif not one_sided and not shmem:
         lines.insert(0, "")
     if "neighbor" in test:
         lines.insert(0, f"Dimensions size = {ranks} ")
     lines += [f"# {text}" for text in remarks]
     if nonblocking(test):
         lines += ["# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait", ""]
-    return tuple([*lines, f"# Datatype: {datatype}."] if datatype else lines)
+    return tuple([*lines, f"# Datatype: {datatype}."] if datatype and not shmem else lines)
 
 
 def nonblocking(test: str) -> bool:
     """Whether a test prints overlap."""
-    return TITLES[test].lower().startswith("osu mpi non-blocking")
+    return TITLES[test].lower().startswith("osu mpi non-blocking") or test == "osu_oshm_put_overlap"
 
 
 def columns(test: str, *, rate: bool, full: bool = False) -> tuple[str, ...]:
@@ -98,11 +107,15 @@ def columns(test: str, *, rate: bool, full: bool = False) -> tuple[str, ...]:
     """
     if test == "osu_mbw_mr":
         return ("MB/s", "Messages/s")
+    if test.endswith(("_mr", "_mr_nb")):
+        return ("Messages/s",)
+    if test == "osu_oshm_put_overlap":
+        return ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
     if rate:
         return ("Bandwidth (MB/s)",)
     if nonblocking(test):
         return ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)")
-    if "MPI_" in TITLES[test]:
+    if "MPI_" in TITLES[test] or test in SHMEM_PAIRS:
         return ("Latency (us)",)
     more = ("Min Latency(us)", "Max Latency(us)", "Iterations") if full and test not in PAIRS else ()
     return ("Avg Latency(us)", *more)

@@ -6,8 +6,9 @@ ranks of each rank's mean time (``osu_mean``), with -f the means of the fastest 
 of a bandwidth count from the slowest window upwards: OMB's P1 is the rate that 99 % of the windows exceed, which is
 labkit's p99. OMB prints 0.00 for a percentile with too few iterations; it is left out here.
 
-Two pairs of programs cannot be told apart by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
-osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph before it.
+Some programs cannot be told apart by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
+osu_oshm_get_nb what osu_oshm_get does. osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph
+before it; osu_oshm_put_overlap has that of osu_oshm_put_nb, but other columns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from operator import lt
 from labkit.columns import METRICS
 from labkit.formats import malformed
 from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
-from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS, TITLES
+from labkit.formats._omb_names import COLUMNS, PAIRS, SHMEM_PAIRS, TESTS, TITLES
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
@@ -108,6 +109,8 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
     types, before = set[str](), tuple[str, ...]()
     while not before or (lines.ahead or "").startswith("# Datatype: "):
         columns, parameters, head = _head(lines, first=not before)
+        if test == "osu_oshm_put_nb" and "Overlap(%)" in columns:
+            test = "osu_oshm_put_overlap"
         if before and parameters.get("Datatype", "") in types:
             raise lines.wrong("a line '# OSU …': the datatype is the same as before")
         if before and columns != before:
@@ -316,7 +319,7 @@ def _matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]
 
 def meanings(table: Table) -> list[Meaning]:
     """Return what the columns of a table hold, under labkit's names."""
-    pairs, described = table.test in PAIRS and table.test != "osu_init", []
+    pairs, described = table.test in {*PAIRS, *SHMEM_PAIRS} and table.test != "osu_init", []
     for place, column in enumerate(table.columns):
         if column in ("Iterations", "Window", "Validation"):
             continue

@@ -32,7 +32,7 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
     """Fields of ``Arguments`` in kernel.h; `library` checks that the sizes agree."""
     pointer, i64, i32 = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
     kinds = (
-        (pointer, "mpi"),
+        (pointer, "mpi shmem sync"),
         (handle, " ".join(HANDLES)),
         (
             pointer,
@@ -40,9 +40,9 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
             "places",
         ),
         (pointer, "time_ns"),
-        (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),
+        (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns deadline_ns"),
         (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
-        (i32, "turns lock seek_set amode mode overlap tests clock allocate"),
+        (i32, "turns lock seek_set amode mode overlap tests clock allocate wear_out drop"),
     )
     return [(name, kind) for kind, names in kinds for name in names.split()]
 
@@ -152,7 +152,7 @@ class Native:
         loaded = library(int_handles=int_handles)
         if loaded is None:
             raise KernelError("the C kernels are not compiled. Install a C compiler and run: make setup.")
-        self._library, self._mpi = loaded, mpi
+        self.library, self._mpi = loaded, mpi
         self._handle_type = np.uint32 if int_handles else np.uint64
         names = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")
         self._names = [word.decode() for word in itertools.takewhile(lambda word: word is not None, names)]
@@ -173,7 +173,7 @@ class Native:
 
     def has(self, kernel: str) -> bool:
         """Whether a kernel of that name was compiled."""
-        return hasattr(self._library, f"kernel_{kernel}")
+        return hasattr(self.library, f"kernel_{kernel}")
 
     def allocate(self, size: int, *, huge: bool = False) -> NDArray[np.uint8]:
         """A page-aligned, prefaulted buffer of at least one page.
@@ -187,7 +187,7 @@ class Native:
         -------
         (size,) uint8; it lives until the process ends.
         """
-        address = self._library.labkit_allocate(max(size, 1), int(huge))
+        address = self.library.labkit_allocate(max(size, 1), int(huge))
         if not address:
             raise KernelError(f"{size} B for a message buffer are not available. Set a smaller size or window.")
         buffer: NDArray[np.uint8] = np.ctypeslib.as_array((ctypes.c_uint8 * max(size, 1)).from_address(address))
@@ -200,8 +200,8 @@ class Native:
 
     def prepare(self, kernel: str, *works: Work) -> Loop:
         """Prepare a kernel; with several works, one thread for each runs at the same time."""
-        function = getattr(self._library, f"kernel_{kernel}")
-        structure: Any = self._library.labkit_arguments
+        function = getattr(self.library, f"kernel_{kernel}")
+        structure: Any = self.library.labkit_arguments
         threads, buffers = (structure * len(works))(), []
         for arguments, work in zip(threads, works, strict=True):
             buffers.append(self._fill(arguments, work))
@@ -221,7 +221,7 @@ class Native:
             if len(threads) == 1:
                 code = function(ctypes.byref(threads[0]))
             else:
-                code = self._library.labkit_run_threads(function, threads, len(threads))
+                code = self.library.labkit_run_threads(function, threads, len(threads))
             if code:
                 raise KernelError(f"{kernel}: {self._text(code)} (rank {first.rank} of {first.ranks}).")
             return times[:needed].reshape(len(threads), first.phases, iterations).swapaxes(0, 1).copy()
@@ -265,8 +265,8 @@ class Native:
         return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
-        """MPI's text for an error code; without MPI it is an errno."""
-        return self._mpi.Get_error_string(code) if self._mpi is not None else os.strerror(code)
+        """MPI's text for an error code; without MPI, and where it is negative, it is an errno."""
+        return self._mpi.Get_error_string(code) if self._mpi is not None and code > 0 else os.strerror(abs(code))
 
 
 def python_loops(mpi: Any | None) -> Any:

@@ -1,17 +1,23 @@
-/* What Python needs to know of this build: the names of the MPI functions in their order, the size of `Arguments`, and
+/* What Python needs to know of this build: the names of the functions of MPI and of OpenSHMEM in their order, the size of `Arguments`, and
  * message buffers as the OSU benchmarks have them. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "kernel.h"
+#include "shmem.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
 PUBLIC const char *const labkit_mpi_functions[] = {
 #define X(name, arguments) "MPI_" #name,
     MPI_FUNCTIONS(X)
+#undef X
+        NULL};
+
+PUBLIC const char *const labkit_shmem_functions[] = {
+#define X(result, name, arguments) "shmem_" #name,
+    SHMEM_FUNCTIONS(X)
 #undef X
         NULL};
 

@@ -45,6 +45,7 @@ class Placement:
     flags : further arguments of a site for the launcher.
     patience : s that ssh tries to reach a host; 0 leaves it to ssh.
     by_input : whether rank 0 reads its plan from standard input.
+    openshmem : whether the ranks use OpenSHMEM.
     """
 
     ranks: int
@@ -66,6 +67,7 @@ class Placement:
     flags: tuple[str, ...] = ()
     patience: int = 0
     by_input: bool = False
+    openshmem: bool = False
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -159,6 +161,7 @@ class Placement:
             remote_shell=remote_shell,
             network=os.environ.get(NETWORK, ""),
             flags=tuple(shlex.split(os.environ.get(FLAGS, ""))),
+            openshmem=spec.family == "shmem",
         )
 
 

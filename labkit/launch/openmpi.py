@@ -52,7 +52,21 @@ def parameters(placement: Placement) -> dict[str, str]:
         out |= {"pml": "ob1", "btl": "tcp,self"}
         if placement.interface:
             out |= {"btl_tcp_if_include": placement.interface}
+    if placement.openshmem:
+        out |= {"osc": "^rdma"}  # else every rank crashes in shmem_finalize (open-mpi/ompi#11604)
     return out
+
+
+def _openshmem(placement: Placement) -> dict[str, str]:
+    """Variables of UCX, over which OpenSHMEM sends: they choose the path.
+
+    The hosts of a testbed share this machine's memory, which UCX would use between them.
+    """
+    if placement.transport == "shm":
+        return {"UCX_TLS": "shm,self"}
+    if placement.transport != "tcp" and not placement.remote_shell:
+        return {}
+    return {"UCX_TLS": "tcp,self"} | ({"UCX_NET_DEVICES": placement.interface} if placement.interface else {})
 
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
@@ -65,6 +79,8 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
             "PRTE_ALLOW_RUN_AS_ROOT": "1",
             "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
+    if placement.openshmem:
+        out |= _openshmem(placement)
     version_5 = placement.version >= (5,)
     variables = ("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args") if version_5 else _RSH
     if ssh_options := placement.ssh_options(*variables):

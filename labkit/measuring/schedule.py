@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from labkit import benchmarks
-from labkit.benchmarks import InterferenceBenchmark, StartBenchmark, ToolBenchmark
+from labkit.benchmarks import InterferenceBenchmark, StartBenchmark, SymmetricBenchmark, ToolBenchmark
 from labkit.host import allocation
 from labkit.measuring import nodes
 from labkit.measuring.point import Failure, Point
@@ -54,6 +54,8 @@ def setting(spec: Spec) -> tuple[object, ...]:
     """What decides whether the ranks of a spec can start at all; for those that start no ranks, whose program it is."""
     benchmark = benchmarks.get(spec.benchmark)
     program = "" if benchmark.mpi and not isinstance(benchmark, InterferenceBenchmark) else spec.benchmark
+    if isinstance(benchmark, SymmetricBenchmark):
+        program = spec.family  # its library is started with settings of its own
     path = spec.launcher, spec.transport, spec.device, spec.bind, spec.environment
     return (program, *path, spec.ranks, spec.ppn, spec.hosts, spec.testbed)
 

@@ -26,6 +26,7 @@ from labkit.units import format_number
 
 # benchmark → directions whose bytes its bandwidth adds up
 BANDWIDTH = {
+    "congestion.incast": 1,
     "mpi.bandwidth": 1,
     "mpi.bandwidth_persistent": 1,
     "mpi.bibandwidth": 2,
@@ -62,6 +63,7 @@ _SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentat
 # what facts of a path raise that cannot be read: samples may come from anyone, and then have no bounds
 UNREADABLE = (SpecError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 _CARRIED = 0.5  # part of the busiest link's bytes above which a link is on the path
+_SOLE = 0.95  # likewise, of several senders: only a link that nearly all their bytes cross bounds their sum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +228,7 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         return _stated(samples, stated)
     delay = _seconds(str(facts.get("delay") or ""))
     if "rate_bps" in facts:
-        name, rate = _emulated(facts, EVIDENCE.of(samples.meta))
+        name, rate = _emulated(facts, EVIDENCE.of(samples.meta), several=samples.spec.has("senders"))
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
         burst = max(_FRAMES, rate / 8 * _BURST_S)
         return Wire(
@@ -269,12 +271,15 @@ def _stated(samples: Samples, stated: Stated) -> Wire:
     return Wire(name="link", rate=stated.rate, efficiency=efficiency, source="stated", delay=delay)
 
 
-def _emulated(facts: Mapping[str, Any], evidence: Mapping[str, int]) -> tuple[str, float]:
-    """Name and rate of the slowest shaped link that carried the bytes; a host's link if nothing was counted."""
+def _emulated(facts: Mapping[str, Any], evidence: Mapping[str, int], *, several: bool) -> tuple[str, float]:
+    """Name and rate of the slowest shaped link that carried the bytes; a host's link if nothing was counted.
+
+    Bytes of several senders cross links of their own, and then that of the receiver.
+    """
     slow: Mapping[str, float] = facts.get("slow_bps") or {}
     carried = {name: count for name, count in evidence.items() if name.endswith("x_bytes")}
-    least = _CARRIED * max(carried.values(), default=0)
-    rates = {"link of a host": float(facts["rate_bps"])}
+    least = (_SOLE if several else _CARRIED) * max(carried.values(), default=0)
+    rates = {"link of the receiver" if several else "link of a host": float(facts["rate_bps"])}
     for name, count in carried.items():
         device = name.partition(".")[0]
         if count >= least and device in slow:

@@ -67,12 +67,12 @@ def of_host(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
 
 
 def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
-    """A core copies every byte at least once; each direction, thread and stream may have a core of its own."""
+    """A core copies every byte at least once; each direction, thread, sender and stream may have a core of its own."""
     size, options = samples.spec.size, samples.spec.values
     near = costs.copy(size)
     if near is None:
         return ()
-    cores = directions * int(options.get("threads", 1)) * int(options.get("streams", 1))
+    cores = directions * math.prod(int(options.get(name, 1)) for name in ("threads", "senders", "streams"))
     copied, cost = near
     call = costs.system_call if samples.spec.benchmark == "sockets.tcp_stream" else None
 

@@ -146,7 +146,8 @@ def _below(outcome: Outcome) -> Iterator[str]:
         yield f"use it: {name}={outcome.written.parameters} mpirun …"
         yield f"   or add the lines of {PARAMETERS} to $HOME/.openmpi/mca-params.conf"
     elif outcome.written.paths:
-        yield f"use it: . {outcome.written.paths[0]}; mpiexec …"
+        scripts = " && ".join(f". {path}" for path in outcome.written.paths if path.suffix == ".env")
+        yield f"use it: {scripts} && mpiexec …"
 
 
 def _contradictions(outcome: Outcome) -> list[str]:

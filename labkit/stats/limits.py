@@ -104,15 +104,15 @@ def student(chance: float, freedom: int) -> float:
     (2.776, 6.01)
     """
     low, high = 0.0, 1.0
-    while _tail(high, freedom) > chance:
+    while tail(high, freedom) > chance:
         high *= 2
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if _tail(middle, freedom) > chance else (low, middle)
+        low, high = (middle, high) if tail(middle, freedom) > chance else (low, middle)
     return high
 
 
-def _tail(t: float, freedom: int) -> float:
+def tail(t: float, freedom: int) -> float:
     """Return the chance that Student's t exceeds a value, by the finite series of whole degrees of freedom.
 
     The series gives the middle part, so tails below about 1e-13 are lost; no chance here is as small.

@@ -9,6 +9,10 @@ The chance that the best setting ever stops is at most `error`: each of the at m
 stop it is tested at each of at most (rounds - 1) looks with an equal part of `error`, one-sided (Bonferroni), so the
 order of looks and the stop of the race do not matter.
 
+The race is settled as soon as the chance that any other setting is better than the leader by more than the relevant
+difference is at most `error` (Student's t, the chances of all settings added up, flat prior). Nothing stops by this, so
+it needs no part of the bound above: the settings beside the leader stay undecided, and say so.
+
 Notes
 -----
 Successive elimination [1]_ with the test of a race among configurations [2]_ [3]_. F-race uses ranks in its place, and
@@ -35,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labkit.stats.limits import student
+from labkit.stats.limits import student, tail
 
 ERROR = 0.05  # chance that a race stops its best setting
 ROUNDS = 8
@@ -53,7 +57,8 @@ class Standing:
     rounds : rounds that count.
     behind : setting → how far its mean is above the leader's, as a factor minus 1, over the rounds it ran.
     spread : standard deviation of the noise of a launch, as a factor minus 1; NaN before the second round.
-    settled : no setting that still races can be better than the leader by more than the relevant difference.
+    settled : that another setting is better than the leader by more than the relevant difference has at most the
+        declared chance.
     """
 
     racing: tuple[int, ...]
@@ -80,7 +85,8 @@ def standing(
     costs : (rounds, settings), the natural logarithm of each launch's median, lower is better; NaN where a setting did
         not run. A setting that still races and has NaN failed, and races no more.
     looks : most looks that the race may have, one after each round from the second on.
-    error : chance that the best setting stops.
+    error : chance that the best setting stops; also that another one is better by more than `relevant` when the race
+        is settled.
     relevant : smallest difference that matters, as a part of the value.
     kept : setting that never stops, such as a default that others are compared with; -1 for none.
 
@@ -110,13 +116,15 @@ def standing(
         variance, freedom = _noise(past)
         noise = math.sqrt(variance)
         chance = error / (max(settings - 1, 1) * max(looks, number))
-        lower = _lower(past[:, racing], variance, freedom, chance)
+        gaps, errors = _differences(past[:, racing], variance)
+        lower = gaps - student(chance, freedom) * errors
         out = [one for one, row in zip(racing, lower, strict=True) if row.max() > 0 and one != kept]
         stopped |= dict.fromkeys(out, number + 1)
         alive = [n for n, one in enumerate(racing) if one not in out]
         best = min(alive, key=lambda n: past[:, racing[n]].mean())
-        # how much lower than the leader's each true value may be
-        settled = all(-lower[n, best] <= -math.log1p(-relevant) for n in alive)
+        # the true value of n is lower than the leader's by more than what is relevant
+        better = [_chance(gaps[n, best] - math.log1p(-relevant), errors[n, best], freedom) for n in alive if n != best]
+        settled = sum(better) <= error
         racing = [racing[n] for n in alive]
     means = {one: float(np.nanmean(table[:, one])) for one in range(settings) if not np.isnan(table[:, one]).all()}
     racing.sort(key=lambda one: means[one])
@@ -169,22 +177,27 @@ def _noise(table: NDArray[np.float64]) -> tuple[float, int]:
     return float(((values - design @ solution) ** 2).sum()) / freedom, freedom
 
 
-def _lower(values: NDArray[np.float64], variance: float, freedom: int, chance: float) -> NDArray[np.float64]:
-    """Return the lower bound on (row's setting - column's setting), (settings, settings), log; diagonal 0.
+def _differences(values: NDArray[np.float64], variance: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return row's setting - column's setting and its standard error, each (settings, settings), log; diagonal 0.
 
     Parameters
     ----------
     values : (rounds, settings) without NaN.
-    variance, freedom : of all settings together.
-    chance : that a bound is above the true difference, each.
+    variance : of all settings together; that of the pair counts if it is larger.
     """
-    rounds = len(values)
     differences = values[:, :, None] - values[:, None, :]
     own = differences.var(axis=0, ddof=1) / 2
-    width = student(chance, freedom) * np.sqrt(2 * np.maximum(own, variance) / rounds)
-    lower = differences.mean(axis=0) - width
-    np.fill_diagonal(lower, 0.0)
-    return np.asarray(lower)
+    errors = np.sqrt(2 * np.maximum(own, variance) / len(values))
+    np.fill_diagonal(errors, 0.0)
+    return np.asarray(differences.mean(axis=0)), np.asarray(errors)
+
+
+def _chance(above: float, error: float, freedom: int) -> float:
+    """Return the chance that a true difference is below 0 if one so far above it was seen."""
+    if not error:
+        return 0.0 if above > 0 else 1.0
+    t = above / error
+    return tail(t, freedom) if t >= 0 else 1 - tail(-t, freedom)
 
 
 def _behind(table: NDArray[np.float64], leader: int) -> dict[int, float]:

@@ -195,7 +195,7 @@ class Study(studies.Study):
         tables = [
             loggp.predicted(path, _points(rows))
             for path in self.paths
-            if len(rows := self._on(self.measured(), path.transport))
+            if path.resolved and len(rows := self._on(self.measured(), path.transport))
         ]
         return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
@@ -208,8 +208,10 @@ class Study(studies.Study):
         """Measured times of a collective and what each algorithm would take, with the most ranks, against size."""
         rows = self._on(self.measured(), transport)
         rows = rows[(rows["collective"] == name) & (rows["message_size_B"] > 0)]
-        if rows.empty or self.predicted.empty:
+        if rows.empty:
             return LEFT_OUT
+        if transport in self._unpredicted():
+            return f"*{_unpredicted(transport)}*"
         rows = rows[rows["ranks"] == rows["ranks"].max()]
         guess = self.predicted
         guess = guess[(guess["collective"] == name) & (guess["transport"] == transport)]
@@ -222,6 +224,8 @@ class Study(studies.Study):
         rows = rows[rows["collective"] == name]
         if path is None or rows.empty:
             return LEFT_OUT
+        if not path.resolved:
+            return f"*{_unpredicted(transport)}*"
         size = int(rows["message_size_B"].max())
         points = [(f"mpi.{name}", ranks, size) for ranks in counts(self.values.predicted_ranks, "predicted_ranks")]
         rows = rows[rows["message_size_B"] == size]
@@ -286,14 +290,25 @@ class Study(studies.Study):
             which = f"Over {path.transport}{ranges}, messages of {_sizes(first)}"
             yield f"{which} {known}. Their time lies {off} off its line."
 
+    def _unpredicted(self) -> list[str]:
+        """Paths whose collectives were measured, but cannot be predicted."""
+        measured = set(self.measured()["transport"]) if len(self.summary) else set()
+        return [path.transport for path in self.paths if path.transport in measured and not path.resolved]
+
     def _predictions(self) -> Iterator[str]:
-        """Which algorithm comes nearest to each collective."""
+        """Which algorithm comes nearest to each collective, and what cannot be predicted."""
+        yield from map(_unpredicted, self._unpredicted())
         for row in self.comparison().to_dict("records"):
             yield (
                 f"{row['collective']} on {row['ranks']} ranks over {row['transport']}: {row['nearest']} comes nearest, "
                 f"predicted over measured is {row['predicted / measured']} (median over {row['sizes']} sizes), at "
                 f"worst {row['farthest']}."
             )
+
+
+def _unpredicted(transport: str) -> str:
+    """Why a path has no predictions."""
+    return f"Collectives over {transport} are not predicted, because no parameter of this path is resolved."
 
 
 def _points(rows: pd.DataFrame) -> list[tuple[str, int, int]]:

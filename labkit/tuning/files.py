@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from labkit import benchmarks, launch, writing
 from labkit.errors import DataError
 from labkit.spec import Spec
-from labkit.tuning import openmpi
+from labkit.tuning import mpich, openmpi, selection
 from labkit.tuning.openmpi import Rule
+from labkit.tuning.selection import Choice, Own
 from labkit.units import format_share, format_size
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from labkit.tuning.plan import Plan
 
 RULES, PARAMETERS = "openmpi-tuned.rules", "openmpi-mca-params.conf"
+SELECTION = "mpich-selection.json"
 # beginning of a variable → file of variables that a shell reads
 SHELL = {"MPIR_CVAR_": "mpich.env", "UCX_": "ucx.env", "FI_": "libfabric.env", "I_MPI_": "intelmpi.env"}
+NAMES = (RULES, PARAMETERS, SELECTION, *SHELL.values(), "other.env")
 _MCA = "OMPI_MCA_"
 _WRITTEN = re.compile(r"# Written by labkit tune (\S+) for (.+)\. Each")  # how `_head` begins
 _BINDING = "hwloc_base_binding_policy"  # of Open MPI 4
@@ -39,12 +42,14 @@ class Written:
     ----------
     paths : of the files, in the order in which they were written.
     parameters : Open MPI's file with parameters, which names the rules; None if there is none.
+    variables : of MPICH, which name its selection; empty if there is none.
     digest : of their contents; empty if there are none.
     left_out : settings that are in no file, each with its reason.
     """
 
     paths: tuple[Path, ...] = ()
     parameters: Path | None = None
+    variables: tuple[tuple[str, str], ...] = ()
     digest: str = ""
     left_out: tuple[str, ...] = field(default=())
 
@@ -60,11 +65,17 @@ def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
     DataError
         If a file cannot be written.
     """
-    rules, variables, left_out = _contents(plan, tuned)
+    own = _own(tuned[0].base)
+    rules, variables, left_out = _contents(plan, tuned, own)
     texts: dict[str, str] = {}
     head = _head(tuned)
-    if any(one.algorithm for one in rules):
-        texts[RULES] = openmpi.text(rules, head)
+    choices = [one for one in rules if isinstance(one, Choice)]
+    if own and any(one.algorithm for one in choices):
+        texts[SELECTION] = selection.text(own, choices)
+        variables = {selection.FILE: str(_place(folder) / SELECTION)} | variables
+    numbered = [one for one in rules if isinstance(one, Rule)]
+    if any(one.algorithm for one in numbered):
+        texts[RULES] = openmpi.text(numbered, head)
         variables = {f"{_MCA}{openmpi.DYNAMIC}": "1", f"{_MCA}{openmpi.RULES}": str(_place(folder) / RULES)} | variables
     mca = {name.removeprefix(_MCA): value for name, value in variables.items() if name.startswith(_MCA)}
     if mca:
@@ -75,12 +86,13 @@ def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
     known = (_MCA, *SHELL)
     if rows := [f"export {k}={shlex.quote(v)}" for k, v in variables.items() if not k.startswith(known)]:
         texts["other.env"] = _lines(head, rows)
-    return _put(folder, texts, left_out)
+    of_mpich = [pair for pair in variables.items() if SELECTION in texts and pair[0].startswith("MPIR_CVAR_")]
+    return replace(_put(folder, texts), variables=tuple(of_mpich), left_out=tuple(left_out))
 
 
-def _put(folder: Path, texts: dict[str, str], left_out: Sequence[str]) -> Written:
+def _put(folder: Path, texts: dict[str, str]) -> Written:
     """Write the files, the rules before what names them."""
-    stale = [name for name in (RULES, PARAMETERS, *SHELL.values(), "other.env") if name not in texts]
+    stale = [name for name in NAMES if name not in texts]
     try:
         if texts:
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +107,6 @@ def _put(folder: Path, texts: dict[str, str], left_out: Sequence[str]) -> Writte
         paths=tuple(folder / name for name in texts),
         parameters=_place(folder) / PARAMETERS if PARAMETERS in texts else None,
         digest=hashlib.sha256(whole.encode()).hexdigest()[:12] if whole else "",
-        left_out=tuple(left_out),
     )
 
 
@@ -115,7 +126,7 @@ def check(folder: Path, base: Spec) -> None:
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
     _place(folder)
-    for name in (RULES, PARAMETERS, *SHELL.values(), "other.env"):
+    for name in NAMES:
         earlier = _WRITTEN.match((folder / name).read_text("utf-8", "replace")) if (folder / name).is_file() else None
         library = launch.get(base.launcher).library
         if earlier and (earlier[1], earlier[2].split()[0]) != (base.benchmark, library.split()[0]):
@@ -139,20 +150,23 @@ def present(folder: Path, digest: str) -> Written:
 
     Parameters
     ----------
-    digest : of the files when ranks of Open MPI last read them; empty if none did.
+    digest : of the files when ranks last read them; empty if none did.
     """
-    names = (RULES, PARAMETERS, *SHELL.values(), "other.env")
+    paths = tuple(folder / name for name in NAMES if (folder / name).is_file())
     return Written(
-        paths=tuple(folder / name for name in names if (folder / name).is_file()),
-        parameters=folder / PARAMETERS if digest else None,
+        paths=paths,
+        parameters=folder / PARAMETERS if digest and folder / PARAMETERS in paths else None,
         digest=digest,
     )
 
 
 def reading(written: Written, launcher: str) -> tuple[tuple[str, str], ...]:
-    """Return the variables with which ranks of Open MPI read the written file before those of site and user."""
+    """Return the variables with which ranks read the written files.
+
+    Ranks of Open MPI read them before those of site and user, ranks of MPICH in the place of its own selection.
+    """
     if written.parameters is None:
-        return ()
+        return written.variables
     chosen = launch.get(launcher)
     before = openmpi.param_files(chosen.of.program if chosen.of else chosen.program)
     return ((f"{_MCA}{openmpi.FILES}", ",".join(filter(None, [str(written.parameters), before]))),)
@@ -205,9 +219,17 @@ def _lines(head: Sequence[str], rows: Sequence[str]) -> str:
     return "\n".join([*(f"# {line}" for line in head), *rows]) + "\n"
 
 
-def _contents(plan: Plan, tuned: Sequence[Tuned]) -> tuple[list[Rule], dict[str, str], list[str]]:
+def _own(base: Spec) -> Own | None:
+    """Return the selection of MPICH that rules are put into; None for another library, or if it is not found."""
+    chosen = launch.get(base.launcher)
+    return selection.own(chosen.of.program if chosen.of else chosen.program) if chosen.kind == "mpich" else None
+
+
+def _contents(
+    plan: Plan, tuned: Sequence[Tuned], own: Own | None
+) -> tuple[list[Rule | Choice], dict[str, str], list[str]]:
     """Return the rules, the variables that hold at every point, and what is left out with its reason."""
-    rules: list[Rule] = []
+    rules: list[Rule | Choice] = []
     everywhere: list[dict[str, str]] = []
     left_out: list[str] = []
     name = openmpi.collective(tuned[0].base.benchmark)
@@ -217,6 +239,9 @@ def _contents(plan: Plan, tuned: Sequence[Tuned]) -> tuple[list[Rule], dict[str,
         if name and launch.get(one.base.launcher).kind == "openmpi":
             rule, variables = _rule(name, one.base, variables, setting.name)
             rules.append(rule)
+        elif own and name:
+            choice, variables = _choice(one.base, variables, own)
+            rules.append(choice)
         variables |= {f"{field}:": str(value) for field, value in setting.fields}
         everywhere.append(variables)
     common = everywhere[0] if everywhere else {}
@@ -229,7 +254,7 @@ def _contents(plan: Plan, tuned: Sequence[Tuned]) -> tuple[list[Rule], dict[str,
                 "library has no rule for all of it by size"
             )
             if rules:  # the claim is about the whole setting
-                rules[n] = replace(rules[n], algorithm=0)
+                rules[n] = _without(rules[n])
     return rules, _of_library({key: common[key] for key in sorted(common)}, tuned[0].base, left_out), left_out
 
 
@@ -264,3 +289,17 @@ def _rule(name: str, base: Spec, variables: dict[str, str], label: str) -> tuple
     segment = int(rest.pop(f"{prefix}_segmentsize", "0"))
     fanout = int(rest.pop(f"{prefix}_{openmpi.COLLECTIVES[name].fanout}_fanout", str(openmpi.FANOUT)))
     return Rule(name, base.ranks, base.size, algorithm, fanout, segment, label), rest
+
+
+def _choice(base: Spec, variables: dict[str, str], own: Own) -> tuple[Choice, dict[str, str]]:
+    """Return what MPICH's file says at a point, and the variables that it cannot say."""
+    variable = mpich.variable(base.benchmark)
+    made = selection.choice(base.benchmark, base.ranks, base.size, variables.get(variable, ""), own)
+    if made is None:
+        return Choice(openmpi.collective(base.benchmark), base.ranks, base.size), variables
+    return made, {name: value for name, value in variables.items() if name != variable}
+
+
+def _without(rule: Rule | Choice) -> Rule | Choice:
+    """Return a rule that leaves its sizes to the library."""
+    return replace(rule, algorithm=0) if isinstance(rule, Rule) else replace(rule, algorithm="")

@@ -20,7 +20,7 @@ from labkit.tuning.settings import FIELDS, Setting
 
 FACT = "tune"  # key in campaign.json: benchmark → the plan and the confirmations
 LAUNCHES = 8  # a side of a confirmation
-_PLAN, _CONFIRMED = "plan", "confirmed"
+_PLAN, _CONFIRMED, _POINTS = "plan", "confirmed", "points"
 _ODD = re.compile(r"[\x00-\x1f\x7f<>&`]|.{1000}")  # no setting has these, and they could harm a page or a terminal
 _NUMBERS = ("rounds", "error", "relevant", "confirm")
 
@@ -103,10 +103,16 @@ def _setting(name: str, fields: Mapping[str, str | int], environment: Mapping[st
     return Setting(name, tuple(fields.items()), tuple(sorted(environment.items())))
 
 
-def note(campaign: Campaign, plan: Plan, bases: tuple[Spec, ...]) -> None:
-    """Write the plan to the campaign, with the specs as they were resolved."""
+def note(campaign: Campaign, plan: Plan, bases: tuple[Spec, ...], points: Mapping[tuple[int, int], str]) -> None:
+    """Write the plan to the campaign, with the specs as they were resolved.
+
+    Parameters
+    ----------
+    points : (base, setting) → fingerprint, which also tells two installations of a library and its versions apart.
+    """
     resolved = dataclasses.replace(plan, bases=bases).as_dict()
-    _put(campaign, plan.benchmark, {**_table(campaign, plan.benchmark), _PLAN: resolved})
+    rows = [[points[n, k] for k in range(len(plan.settings))] for n in range(len(bases))]
+    _put(campaign, plan.benchmark, {**_table(campaign, plan.benchmark), _PLAN: resolved, _POINTS: rows})
 
 
 def noted(campaign: Campaign, benchmark: str = "") -> Plan:
@@ -129,6 +135,26 @@ def noted(campaign: Campaign, benchmark: str = "") -> Plan:
         return Plan.from_dict(plan)
     except (LabkitError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{campaign.path}/campaign.json: the plan of tuning {name} is damaged: {error}.") from error
+
+
+def fingerprints(campaign: Campaign, plan: Plan) -> dict[tuple[int, int], str]:
+    """Return the fingerprint of each setting at each point of a campaign's last plan, (base, setting) → fingerprint.
+
+    Raises
+    ------
+    DataError
+        If they are damaged or missing.
+    """
+    rows = _table(campaign, plan.benchmark).get(_POINTS)
+    try:
+        found = {(n, k): str(one) for n, row in enumerate(rows or ()) for k, one in enumerate(row)}
+    except TypeError:
+        found = {}
+    if set(found) != {(n, k) for n in range(len(plan.bases)) for k in range(len(plan.settings))}:
+        raise DataError(
+            f"{campaign.path}/campaign.json: the points of tuning {plan.benchmark} are damaged. Tune again."
+        )
+    return found
 
 
 def number_of(campaign: Campaign, benchmark: str, name: str, *, add: bool = True) -> int:

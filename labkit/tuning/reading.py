@@ -11,11 +11,11 @@ from labkit import records
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.measuring import Point
-from labkit.samples.facts import START
+from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
-from labkit.tuning import files, openmpi, osu
+from labkit.tuning import files, openmpi, osu, selection
 from labkit.tuning.outcome import Outcome, Tuned
-from labkit.tuning.plan import last_of, noted, number_of
+from labkit.tuning.plan import fingerprints, last_of, noted, number_of
 from labkit.tuning.tuner import CONFIRM, FILE, PROGRAM, Tuner
 
 
@@ -39,14 +39,12 @@ class _Reader(Tuner):
 
     def read(self) -> Outcome:
         """Read all launches, and decide."""
-        keys = {}
-        for n, base in enumerate(self.plan.bases):
-            for k, setting in enumerate(self.plan.settings):
-                self.points[n, k] = Point(setting.of(base), 0, "", "")
-                keys[_key(self.points[n, k].spec)] = n, k
+        named: dict[str, list[tuple[int, int]]] = {}
+        for (n, k), fingerprint in fingerprints(self.campaign, self.plan).items():
+            self.points[n, k] = Point(self.plan.settings[k].of(self.plan.bases[n]), 0, fingerprint, "")
+            named.setdefault(fingerprint, []).append((n, k))
         for one in self.campaign.samples(self.plan.benchmark):
-            pair = keys.get(_key(one.spec)) or self._of_file(one.spec)
-            if pair is not None:
+            for pair in named.get(str(FINGERPRINT.of(one.meta))) or self._of_file(one.spec):
                 key = (*pair, one.launch)
                 self.values[key] = float(np.median(records.values(one, self.plan.metric)))
                 self.starts[key] = str(START.of(one.meta))
@@ -55,14 +53,12 @@ class _Reader(Tuner):
         self.begun, self.spent = 0.0, 0
         return self._decided(self.campaign.path / "tune", proof=True)
 
-    def _of_file(self, spec: Spec) -> tuple[int, int] | None:
-        """Return the place of ranks that read written files; None for another spec."""
-        variables = dict(spec.environment)
-        if variables.pop(f"OMPI_MCA_{openmpi.FILES}", None) is None:
-            return None
-        plain = _key(spec.replace(environment=variables))
-        same = [n for n, base in enumerate(self.plan.bases) if _key(base) == plain]
-        return (same[0], len(self.plan.settings)) if same else None
+    def _of_file(self, spec: Spec) -> list[tuple[int, int]]:
+        """Return the place of ranks that read written files; none for another spec."""
+        if not {f"OMPI_MCA_{openmpi.FILES}", selection.FILE} & set(dict(spec.environment)):
+            return []
+        place = _key(spec)
+        return [(n, len(self.plan.settings)) for n, base in enumerate(self.plan.bases) if _key(base) == place]
 
     def _add(self, n: int, k: int, spec: Spec) -> None:
         """Add a spec without a fingerprint: that of the machine that measured is not known here."""
@@ -102,6 +98,5 @@ class _Reader(Tuner):
 
 
 def _key(spec: Spec) -> tuple[object, ...]:
-    """What tells the points and settings of one tuning apart on every machine."""
-    launcher = spec.launcher.partition("@")[0]
-    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.environment, launcher)
+    """What tells the points of one tuning apart."""
+    return (spec.size, spec.ranks, spec.ppn, spec.transport, spec.device, spec.bind, spec.launcher)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from labkit import launch
 from labkit.errors import SpecError, known
 from labkit.spec import BINDINGS, Spec
-from labkit.tuning import mpich, openmpi
+from labkit.tuning import mpich, openmpi, selection
 from labkit.units import parse_count
 
 DEFAULT = "default"
@@ -75,6 +75,8 @@ def inherited(every: Sequence[Setting]) -> dict[str, str]:
     about = {name for one in every for name, _ in one.environment}
     if any(openmpi.VARIABLE.fullmatch(name) for name in about):
         about |= {f"OMPI_MCA_{name}" for name in (openmpi.DYNAMIC, openmpi.RULES, openmpi.FILES)}
+    if any(name.startswith("MPIR_CVAR_") for name in about):
+        about.add(selection.FILE)
     return {name: os.environ[name] for name in sorted(about) if name in os.environ}
 
 

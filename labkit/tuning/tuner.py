@@ -100,7 +100,7 @@ class Tuner:
         ]
         tuned = self._confirmed(tuned)
         written = self._written(output, tuned)
-        if proof and written.parameters:
+        if proof and (written.parameters or written.variables):
             tuned = self._proved(tuned, written)
         program = unproved = ""
         if proof and written.paths:
@@ -114,7 +114,8 @@ class Tuner:
         for n, base in enumerate(self.plan.bases):
             for k, setting in enumerate(self.plan.settings):
                 self._add(n, k, setting.of(base))
-        note(self.campaign, self.plan, tuple(self.points[n, 0].spec for n in self._bases()))
+        named = {pair: point.fingerprint for pair, point in self.points.items()}
+        note(self.campaign, self.plan, tuple(self.points[n, 0].spec for n in self._bases()), named)
 
     def _add(self, n: int, k: int, spec: Spec) -> None:
         """Add the spec of a setting at a point, resolved and named."""

@@ -47,7 +47,8 @@ def main(arguments: Sequence[str]) -> int:
             plan = Plan.decode(_received(mpi, out))
         worker = Worker(plan, out, mpi, init_ns)
         worker.run()
-        if mpi is not None:
+        worker.close()
+        if mpi is not None and not mpi.Is_finalized():
             began = perf_counter_ns()
             mpi.Finalize()
             worker.send("finalized", ns=perf_counter_ns() - began)

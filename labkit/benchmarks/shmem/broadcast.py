@@ -1,0 +1,40 @@
+"""Latency of shmem_broadcast32: one message from the root to all other PEs.
+
+A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts. OSU's mean over PEs
+is also given, as in osu_oshm_broadcast (OMB 7.4, openshmem/osu_oshm_broadcast.c), whose root is PE 0, and which sends
+from and receives into the same buffer.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import shmem
+from labkit.spec import Spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(shmem.Timed):
+    """Options of shmem.broadcast.
+
+    Parameters
+    ----------
+    root : PE that sends to all others.
+    """
+
+    root: int = 0
+
+
+def _check(spec: Spec) -> str:
+    root = spec.option("root")
+    if not 0 <= root < spec.ranks:
+        return f"root={root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
+    return shmem.words(spec)
+
+
+BENCHMARK = shmem.collective(
+    title="broadcast of OpenSHMEM",
+    kernel="shmem_broadcast",
+    options=Options,
+    check=_check,
+    expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
+    equivalents={"osu_oshm_broadcast": {}},
+)

@@ -1,0 +1,19 @@
+"""Overlap of a put with computation: shmem_putmem_nbi, computation, shmem_quiet.
+
+A sample has the time of all three; the phases have that of shmem_putmem and shmem_quiet alone (pure), that of the
+computation in between, and that of the same computation alone. The computation is as long as the pure time was in the
+warm-up. As osu_oshm_put_overlap (OMB 7.4, openshmem/osu_oshm_put_overlap.c), which measures all pure times first, and
+computes for a given time where labkit computes a given amount. Its overlap is that of OSU's non-blocking collectives.
+"""
+
+from labkit.benchmarks import shmem
+from labkit.benchmarks.mpi._forms import OVERLAP, PHASES
+
+BENCHMARK = shmem.pair(
+    title="overlap of an OpenSHMEM put",
+    kernel="shmem_put_overlap",
+    options=shmem.Overlapped,
+    phases=PHASES,
+    derived={"overlap_osu_percent": OVERLAP["overlap_osu_percent"]},
+    equivalents={"osu_oshm_put_overlap": {}},
+)

@@ -1,0 +1,167 @@
+"""What do puts, gets and collectives of OpenSHMEM cost, and what does the path make of them?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, get_args
+
+from labkit import figures, studies
+from labkit.benchmarks.shmem.atomic import Operation
+from labkit.spec import Spec, sweep
+from labkit.studies import centre, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+PAIRS = ("shmem.put_latency", "shmem.put_nb_latency", "shmem.get_latency", "shmem.get_nb_latency")
+RATES = ("shmem.put_rate", "shmem.put_nb_rate", "shmem.get_nb_rate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on OpenSHMEM.
+
+    Parameters
+    ----------
+    sizes : of puts and gets, MIN:MAX or a list.
+    rate_sizes : at which message rates are measured; empty leaves them out.
+    overlap_sizes : at which the overlap of a put is measured; empty leaves it out.
+    collectives : to measure, a list; barrier has no size; empty leaves them out.
+    collective_sizes : of their messages; multiples of 4 B.
+    ranks : processing elements of a collective.
+    atomics : operations of 8 B to measure: `all`, a list, or empty.
+    memories : where the buffers of puts and gets are, a list to compare: heap, global.
+    transports : paths to compare.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    sizes: str = "8:1Mi:*8"
+    rate_sizes: str = "8,1Ki,64Ki"
+    overlap_sizes: str = "1Ki,64Ki,1Mi"
+    collectives: str = "broadcast,alltoall,collect,fcollect,reduce,barrier"
+    collective_sizes: str = "4:256Ki:*16"
+    ranks: int = 2
+    atomics: str = "all"
+    memories: str = "heap,global"
+    transports: str = "shm,tcp"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Puts, gets, atomics and collectives of OpenSHMEM, over each path and from each kind of memory."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (
+        *PAIRS,
+        *RATES,
+        "shmem.put_overlap",
+        "shmem.atomic",
+        *(f"shmem.{name}" for name in ("broadcast", "alltoall", "collect", "fcollect", "reduce", "barrier")),
+        "mpi.put_latency",
+    )
+    focus: ClassVar = (("shmem.put_latency", "transport"), ("shmem.put_latency", "option_memory"))
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Each call over each path; MPI's put beside OpenSHMEM's."""
+        v = self.values
+        where = {"transport": words(v.transports), "launcher": v.launcher, "testbed": v.testbed}
+        memory = words(v.memories)
+        specs = [s for name in PAIRS for s in sweep(name, sizes=v.sizes, memory=memory, **where)]
+        specs += sweep("mpi.put_latency", sizes=v.sizes, **where)
+        if v.rate_sizes:
+            specs += [s for name in RATES for s in sweep(name, sizes=v.rate_sizes, **where)]
+        if v.overlap_sizes:
+            specs += sweep("shmem.put_overlap", sizes=v.overlap_sizes, **where)
+        if v.atomics:
+            calls = list(get_args(Operation)) if v.atomics == "all" else words(v.atomics)
+            specs += sweep("shmem.atomic", sizes=[8], call=calls, **where)
+        for name in words(v.collectives):
+            sizes = [0] if name == "barrier" else v.collective_sizes
+            specs += sweep(f"shmem.{name}", sizes=sizes, ranks=v.ranks, **where)
+        return specs
+
+    def _in(self, memory: str, names: tuple[str, ...]) -> pd.DataFrame:
+        """Rows of benchmarks with buffers of one kind."""
+        rows = self.summary[self.summary["benchmark"].isin(names)]
+        return rows[rows["option_memory"] == memory] if "option_memory" in rows else rows
+
+    def pair_figure(self, transport: str) -> go.Figure | str:
+        """Puts and gets between buffers in the heap against size, beside MPI's put."""
+        rows = self._in("heap", PAIRS)
+        beside = self.of("mpi.put_latency")
+        if len(rows):
+            rows = self.summary.loc[sorted({*rows.index, *beside.index})]
+        rows = rows[rows["transport"] == transport]
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark"], tail=None)
+
+    def paths_figure(self) -> go.Figure | str:
+        """A blocking put and get over each path."""
+        rows = self._in("heap", ("shmem.put_latency", "shmem.get_latency"))
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark", "transport"], tail=None)
+
+    def memory_figure(self, transport: str) -> go.Figure | str:
+        """A put from and into each kind of memory."""
+        rows = self.of("shmem.put_latency")
+        rows = rows[rows["transport"] == transport]
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["option_memory"], tail=None)
+
+    def collectives_figure(self, *names: str) -> go.Figure | str:
+        """Collectives against size over each path."""
+        rows = self.summary[self.summary["benchmark"].isin([f"shmem.{name}" for name in names])]
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark", "transport"], tail=None)
+
+    def rates_figure(self) -> go.Figure | str:
+        """Message rates against size."""
+        rows = self.summary[self.summary["benchmark"].isin(RATES)]
+        return self.drawn(figures.versus_size, rows, "message_rate_per_s", series=["benchmark", "transport"], tail=None)
+
+    def overlaps(self) -> pd.DataFrame:
+        """Rows of puts with computation."""
+        return self.of("shmem.put_overlap")
+
+    def atomics(self) -> pd.DataFrame:
+        """Rows of the atomic operations."""
+        return self.of("shmem.atomic")
+
+    def barriers(self) -> pd.DataFrame:
+        """Rows of the barrier."""
+        return self.of("shmem.barrier")
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        sentences: list[str] = []
+        for name in ("shmem.put_latency", "shmem.get_latency"):
+            for path, group in self._in("heap", (name,)).groupby("transport", sort=False):
+                least = group.sort_values("message_size_B").iloc[0]
+                size = size_words(least["message_size_B"])
+                sentences.append(f"Over {path}, {name} takes {statement(least, 'latency_us')} at {size}.")
+        sentences += self._of_memory()
+        for path, group in self.of("shmem.put_overlap").groupby("transport", sort=False):
+            last = group.iloc[-1]
+            if last["overlap_osu_percent_value"] == last["overlap_osu_percent_value"]:
+                sentences.append(
+                    f"Over {path}, computation hides {number(last['overlap_osu_percent_value'])} % of a put of "
+                    f"{size_words(last['message_size_B'])}."
+                )
+        return markdown_list(sentences)
+
+    def _of_memory(self) -> list[str]:
+        """Sentences on global memory beside the heap."""
+        rows = self.of("shmem.put_latency")
+        sentences: list[str] = []
+        if "option_memory" not in rows or rows["option_memory"].nunique() < 2:
+            return []
+        for path, group in rows.groupby("transport", sort=False):
+            least = group[group["message_size_B"] == group["message_size_B"].min()].set_index("option_memory")
+            if {"heap", "global"} <= set(least.index):
+                heap, other = (centre(least.loc[name].to_dict(), "latency_us") for name in ("heap", "global"))
+                size = size_words(least["message_size_B"].iloc[0])
+                sentences.append(
+                    f"Over {path}, a put of {size} takes {number(other)} µs into global memory, and {number(heap)} µs "
+                    "into the heap."
+                )
+        return sentences
