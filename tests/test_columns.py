@@ -29,6 +29,7 @@ UNITS = {
     "ns": ("_ns", 1e9),
     "times": ("_times", 1),
     "%": ("_percent", 1),
+    "MB": ("_MB", 1e3),  # bytes are kept where other points keep ns
     "MB/s": ("_MBps", 1e-6),
     "GB/s": ("_GBps", 1e-9),
     "1/s": ("_per_s", 1),
@@ -43,6 +44,7 @@ GOOD_WHEN_LARGE = {
     "available_percent",
     "peak_percent",
     "speedup_times",
+    "moved_MB",
 }  # of those without a time
 
 

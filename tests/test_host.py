@@ -518,6 +518,7 @@ PRINTED = {
     "iperf3": ("iperf 3.12 (cJSON 1.7.15)\nLinux vm 6.1.0\n", "3.12"),
     "sockperf": ("sockperf, version 3.7-no.git \n   compiled 2021-08-23 12:14:23\n", "3.7-no.git"),
     "qperf": ("qperf 0.4.11\n", "0.4.11"),
+    "nbdkit": ("nbdkit 1.32.5\n", "1.32.5"),
     "iperf": ("iperf version 2.1.8 (12 August 2022) pthreads\n", "2.1.8"),
     "netpipe": ("NPtcp: invalid option -- 'V'\n\n NETPIPE USAGE \n\n", "unknown"),
     "fi_pingpong": ("fi_info: 1.17.0\nlibfabric: 1.17.0\nlibfabric api: 1.17\n", "1.17.0"),

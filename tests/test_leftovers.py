@@ -122,6 +122,14 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
         foreign.unlink()
 
 
+def test_files_of_killed_ranks_go_with_them(tmp_path: Path) -> None:
+    script = "exec 8>labkit-mpi-io-host-1 9>other; echo up; sleep 60"
+    with supervise.start(["sh", "-c", script], cwd=tmp_path) as tree:
+        assert tree.stdout.readline() == b"up\n"
+        assert {path.name for path in tmp_path.iterdir()} == {"labkit-mpi-io-host-1", "other"}
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
 def note(folder: Path, left: dict[str, int], alive: dict[str, str], **changes: object) -> Path:
     """A note as a killed owner leaves it."""
     folder.mkdir(mode=0o700, exist_ok=True)

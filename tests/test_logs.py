@@ -108,7 +108,7 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"bandwidth_MBps value": 424.5 * 2**20 / 1e6, "bandwidth_MBps p99": 23.8 * 2**20 / 1e6},
     ),
     "iozone/throughput_t2.txt": (
-        *("IOzone", 4, "IOzone throughput", 65536, 2),
+        *("IOzone", 4, "IOzone throughput", 65536, 1),
         {"test": "initial writers", "file_size": 1 << 20},
         {"bandwidth_MBps mean": 7324340 * 1024e-6, "parent_bandwidth_MBps mean": 110767.13 * 1024e-6},
     ),

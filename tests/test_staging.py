@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from labkit import launch, staging, worker
+from labkit import mounts as labkit_mounts
 from labkit.errors import LaunchError, SpecError
 from labkit.host import filesystems
-from labkit.host.filesystems import Mount, mount_of, mounts
 from labkit.launch import Placement
+from labkit.mounts import Mount, mount_of, mounts
 from labkit.spec import Spec
 from labkit.staging import archive, node
 
@@ -132,8 +133,8 @@ def small(tmp_path: Path) -> dict[str, Any]:
         "size": size,
         "members": 2,
         "needs": size,
-        "network": sorted(filesystems.NETWORK),
-        "local": list(filesystems.LOCAL_FUSE),
+        "network": sorted(labkit_mounts.NETWORK),
+        "local": list(labkit_mounts.LOCAL_FUSE),
         "environment": ["/bin/echo", "environment"],
         "rank": "/nowhere",
     }
@@ -253,7 +254,7 @@ def test_a_place_that_fills_up_is_left_clean(small: dict[str, Any], monkeypatch:
 
 
 def test_a_place_on_the_network_or_without_programs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    lists = (sorted(filesystems.NETWORK), filesystems.LOCAL_FUSE)
+    lists = (sorted(labkit_mounts.NETWORK), labkit_mounts.LOCAL_FUSE)
     monkeypatch.setattr(node, "kind_of", lambda place: "nfs4")
     assert node.unfit(str(tmp_path), 1, *lists) == f"{tmp_path} is on a network file system (nfs4)"
     monkeypatch.setattr(node, "kind_of", lambda place: "fuse.sshfs")

@@ -33,6 +33,6 @@ def test_the_start_page_names_all_there_is(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_time_of_a_notebook_is_what_it_measures_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert start._time("40-storage") == ", 2 min"
+    assert start._time("40-storage") == ", 3 min"
     assert start._time("95-imported") == ""
     assert start._time("11-of-my-own") == ""

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, tools
+from labkit import benchmarks, storage, tools
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
@@ -158,12 +158,11 @@ FIO += "--percentile_list=50:95:99:99.9 --write_lat_log=io --log_avg_msec=0 --et
         ({"cache": "warm"}, "read", "--ioengine=psync --direct=0 --invalidate=0 --pre_read=1", ("page cache",)),
     ],
 )
-def test_fio_read(options: dict[str, object], rw: str, how: str, badges: tuple[str, ...]) -> None:
+def test_fio_read(options: dict[str, object], rw: str, how: str, badges: tuple[str, ...], tmp_path: Path) -> None:
     job = fio.read(resolved("storage.read", **options), SHORT)
     amount = 16777216 if "--invalidate=1" in how else fio.MAX_IOS * 4096
     assert " ".join(job.client) == FIO.format(rw=rw, amount=amount, ms=200, how=how)
-    assert texts(job.badges) == badges
-    assert job.facts["page_cache"]
+    assert texts(storage.badges(job.prepare(tmp_path))) == badges
 
 
 @pytest.mark.parametrize(
@@ -175,14 +174,14 @@ def test_fio_read(options: dict[str, object], rw: str, how: str, badges: tuple[s
         ({"sync": "direct", "depth": 2}, "write", "--ioengine=libaio --iodepth=2 --direct=1", ()),
     ],
 )
-def test_fio_write(options: dict[str, object], rw: str, how: str, badges: tuple[str, ...]) -> None:
+def test_fio_write(options: dict[str, object], rw: str, how: str, badges: tuple[str, ...], tmp_path: Path) -> None:
     effort = Effort(iterations=100, warmup=10, time_limit=20)
     job = fio.write(resolved("storage.write", **options), effort)
     assert " ".join(job.client) == FIO.format(rw=rw, amount=110 * 4096, ms=20000, how=how)
-    assert texts(job.badges) == badges
+    assert texts(storage.badges(job.prepare(tmp_path))) == badges
 
 
-def test_iozone_table() -> None:
+def test_iozone_table(tmp_path: Path) -> None:
     line = "iozone -a -n 64k -g 1024k -y 4k -q 256k -i 0 -i 1 {}-R -f data"
     for options, words, badges in (
         ({}, "", ("page cache",)),
@@ -191,7 +190,7 @@ def test_iozone_table() -> None:
     ):
         job = iozone.table(resolved("storage.iozone", **options), SHORT)
         assert " ".join(job.client) == line.format(words)
-        assert texts(job.badges) == badges
+        assert texts(storage.badges(job.prepare(tmp_path))) == badges
 
 
 # ---- what is refused
@@ -416,14 +415,14 @@ def test_direct_in_memory_is_refused() -> None:
     with pytest.raises(SpecError, match=r"/dev/shm is tmpfs.*without direct"):
         run("storage.write", 4096, sync="direct", directory=str(memory))
     outcome = run("storage.write", 4096, Effort(iterations=5, time_limit=20), file_size="64Ki", directory=str(memory))
-    assert texts(outcome.badges) == ("page cache", "memory file system")
+    assert texts(outcome.badges) == ("memory file system",)
 
 
 def test_a_directory_that_cannot_serve_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="Create it, or set another"):
         tools.run(dataclasses.replace(JOB, directory=str(tmp_path / "none")))
     need(fio)
-    with pytest.raises(SpecError, match="B free, but the files need"):
+    with pytest.raises(SpecError, match="MiB free, but the files need"):
         run("storage.write", 4096, file_size="4096GiB", directory=str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
     POISON,
+    ApplicationBenchmark,
     Benchmark,
     CollectiveBenchmark,
     FileBenchmark,
@@ -25,6 +26,7 @@ from labkit.benchmarks._kinds import (
     LogBenchmark,
     NoOptions,
     OneSidedBenchmark,
+    ParallelFileBenchmark,
     ProgramBenchmark,
     RankBenchmark,
     StartBenchmark,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POISON",
+    "ApplicationBenchmark",
     "Benchmark",
     "CollectiveBenchmark",
     "FileBenchmark",
@@ -48,6 +51,7 @@ __all__ = [
     "LogBenchmark",
     "NoOptions",
     "OneSidedBenchmark",
+    "ParallelFileBenchmark",
     "ProgramBenchmark",
     "RankBenchmark",
     "StartBenchmark",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Values = NDArray[Any]
     Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
+    Parts = Sequence[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 
 
 POISON = 0xEE  # every byte of a receive buffer before an iteration that is verified
@@ -210,7 +211,7 @@ class KernelBenchmark(RankBenchmark):
     peer : rank that a rank talks to.
     peers : a rank's neighbours in pairs of opposite directions, the targets of its one-sided calls, or its table.
     splits : further communicators that a rank needs, each as the colour and key for MPI_Comm_split.
-    warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts.
+    warmup : iterations before each timed chunk, for sizes up to 8 KiB and above; OSU's counts. Both 0: none is needed.
     work : further fields of the kernel's job, such as the root.
     every_time : whether its numbers need each time of each rank, so that all are kept of any number of ranks.
     """
@@ -235,6 +236,21 @@ class KernelBenchmark(RankBenchmark):
     warmup: tuple[int, int] = (100, 10)
     work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
     every_time: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApplicationBenchmark(KernelBenchmark):
+    """A benchmark of a whole program: its kernel computes as well, and its result is verified instead of bytes.
+
+    Its send buffer is the program's memory. Its receive buffer takes results and counts of messages, as in
+    kernels/nas.h.
+
+    Parameters
+    ----------
+    wrong : what is wrong with the results (float64) of a run; empty if nothing is.
+    """
+
+    wrong: Callable[[Spec, Values], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,6 +307,40 @@ class FileBenchmark(KernelBenchmark):
     """
 
     moves: Literal["read", "write", ""]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParallelFileBenchmark(FileBenchmark):
+    """A benchmark whose kernel opens and closes its files itself, in a folder that the point has to itself.
+
+    Parameters
+    ----------
+    moves : as in `FileBenchmark`.
+    file_size : of all files together, B.
+    path : below the folder, what a rank opens or works in.
+    fields : further fields of a rank's job: arrays and numbers by name.
+    owns : whether a rank makes what its path names, and removes it.
+    alone : whether every rank opens a file of its own.
+    amode : how files are opened: names of MPI's MODE constants.
+    folders : below the folder, made before the kernel runs.
+    fill : writes what a rank will read, from its path's owner; gets spec, rank and folder.
+    checked : the spec of the untimed run whose results are verified: smaller, else alike.
+    complaint : from spec, rank, folder and receive buffer what was wrong after that run; empty if nothing.
+    types : of MPI-IO with derived types: how many numbers of 8 B an element has, and the parts of the rank's memory and
+        of the file. A part has its array's sizes, its own sizes, and where it starts; the first varies fastest.
+    """
+
+    file_size: Callable[[Spec], int]
+    path: Callable[[Spec, int], str] = lambda spec, rank: "data"
+    fields: Callable[[Spec, int], Mapping[str, Any]] = lambda spec, rank: {}
+    owns: Callable[[Spec, int], bool] = lambda spec, rank: rank == 0
+    alone: Callable[[Spec], bool] = lambda spec: False
+    amode: tuple[str, ...] = ("RDONLY",)
+    folders: Callable[[Spec], Sequence[str]] = lambda spec: ()
+    fill: Callable[[Spec, int, str], None] = lambda spec, rank, folder: None
+    checked: Callable[[Spec], Spec] = lambda spec: spec
+    complaint: Callable[[Spec, int, str, Values], str]
+    types: Callable[[Spec, int], tuple[int, Parts, Parts]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

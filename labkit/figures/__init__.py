@@ -5,7 +5,7 @@ badges are in the hover text. Static pictures come from `labkit.figures.static`.
 """
 
 from labkit.figures.bounded import bounded, with_bounds
-from labkit.figures.cells import heat_map
+from labkit.figures.cells import heat_map, heat_maps
 from labkit.figures.factors import factors, phases
 from labkit.figures.guesses import Asked, guesses
 from labkit.figures.iterations import distribution, over_iterations
@@ -17,6 +17,7 @@ from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
 from labkit.figures.path import Part, Stack, stacked
 from labkit.figures.points import bars, versus_size
+from labkit.figures.programs import Shares, Traffic, time_split, traffic
 from labkit.figures.rank_map import rank_map
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
@@ -38,7 +39,9 @@ __all__ = [
     "ORIGINS",
     "Asked",
     "Part",
+    "Shares",
     "Stack",
+    "Traffic",
     "bars",
     "bounded",
     "bundle",
@@ -47,6 +50,7 @@ __all__ = [
     "fitting",
     "guesses",
     "heat_map",
+    "heat_maps",
     "in_unit",
     "keep",
     "launches",
@@ -69,7 +73,9 @@ __all__ = [
     "stacked",
     "subject",
     "svgs",
+    "time_split",
     "topology",
+    "traffic",
     "versus",
     "versus_size",
     "with_bounds",

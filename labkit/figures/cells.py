@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,11 +11,15 @@ import pandas as pd
 from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import style
-from labkit.figures._plotly import go
+from labkit.figures._plotly import go, make_subplots
 from labkit.units import format_number, format_share, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _LEAST = 200  # px
+_STATISTICS = ["median", "min", "max", "count"]
+_LABELS = 16  # of sizes side by side that have room
+_FEW = 2  # decades that have room for labels between them
+_PARTS = (0.0, math.log10(2), math.log10(5))  # of a decade
 _ROW = 26  # px, at which the labels of the cells can be read
 
 
@@ -35,7 +39,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
         If a column or the value is missing, or the unit is not the same in all cells.
     """
     cells = _cells(reported, rows, columns, value, statistic)
-    table = cells.groupby([rows, columns])["value"].agg(["median", "min", "max", "count"])
+    table = cells.groupby([rows, columns])["value"].agg(_STATISTICS)
     y, x = ([int(v) for v in sorted(cells[name].unique())] for name in (rows, columns))
     unit, many = str(cells["unit"].iloc[0]), bool((table["count"] > 1).any())
     z = [[_at(table, row, col, "median") for col in x] for row in y]
@@ -71,6 +75,88 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
         xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
     )
     return style.finish(figure, height=max(_LEAST, _ROW * len(y) + 120))
+
+
+def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value: str) -> go.Figure:
+    """Draw several heat maps side by side on one logarithmic scale of colours, so that equal colours are equal values.
+
+    Parameters
+    ----------
+    panels : title → cells, each as for `heat_map`.
+    rows, columns, value : as for `heat_map`; all panels get the same axes.
+
+    Raises
+    ------
+    DataError
+        As `heat_map`; also if no value is above 0.
+    """
+    cells = {title: _cells(panel, rows, columns, value, None) for title, panel in panels.items()}
+    tables = {title: cell.groupby([rows, columns])["value"].agg(_STATISTICS) for title, cell in cells.items()}
+    every = [float(v) for table in tables.values() for v in table["median"] if v > 0]
+    if not every:
+        raise DataError(f"No {value!r} above 0 to draw. Measure it, or relax the filter.")
+    first = next(iter(cells.values()))
+    unit, metric = str(first["unit"].iloc[0]), str(first["name"].iloc[0]) if "name" in first else value
+    label = METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
+    y, x = (sorted({int(at[level]) for table in tables.values() for at in table.index}) for level in (0, 1))
+    figure = make_subplots(1, len(tables), subplot_titles=list(tables), shared_yaxes=True, horizontal_spacing=0.03)
+    launches, labels = max(int(table["count"].max()) for table in tables.values()), len(x) * len(tables)
+    small = f"median of {launches} launches" if launches > 1 else "1 launch"
+    for place, table in enumerate(tables.values(), 1):
+        figure.add_trace(_panel(table, y, x, unit, 12 if labels <= 9 else 10 if labels <= _LABELS else 8), 1, place)
+        middle = place == (len(tables) + 1) // 2
+        axis = _axis(x, style.note(_title(columns), small) if middle else _title(columns))
+        if labels > _LABELS:  # every second one has room
+            axis["ticktext"] = [text if not number % 2 else "" for number, text in enumerate(axis["ticktext"])]
+        figure.update_xaxes(**axis, row=1, col=place)
+        figure.update_yaxes(**_axis(y, _title(rows) if place == 1 else ""), row=1, col=place)
+    figure.update_annotations(font={"size": 12})  # the titles of the panels
+    figure.update_layout(coloraxis=_colours(every, f"{label} ({unit})"), plot_bgcolor="#f4f4f4", margin={"t": 30})
+    return style.finish(figure, height=max(_LEAST, _ROW * len(y) + 150))
+
+
+def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> go.Heatmap:
+    """One of several heat maps, of the logarithms of its values."""
+    values = [[_at(table, row, col, "median") for col in x] for row in y]
+    return go.Heatmap(
+        x=_positions(x),
+        y=_positions(y),
+        z=[[math.log10(v) if v else None for v in row] for row in values],
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+        text=[["" if v is None else _short(v) for v in row] for row in values],
+        texttemplate="%{text}",
+        textfont={"size": letters},
+        customdata=[[_about(table, row, col, unit) for col in x] for row in y],
+        hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
+    )
+
+
+def _colours(values: Sequence[float], title: str) -> dict[str, Any]:
+    """Scale of colours of logarithms, with the values themselves as labels."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    parts = _PARTS if high - low < _FEW else _PARTS[:1]
+    ticks = [decade + part for decade in range(math.floor(low), math.ceil(high) + 1) for part in parts]
+    ticks = [tick for tick in ticks if low <= tick <= high] or [low, high]
+    return {
+        "colorscale": SCALE,
+        "colorbar": {
+            "title": {"text": title, "side": "right"},
+            "thickness": 14,
+            "outlinewidth": 0,
+            "tickvals": ticks,
+            "ticktext": [_short(10**tick) for tick in ticks],
+        },
+    }
+
+
+def _short(value: float) -> str:
+    """A value in at most four characters, as cells of narrow panels hold it: 12345 is 12k."""
+    if value >= 10_000:
+        return f"{value / 1000:.0f}k"
+    return f"{value / 1000:.1f}k" if value >= 1000 else format_number(value, digits=3)
 
 
 def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statistic: str | None) -> pd.DataFrame:

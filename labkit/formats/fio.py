@@ -66,8 +66,25 @@ def parse(text: str, direction: Direction) -> list[Reported]:
     return _values(text, direction)
 
 
-def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = ()) -> list[Reported]:
-    """Parse all jobs, or only the job of the name `only`."""
+def mixed(text: str) -> list[Reported]:
+    """The values of `parse` of both directions, labelled ``direction``; a short run may have done but one of them.
+
+    Raises
+    ------
+    DataError
+        As `parse`, if neither did anything.
+    """
+    both: tuple[Direction, ...] = ("read", "write")
+    values = [replace(value, labels={"direction": way}) for way in both for value in _values(text, way, idle=True)]
+    if not values:
+        raise malformed(_WHAT, 0, "total_ios 0 for read and write", "at least one I/O: give it more time")
+    return values
+
+
+def _values(
+    text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = (), *, idle: bool = False
+) -> list[Reported]:
+    """Parse all jobs, or only the job of the name `only`; with `idle` jobs may do nothing in this direction."""
     start = re.search(r"^\{", text, re.MULTILINE)
     if not start:
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
@@ -80,7 +97,8 @@ def _values(text: str, direction: Direction, only: str = "", forgiven: tuple[int
         for number, job in enumerate(jobs):
             if job["error"] and job["error"] not in forgiven:
                 raise DataError(f"fio failed: error {job['error']} ({os.strerror(job['error'])}).")
-            values += _job(job, direction, number if len(jobs) > 1 else None)
+            if not idle or job[direction]["total_ios"]:
+                values += _job(job, direction, number if len(jobs) > 1 else None)
     except json.JSONDecodeError as error:
         raise malformed(_WHAT, error.lineno, error.doc[error.pos : error.pos + 80] or "its end", "JSON") from error
     except (KeyError, TypeError) as error:
@@ -129,15 +147,40 @@ def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.
     DataError
         If a line is malformed, or none is of that direction.
     """
+    table = _log_table(text)
+    table = table[table[:, 2] == _DIRECTIONS[direction]]
+    if not len(table):
+        lines = len(text.splitlines())
+        raise malformed(_LOG, 0, f"{lines} lines, none a {direction}", f"a line for each {direction}")
+    return table[:, 1].copy(), table[:, 0] * 10**6
+
+
+def mixed_log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Completion latency of every read and write.
+
+    Returns
+    -------
+    latency_ns, end_ns : as from `log`
+    write : (ios,), 1 for a write, 0 for a read
+
+    Raises
+    ------
+    DataError
+        If a line is malformed, or there is none.
+    """
+    table = _log_table(text)
+    if not len(table):
+        raise malformed(_LOG, 0, "no line", "a line for each I/O")
+    return table[:, 1].copy(), table[:, 0] * 10**6, (table[:, 2] == _DIRECTIONS["write"]).astype(np.int64)
+
+
+def _log_table(text: str) -> NDArray[np.int64]:
+    """The first four columns of a log, (ios, 4): ms, ns, direction, B."""
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if not _ROW.fullmatch(line.strip()):
             raise malformed(_LOG, number, line, "ms, ns, direction, size, …")
-    table = np.array([line.split(",", 4)[:4] for line in lines], np.int64).reshape(-1, 4)
-    table = table[table[:, 2] == _DIRECTIONS[direction]]
-    if not len(table):
-        raise malformed(_LOG, 0, f"{len(lines)} lines, none a {direction}", f"a line for each {direction}")
-    return table[:, 1].copy(), table[:, 0] * 10**6
+    return np.array([line.split(",", 4)[:4] for line in lines], np.int64).reshape(-1, 4)
 
 
 _BEGINS = re.compile(

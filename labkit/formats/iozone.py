@@ -14,7 +14,17 @@ from labkit.formats._log import NUMBER, Lines, Log, Run
 from labkit.spec import Reported, Scalar
 
 KIB = 1024
-TESTS = {"Writer report": "write", "Re-writer report": "rewrite", "Reader report": "read", "Re-Reader report": "reread"}
+TESTS = {
+    "Writer report": "write",
+    "Re-writer report": "rewrite",
+    "Reader report": "read",
+    "Re-Reader report": "reread",
+    "Random read report": "random read",
+    "Random write report": "random write",
+    "Backward read report": "backward read",
+    "Record rewrite report": "record rewrite",
+    "Stride read report": "stride read",
+}
 _WHAT = "iozone -R output"
 
 
@@ -23,7 +33,7 @@ def parse(text: str) -> list[Reported]:
 
     Returns
     -------
-    ``bandwidth_MBps`` mean, labelled ``test`` (write, rewrite, read, reread), ``file_size_B`` and ``record_size_B``.
+    ``bandwidth_MBps`` mean, labelled ``test`` (as in `TESTS`), ``file_size_B`` and ``record_size_B``.
     Records longer than their file have no cell. Cells that IOzone left out, where it prints 0, are left out here.
 
     Raises
@@ -46,6 +56,32 @@ def parse(text: str) -> list[Reported]:
             raise malformed(_WHAT, 0, f"{len(table)} cells in the {name}", f"{len(points)}, as were run")
         cells += table
     return cells
+
+
+def throughput(text: str, test: str) -> list[Reported]:
+    """Parse one test of throughput mode (``-t``): the rate of all processes together.
+
+    Parameters
+    ----------
+    test : as IOzone names it, such as ``initial writers``.
+
+    Returns
+    -------
+    As `runs` gives the values of such a test.
+
+    Raises
+    ------
+    DataError
+        If IOzone did not complete, or the test was not run.
+    """
+    lines = text.splitlines()
+    if not any("iozone test complete" in line for line in lines):
+        last = next((line for line in reversed(lines) if line.strip()), "nothing")
+        raise malformed(_WHAT, len(lines), last, "'iozone test complete.'")
+    made = [run for run in runs(text, "iozone's output") if run.options["test"] == test]
+    if len(made) != 1:
+        raise malformed(_WHAT, 0, f"{len(made)} results of {test}", "one: a rate above 0")
+    return list(made[0].values)
 
 
 def _rates(line: str) -> list[int]:
@@ -184,8 +220,12 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
             value = lines.number(parent[1][1], parent[0]) * KIB * 1e-6
             values.append(Reported("parent_bandwidth_MBps", "MB/s", "mean", value))
         if values:
-            options: dict[str, Scalar] = {"test": row[2], "file_size": int(file[1][1]) * KIB if file else 0}
-            run = Run(test="IOzone throughput", values=tuple(values), line=number, ranks=int(row[1]), options=options)
+            options: dict[str, Scalar] = {
+                "test": row[2],
+                "file_size": int(file[1][1]) * KIB if file else 0,
+                "processes": int(row[1]),
+            }
+            run = Run(test="IOzone throughput", values=tuple(values), line=number, options=options)
             size = int(record[1][1]) * KIB if record else 0
             made.append(replace(run, size=size, source=lines.source(number, min(number + 5, last))))
     return made

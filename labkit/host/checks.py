@@ -61,7 +61,7 @@ def checks(description: Facts, installed: Facts, programs: Mapping[str, Program]
     ranks : processes to be measured.
     """
     software = [*_loaded_from(installed), *_software(installed, programs)]
-    software += _programs(description, installed["programs"], programs)
+    software += _programs(description, installed, programs)
     return [_cores(description, ranks), *of_machine(description), *software]
 
 
@@ -300,13 +300,16 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
     ]
 
 
-def _programs(facts: Facts, installed: Mapping[str, Mapping[str, str]], programs: Mapping[str, Program]) -> list[Check]:
+def _programs(facts: Facts, installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
     """Check every other program; those of no use on this machine only if they are installed."""
     of_use = {"": True, "rdma": bool(facts.get("rdma_devices")), "slurm": False}
     lines = []
     for name, program in programs.items():
-        program_here = installed.get(name)
-        if program.mpi or not program.commands or (program_here is None and not of_use[program.needs]):
+        library = installed.get("libraries", {}).get(name, "")
+        program_here = {"version": library, "path": program.package} if library else installed["programs"].get(name)
+        if program.mpi or (program_here is None and not of_use[program.needs]):
+            continue
+        if not program.commands and (program.read_version is None or name == "pyverbs"):  # which has a check of its own
             continue
         without = f"; instead: {program.instead}" if program.instead else ""
         lines.append(

@@ -170,13 +170,22 @@ def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
 
     Returns
     -------
-    ``programs`` as from `present`; ``kernels``: kinds of MPI handle they are compiled for; ``fonts``: whether
-    Liberation Sans is there; ``pyverbs``: which Python is used for it, and ``pyverbs_explained`` why;
-    ``loaded_from``: as from `labkit.host.filesystems.facts`.
+    ``programs`` as from `present`; ``libraries``: versions of what is no command, without pyverbs; ``kernels``: kinds
+    of MPI handle they are compiled for; ``fonts``: whether Liberation Sans is there; ``pyverbs``: which Python is used
+    for it, and ``pyverbs_explained`` why; ``loaded_from``: as from `labkit.host.filesystems.facts`.
     """
     software = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
-    software |= {"loaded_from": filesystems.facts()}
+    software |= {"loaded_from": filesystems.facts(), "libraries": _libraries(programs)}
     return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
+
+
+def _libraries(programs: Mapping[str, Program]) -> dict[str, str]:
+    asked = {
+        name: program.read_version()
+        for name, program in programs.items()
+        if program.read_version is not None and not program.commands and name != "pyverbs"
+    }
+    return {name: version for name, version in asked.items() if version != "unknown"}
 
 
 def _kernels() -> list[str]:

@@ -40,9 +40,9 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
             "places",
         ),
         (pointer, "time_ns"),
-        (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns"),
+        (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns deadline_ns"),
         (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
-        (i32, "turns lock seek_set amode mode overlap tests clock allocate"),
+        (i32, "turns lock seek_set amode mode overlap tests clock allocate wear_out drop"),
     )
     return [(name, kind) for kind, names in kinds for name in names.split()]
 
@@ -265,8 +265,8 @@ class Native:
         return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
-        """MPI's text for an error code; without MPI it is an errno."""
-        return self._mpi.Get_error_string(code) if self._mpi is not None else os.strerror(code)
+        """MPI's text for an error code; without MPI, and where it is negative, it is an errno."""
+        return self._mpi.Get_error_string(code) if self._mpi is not None and code > 0 else os.strerror(abs(code))
 
 
 def python_loops(mpi: Any | None) -> Any:

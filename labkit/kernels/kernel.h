@@ -96,6 +96,9 @@ typedef struct file *File; /* a pointer in every library */
     X(File_sync, (File))                                                                                    \
     X(File_seek, (File, int64_t, int))                                                                      \
     X(File_seek_shared, (File, int64_t, int))                                                               \
+    X(File_set_size, (File, int64_t))                                                                       \
+    X(File_set_view, (File, int64_t, Handle, Handle, const char *, Handle))                                 \
+    X(Get_count, (const void *, Handle, int *))                                                             \
     FILE_FUNCTIONS(X, write, const void *)                                                                  \
     FILE_FUNCTIONS(X, read, void *)
 
@@ -142,13 +145,14 @@ typedef struct {
     const int32_t *bytes;     /* its displacement, in bytes, for the w forms */
     const int64_t *far_bytes; /* the same as MPI_Aint; for windows, where each of the peers' parts begins */
     const int32_t *peers;     /* neighbours in pairs of opposite directions, or a table of partners */
-    const int64_t *places;    /* offsets of the buffers of successive messages */
+    const int64_t *places;    /* offsets of the buffers of successive messages, or of transfers in a file */
     int64_t *time_ns;         /* phases x iterations values; one value with TIMING_TOTAL */
     int64_t iterations, warmup;
     int64_t stride;             /* bytes between the messages of a window; 0: all use the same buffer */
     int64_t offset;             /* of this rank in a file; bytes */
     int64_t slot_ns;            /* iterations start at multiples of this time; 0: they do not */
     int64_t start_ns, ahead_ns; /* start of the first one on rank 0's clock; how far this clock is ahead */
+    int64_t deadline_ns;        /* after so long a rank begins no further transfer; 0: it does them all */
     int32_t count;              /* elements of datatype in one message */
     int32_t rank, ranks, peer, source, left, right, root, window;
     int32_t npeers, nplaces;
@@ -165,6 +169,8 @@ typedef struct {
     int32_t tests;    /* calls of MPI_Test during the computation */
     int32_t clock;    /* clock id, for the clock's own kernel */
     int32_t allocate; /* whether MPI allocates a window's memory, where a kernel makes its own windows */
+    int32_t wear_out; /* after the deadline, every rank goes on to as many transfers as the fastest one made */
+    int32_t drop;     /* drop the file from the page cache before it is read */
 } Arguments;
 
 /* int64 ns: exact at any uptime, where a double counting seconds is not. */
@@ -183,7 +189,7 @@ static inline void await_slot(const Arguments *args, int64_t iteration)
     while (now_ns() < start_ns) continue;
 }
 
-/* Every kernel is `KERNEL(name) { … }` and returns 0 or the MPI error code. */
+/* Every kernel is `KERNEL(name) { … }` and returns 0, the MPI error code, or an errno with a minus. */
 #define KERNEL(name) __attribute__((visibility("default"))) int kernel_##name(const Arguments *args)
 
 #define TRY(call)                \

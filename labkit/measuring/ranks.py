@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, host, launch, staging, supervise
+from labkit import benchmarks, host, launch, staging, storage, supervise
 from labkit.benchmarks import StartBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
@@ -295,6 +295,7 @@ class Start:
         facts |= point.marks[0]
         iterations = sum(chunks) + WARMUP.of(facts) * len(chunks)
         badges = [*self._testbed.badges, *paths.badges(spec, facts, iterations, self._line.placement)]
+        badges += storage.badges(facts)
         badges += [badge("side by side")] if allocation.shared() else []
         numbers, times = facts.pop("rows"), rows[0]
         facts.pop("index", None)

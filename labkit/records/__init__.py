@@ -216,7 +216,8 @@ def _numbers(samples: Samples) -> dict[str, Any]:
         if phase in samples.extras:
             work = benchmark.phase_work[phase](samples.spec) if phase in benchmark.phase_work else 1.0
             row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, phase))))
-    means: Any = samples.over.means() if samples.over else samples.phases
+    further = {name: samples.extras[name] for name in benchmark.phases if name in samples.extras}
+    means: Any = samples.over.means() if samples.over else samples.phases | further
     for name, derive in benchmark.derived.items():
         row |= _metric(METRICS[name], 1.0, {"value": derive(means)})
     return row

@@ -114,6 +114,13 @@ INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lo
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
 LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
+RESULTS = Fact[list[float]]("results", [], "", "What a program computed, which its verification compared.")
+COMMUNICATION = Fact[dict[str, Any]](
+    "communication",
+    {},
+    "B",
+    "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
+)
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
@@ -132,9 +139,15 @@ RECEIVED_B = Fact("received_B", 0, "B", "What the receivers got.")
 WRITTEN_B = Fact("written_B", 0, "B", "What the senders wrote; some of it may not have arrived.")
 ENDPOINT = Fact("endpoint", "", "", "Kind of libfabric's endpoint.")
 FILESYSTEM = Fact("filesystem", "", "", "File system of the folder that was written to.")
+MOUNT_OPTIONS = Fact("mount_options", "", "", "Options that this file system is mounted with.")
 DEVICE = Fact("device", "", "", "Block device of that folder, or RDMA device.")
 MEMORY_B = Fact("memory_B", 0, "B", "Memory of the machine, which may hold a page cache.")
+FILE_B = Fact("file_B", 0, "B", "All files that were read or written.")
 PAGE_CACHE = Fact("page_cache", "", "", "What the page cache did.")
+CACHEABLE = Fact("cacheable", "", "", "How much of the files memory could have answered for: none, part or all.")
+O_SYNC = Fact("o_sync", False, "", "Whether the files were opened with O_SYNC.")
+O_DIRECT = Fact("o_direct", False, "", "Whether the files were opened with O_DIRECT.")
+DROP_CACHES = Fact("drop_caches", False, "", "Whether the user may drop all caches of the machine.")
 PYVERBS = Fact("pyverbs", "", "", "Version of pyverbs.")
 GID = Fact("gid", "", "", "Address of the RDMA port.")
 ACTIVE_MTU = Fact("active_mtu", 0, "B", "Largest packet of the RDMA port.")

@@ -29,9 +29,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit import folders
+from labkit import folders, mounts
 from labkit.errors import LaunchError
-from labkit.host import filesystems
 
 PACKAGES = ("labkit", "mpi4py", "numpy")  # what a rank loads beside the standard library
 ARCHIVE, NODE, RANK = "archive.tar", "node.py", "rank"  # files in the cache
@@ -243,8 +242,8 @@ def _write(
         "members": members,
         "needs": size + 4096 * members,
         "rank": rank,
-        "network": sorted(filesystems.NETWORK),
-        "local": list(filesystems.LOCAL_FUSE),
+        "network": sorted(mounts.NETWORK),
+        "local": list(mounts.LOCAL_FUSE),
     }
     node = templates["node.py"] + _call("sys.exit(main(sys.argv[1:], {}))", {**parameters, **more})
     (fresh / NODE).write_text(node)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import figures, notes, records, studies
+from labkit import figures, notes, records, storage, studies
+from labkit.markdown import table
+from labkit.mounts import mount_of
+from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, size_words, statement, tail, words
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, tail, words
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
+
+# what Iometer reports of a run: name and statistic of fio's value → head of the column
+_IOMETER = {
+    ("iops_per_s", "mean"): "IO/s",
+    ("bandwidth_MBps", "mean"): "MB/s",
+    ("latency_us", "mean"): "response, mean (µs)",
+    ("latency_us", "max"): "response, max (µs)",
+    ("usr_cpu", "mean"): "CPU, user (%)",
+    ("sys_cpu", "mean"): "CPU, system (%)",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +39,11 @@ class Parameters(studies.Parameters):
     syncs : how far a write must get before it counts: none, or osync.
     directory : on the file system to be measured; empty for a temporary folder.
     iozone : measure iozone's table of file size × record size.
+    queue_size : of the requests of which several are under way at once, of the mix, and of the offered loads.
+    depths : requests under way at once, a list; empty leaves them out.
+    engines : that ask for them, a list of psync, libaio and io_uring.
+    mixes : shares of the reads in a mix with writes, %, a list; empty leaves them out.
+    loads : reads offered in a second, a list; empty leaves them out.
     """
 
     sizes: str = "4Ki,64Ki,1Mi"
@@ -31,36 +51,105 @@ class Parameters(studies.Parameters):
     syncs: str = "none,osync"
     directory: str = ""
     iozone: bool = True
+    queue_size: str = "4Ki"
+    depths: str = "1,4,16"
+    engines: str = "psync,libaio,io_uring"
+    mixes: str = "70"
+    loads: str = "500,1000,2000,4000"
 
 
 class Study(studies.Study):
-    """Reads and writes by size, pattern and sync, and iozone's heat maps."""
+    """Reads and writes by size, pattern and sync; queues, mixes and offered loads; iozone's heat maps."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = ("storage.read", "storage.write", "storage.iozone")
+    benchmarks: ClassVar = ("storage.read", "storage.write", "storage.mixed", "storage.iozone")
     focus: ClassVar = (("storage.write", "option_sync"), ("storage.read", "option_pattern"))
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """Reads; writes with and without sync; the table of file size × record size."""
+        """Reads; writes with and without sync; queues, mixes, loads; the table of file size × record size."""
         v = self.values
         common = {"ranks": 1, "directory": v.directory}
         specs = sweep("storage.read", sizes=v.sizes, pattern=words(v.patterns), **common)
         specs += sweep("storage.write", sizes=v.sizes, pattern=words(v.patterns), sync=words(v.syncs), **common)
         if v.iozone:
             specs += sweep("storage.iozone", sizes=0, sync=[False, True], **common)
+        return [*specs, *self._queued()]
+
+    def _queued(self) -> list[Spec]:
+        """Random reads past the page cache in queues and under offered loads; mixes of reads and writes."""
+        v = self.values
+        common: dict[str, Any] = {"sizes": v.queue_size, "ranks": 1, "directory": v.directory, "pattern": "random"}
+        specs = sweep("storage.mixed", read_percent=counts(v.mixes, "mixes"), **common) if v.mixes else []
+        if mount_of(v.directory or tempfile.gettempdir()).kind in storage.MEMORY:
+            return specs  # nothing to bypass
+        for engine in words(v.engines):
+            depths = [depth for depth in counts(v.depths, "depths") if depth == 1 or engine != "psync"]
+            specs += sweep("storage.read", cache="direct", engine=engine, depth=depths, **common) if depths else []
+        if v.loads:
+            specs += sweep("storage.read", cache="direct", offered=counts(v.loads, "loads"), **common)
         return specs
+
+    def _cached(self) -> pd.DataFrame:
+        """Rows of the reads that do not bypass the page cache."""
+        rows = self.of("storage.read")
+        return rows[rows["option_cache"] != "direct"] if len(rows) else rows
+
+    def _direct(self) -> pd.DataFrame:
+        """Rows of the reads past the page cache; points of older campaigns have no engine and no load."""
+        rows = self.of("storage.read")
+        rows = rows[rows["option_cache"] == "direct"] if len(rows) else rows
+        return rows.dropna(subset=["option_engine"]) if "option_engine" in rows else rows.iloc[:0]
 
     def read_figure(self) -> go.Figure | str:
         """Time of one read against its size."""
-        return self.drawn(
-            figures.versus_size, self.of("storage.read"), "latency_us", series=["option_pattern"], tail="p99"
-        )
+        return self.drawn(figures.versus_size, self._cached(), "latency_us", series=["option_pattern"], tail="p99")
 
     def write_figure(self) -> go.Figure | str:
         """Time of one write against its size, with and without sync."""
         rows = self.of("storage.write")
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "option_sync"], tail="p99")
+
+    def queue_figure(self) -> go.Figure | str:
+        """Reads per second against the number under way at once, a line for each engine."""
+        rows = self._direct()
+        rows = rows[rows["option_offered"] == 0] if len(rows) else rows
+        how: dict[str, Any] = {"series": ["option_engine"], "label": "reads under way at once"}
+        return self.drawn(figures.versus, rows, "option_depth", shown="iops_per_s", **how)
+
+    def load_figure(self) -> go.Figure | str:
+        """Median and 99th percentile of the latency against the offered load."""
+        rows = self._direct()
+        rows = rows[rows["option_offered"] > 0] if len(rows) else rows
+        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99"}
+        return self.drawn(figures.versus, rows, "option_offered", shown=shown, label="offered reads per second")
+
+    def iometer(self) -> str:
+        """Iometer's figures of every point that fio measured, as a Markdown table."""
+        chosen = [one for one in self.samples if one.spec.benchmark != "storage.iozone"]
+        values = records.reported(chosen)
+        if values.empty:
+            return LEFT_OUT
+        points = {FINGERPRINT.of(one.meta): one.spec for one in chosen}
+        ways = values["direction"].fillna("") if "direction" in values else ""
+        values = values.assign(direction=ways)
+        medians = values.groupby(["fingerprint", "direction", "name", "statistic"], sort=False)["value"].median()
+        rows = []
+        for fingerprint, way in dict.fromkeys(zip(values["fingerprint"], values["direction"], strict=True)):
+            of = medians[fingerprint, way]
+            cells = [number(of[name]) if name in of.index else "–" for name in _IOMETER]
+            rows.append([_words(points[fingerprint], way), *cells])
+        return table(["access", *_IOMETER.values()], sorted(rows), align="l" + "r" * len(_IOMETER))
+
+    def where(self) -> str:
+        """What the numbers depend on: file system, device and page cache of the points, as a Markdown table."""
+        rows: dict[tuple[str, ...], int] = {}
+        for one in self.samples:
+            texts = [fact.of(one.meta) for fact in (FILESYSTEM, DEVICE, MOUNT_OPTIONS, CACHEABLE)]
+            key = tuple(text.replace(",", ", ") or "–" for text in texts)
+            rows[key] = rows.get(key, 0) + 1
+        head = ["file system", "device", "mount options", "memory could answer for", "points"]
+        return table(head, [[*key, str(count)] for key, count in sorted(rows.items())], align="llllr")
 
     def heat_map(self, test: str, *, sync: bool) -> go.Figure | str:
         """Throughput over file size and record size.
@@ -78,7 +167,7 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         sentences = []
         for name in ("storage.read", "storage.write"):
-            rows = self.of(name)
+            rows = self._cached() if name == "storage.read" else self.of(name)
             for _, row in rows[rows["message_size_B"] == rows["message_size_B"].min()].iterrows():
                 options = [row.get("option_pattern"), row.get("option_sync")]
                 how = ", ".join(word for word in options if isinstance(word, str) and word not in ("none", ""))
@@ -93,3 +182,19 @@ class Study(studies.Study):
                 f"they measure memory, not the disk."
             )
         return markdown_list(sentences)
+
+
+def _words(spec: Spec, way: str) -> str:
+    """A point in a few words: what it does, size, order, and what differs from one request at a time."""
+    options = spec.values
+    depth, offered = options.get("depth", 1), options.get("offered", 0)
+    parts = [
+        f"{way}s of a mix, {options.get('read_percent')} % reads" if way else spec.benchmark.partition(".")[2],
+        size_words(spec.size),
+        str(options.get("pattern", "")),
+        *(str(options[name]) for name in ("cache", "sync") if options.get(name, "none") not in ("none", "drop")),
+        *([str(options["engine"])] if options.get("engine", "auto") != "auto" else []),
+        *([f"{depth} at once"] if depth > 1 else []),
+        *([f"{offered} offered in a second"] if offered else []),
+    ]
+    return ", ".join(parts)

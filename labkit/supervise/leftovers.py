@@ -1,4 +1,4 @@
-"""Removes what an MPI leaves when it is killed: shared memory, and the session folders of its mpirun.
+"""Removes what killed programs leave: an MPI's shared memory and session folders, and files of storage benchmarks.
 
 `supervisor` loads this file by its path. Like it, it needs only the standard library. The process that ends a tree
 lists its leftovers before and removes them after. If supervisor and reaper are both killed, the owner removes those
@@ -9,6 +9,7 @@ these very processes are removed: by name, inode and user.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import stat
@@ -16,12 +17,16 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+RUNS, RANKS = "labkit-run-", "labkit-mpi-io-"  # how folders of tools and files of ranks begin
+OWNER = "owner"  # file in such a folder that a living owner locks (labkit.scratch)
+
 
 def left_by(pids: Sequence[int]) -> dict[str, int]:
-    """Return the files and folders that an MPI leaves when these processes are killed, with their inodes.
+    """Return the files and folders that these processes leave when they are killed, with their inodes.
 
-    These are shared memory that the processes have mapped, and the session folders of their mpirun. Processes in other
-    mount namespaces do not count, because their names mean other files here.
+    These are shared memory that the processes have mapped, the session folders of their mpirun, and the folders and
+    files that they work in for storage benchmarks. Processes in other mount namespaces do not count, because their
+    names mean other files here.
     """
     leftovers: dict[str, int] = {}
     with contextlib.suppress(OSError):
@@ -29,7 +34,7 @@ def left_by(pids: Sequence[int]) -> dict[str, int]:
         for pid in pids:
             with contextlib.suppress(OSError):
                 if os.readlink(f"/proc/{pid}/ns/mnt") == namespace:  # noqa: PTH115
-                    for path in _mapped(pid):
+                    for path in (*_mapped(pid), *_worked_in(pid)):
                         leftovers[path] = os.lstat(path).st_ino
     return leftovers
 
@@ -47,6 +52,20 @@ def _mapped(pid: int) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
+def _worked_in(pid: int) -> list[str]:
+    """Return the folder that a tool works in, and the files of benchmarks that a rank has open."""
+    paths = []
+    with contextlib.suppress(OSError):
+        if os.path.basename(folder := os.readlink(f"/proc/{pid}/cwd")).startswith(RUNS):  # noqa: PTH115, PTH119
+            paths.append(folder)
+        for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                path = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115
+                if os.path.basename(path).startswith(RANKS) and not path.endswith(" (deleted)"):  # noqa: PTH119
+                    paths.append(path)
+    return paths
+
+
 def _session(path: str) -> str:
     """Cut a path to the session folder, ``/ompi.HOST.UID/pid.N`` (Open MPI 4) or ``/ompi.N`` (5)."""
     parts = path.split("/")
@@ -62,10 +81,22 @@ def remove(leftovers: Mapping[str, int]) -> None:
                 continue
             if stat.S_ISREG(status.st_mode):
                 os.unlink(path)  # noqa: PTH108
-            elif stat.S_ISDIR(status.st_mode) and "/ompi." in path:
+            elif stat.S_ISDIR(status.st_mode) and ("/ompi." in path or _is_abandoned(path)):
                 import shutil
 
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_abandoned(folder: str) -> bool:
+    """Return whether a folder is that of a run whose owner was killed: nobody locks its mark any more."""
+    if not os.path.basename(folder).startswith(RUNS):  # noqa: PTH119
+        return False
+    handle = os.open(os.path.join(folder, OWNER), os.O_RDONLY | os.O_NOFOLLOW)  # noqa: PTH118
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(handle)
+    return True
 
 
 class Note:

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
-from labkit.tools._invocation import Invocation, Outcome, Parsed
+from labkit.storage import Access, unfit
+from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
 
 __all__ = [
+    "Facts",
     "Invocation",
     "Outcome",
     "Parsed",
@@ -27,6 +30,7 @@ __all__ = [
     "available",
     "background",
     "by_time",
+    "fit",
     "only",
     "programs",
     "run",
@@ -133,6 +137,24 @@ def by_time(effort: Effort, tool: str, instead: str) -> None:
             f"iterations={effort.iterations}, but {tool} runs for a time, not for a count. Leave it out, or use "
             f"{instead}."
         )
+
+
+def fit(folder: Path, access: Access, file_size: int) -> Facts:
+    """Return the storage facts of a run's folder, after checking that it can take the run's files.
+
+    Parameters
+    ----------
+    folder : of the run, inside the one that the user named.
+    file_size : of all files, B.
+
+    Raises
+    ------
+    SpecError
+        If it cannot.
+    """
+    if complaint := unfit(folder, needs=file_size, direct=access.o_direct, named=folder.parent):
+        raise SpecError(complaint)
+    return access.facts(folder, file_size)
 
 
 def this_machine(spec: Spec) -> str:

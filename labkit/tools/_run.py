@@ -15,9 +15,11 @@ from typing import IO
 
 import numpy as np
 
-from labkit import supervise
+from labkit import storage, supervise
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import Note, badge, note
+from labkit.scratch import folder as owned_folder
+from labkit.supervise import leftovers
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._tool import version
 
@@ -87,8 +89,7 @@ def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | N
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
         raise SpecError(f"directory={str(parent)!r} is not a writable folder. Create it, or set another.")
     place = place or Place()
-    with tempfile.TemporaryDirectory(prefix="labkit-", dir=parent) as name:
-        folder = Path(name)
+    with owned_folder(leftovers.RUNS, parent) as folder:
         facts = {**invocation.facts, **invocation.prepare(folder)}
         address, commands, source, parsed = _repeated(invocation, place, folder)
     loopback = address in ("127.0.0.1", "::1") if place.loopback is None else place.loopback
@@ -187,8 +188,9 @@ def _read(
         return parsed.output or source, parsed
     except (DataError, OSError) as error:
         stderr = tree.stderr_text() or source[-_TAIL_B:]
+        why = storage.full(folder) or str(error)
         raise LaunchError(
-            f"{invocation.tool} gave no result. {error}", command=command, exit_status=status, stderr=stderr
+            f"{invocation.tool} gave no result. {why}", command=command, exit_status=status, stderr=stderr
         ) from error
 
 
@@ -242,8 +244,7 @@ def _outcome(
                 wanted=invocation.stands_in_for,
             )
         )
-    if facts.get("filesystem") in ("tmpfs", "ramfs"):
-        badges.append(badge("memory file system"))
+    badges += storage.badges(facts)
     meta = {
         **facts,
         **parsed.facts,

@@ -1,19 +1,20 @@
 """fio: reads and writes of one process with the completion latency of every I/O, and ping-pong over a Unix socket.
 
-``psync`` (pread, pwrite) does one I/O at a time; several at a time need ``libaio``, which queues direct I/O alone.
-A run does at most `MAX_IOS`, so that the log stays small.
+``psync`` (pread, pwrite) does one I/O at a time; several at a time need ``io_uring``, or ``libaio``, which queues
+direct I/O alone. A run does at most `MAX_IOS`, so that the log stays small.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from labkit.errors import SpecError
 from labkit.formats import fio as layout
 from labkit.notes import badge
-from labkit.spec import Effort, Scalar, Spec
-from labkit.tools import Invocation, Parsed, Tool, trimmed
-from labkit.tools._folder import facts
+from labkit.spec import Effort, Spec
+from labkit.storage import Access
+from labkit.tools import Invocation, Parsed, Tool, fit, trimmed
 
 TOOL = Tool(
     name="fio",
@@ -23,7 +24,7 @@ TOOL = Tool(
     conda="fio",
     programs=("fio",),
     format=layout,
-    purpose="storage.read, storage.write and sockets.unix_rr",
+    purpose="storage.read, storage.write, storage.mixed and sockets.unix_rr",
     instead="iozone, for files",
 )
 MAX_IOS = 200_000
@@ -49,8 +50,9 @@ def read(spec: Spec, effort: Effort) -> Invocation:
     }[cache]
     # read-ahead serves a sequential reader, and a page serves all reads that lie in it
     cached = cache == "warm" or (cache == "drop" and (not random or spec.size % 4096 != 0))
-    direct, once = cache == "direct", cache == "drop"  # a second pass would be answered from memory
-    return _invocation(spec, effort, "read", how, direct=direct, page_cache=page_cache, cached=cached, once=once)
+    access = Access(page_cache=page_cache, cached=cached, o_direct=cache == "direct")
+    once = cache == "drop"  # a second pass would be answered from memory
+    return _invocation(spec, effort, "read", how, access, once=once)
 
 
 def write(spec: Spec, effort: Effort) -> Invocation:
@@ -63,9 +65,21 @@ def write(spec: Spec, effort: Effort) -> Invocation:
         "osync": "is written to the disk in every write (O_SYNC)",
         "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
     }[sync]
-    return _invocation(
-        spec, effort, "write", how, direct=sync == "direct", page_cache=page_cache, cached=sync == "none"
-    )
+    access = Access(page_cache=page_cache, cached=sync == "none", o_sync=sync == "osync", o_direct=sync == "direct")
+    return _invocation(spec, effort, "write", how, access)
+
+
+def mixed(spec: Spec, effort: Effort) -> Invocation:
+    """Reads and writes of the spec's size in one file; the option ``sync`` sets when a write is complete."""
+    sync = spec.option("sync")
+    how = {"none": [], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
+    page_cache = {
+        "none": "takes the writes and may answer the reads",
+        "osync": "may answer the reads; writes go to the disk at once (O_SYNC)",
+        "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
+    }[sync]
+    access = Access(page_cache=page_cache, cached=sync != "direct", o_sync=sync == "osync", o_direct=sync == "direct")
+    return _invocation(spec, effort, "rw", [f"--rwmixread={spec.option('read_percent')}", *how], access)
 
 
 def unix_rr(spec: Spec, effort: Effort) -> Invocation:
@@ -129,17 +143,45 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
 def _invocation(
     spec: Spec,
     effort: Effort,
-    direction: layout.Direction,
+    direction: Literal["read", "write", "rw"],
     how: list[str],
+    access: Access,
     *,
-    direct: bool,
-    page_cache: str,
-    cached: bool,
     once: bool = False,
 ) -> Invocation:
-    """A run in one direction."""
+    """A run on a file."""
+    _check(spec, access.o_direct)
+    asked = spec.option("engine")
+    engine = asked if asked != "auto" else "psync" if spec.option("depth") == 1 else "libaio"
+    return run(spec, effort, direction, engine, how, access, file="data", once=once)
+
+
+def run(
+    spec: Spec,
+    effort: Effort,
+    direction: Literal["read", "write", "rw"],
+    engine: str,
+    how: list[str],
+    access: Access,
+    *,
+    file: str = "",
+    once: bool = False,
+) -> Invocation:
+    """Make a run of one job, whatever serves its I/Os.
+
+    Parameters
+    ----------
+    engine : of fio.
+    how : further words, those of the engine first.
+    file : that it accesses; empty for an engine that accesses none.
+    once : whether each block is read only once.
+
+    Raises
+    ------
+    SpecError
+        If each block is read once, and there are fewer blocks than iterations.
+    """
     size, file_size, depth = spec.size, spec.option("file_size"), spec.option("depth")
-    _check(size, file_size, depth, direct)
     ios = MAX_IOS if effort.iterations is None else effort.iterations + (effort.warmup or 0)
     amount = min(ios * size, file_size) if once else ios * size  # beyond its size the file is gone through again
     if effort.iterations is not None and amount < ios * size:
@@ -147,20 +189,23 @@ def _invocation(
             f"{ios} I/Os of {size} B with warm-up, but cache=drop reads each block once and file_size={file_size} B. "
             f"Set file_size={ios * size} or more."
         )
-    engine = ["--ioengine=psync"] if depth == 1 else ["--ioengine=libaio", f"--iodepth={depth}"]
+    offered = spec.option("offered")
+    pace = [f"--rate_iops={_shares(offered, spec)}", "--rate_process=poisson"] if offered else []
     random = "rand" if spec.option("pattern") == "random" else ""
     # an exact count must not be cut short by the cap
     runtime = effort.time_cap if effort.iterations is None else effort.time_limit
 
     def parsed(text: str, folder: Path) -> Parsed:
+        log = folder / f"{_LOG}_clat.1.log"
+        if direction == "rw":
+            both = tuple(layout.mixed(text))
+            latency, end, writes = layout.mixed_log(log.read_text())
+            return trimmed(Parsed(reported=both, time_ns=latency, extras={"end_ns": end, "write": writes}), effort)
         reported = tuple(layout.parse(text, direction))
         if "--fsync=1" in how:
             return Parsed(reported=reported)  # the log times the write without its fsync
-        latency, end = layout.log((folder / f"{_LOG}_clat.1.log").read_text(), direction)
+        latency, end = layout.log(log.read_text(), direction)
         return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
-
-    def prepare(folder: Path) -> dict[str, Scalar]:
-        return facts(folder, needs=file_size, direct=direct)
 
     return Invocation(
         tool=TOOL.name,
@@ -169,14 +214,16 @@ def _invocation(
         client=(
             "fio",
             "--name=labkit",
-            "--filename=data",
+            *([f"--filename={file}"] if file else []),
             f"--rw={random}{direction}",
             f"--bs={size}",
             f"--size={file_size}",
             f"--io_size={amount}",
             f"--runtime={round(runtime * 1000)}ms",
-            *engine,
+            f"--ioengine={engine}",
+            *([f"--iodepth={depth}"] if depth > 1 else []),
             *how,
+            *pace,
             "--percentile_list=50:95:99:99.9",
             f"--write_lat_log={_LOG}",
             "--log_avg_msec=0",
@@ -185,22 +232,34 @@ def _invocation(
         ),
         parse=parsed,
         directory=spec.option("directory"),
-        prepare=prepare,
+        prepare=lambda folder: fit(folder, access, file_size),
         definition="fio: completion latency (clat) of each I/O; rates are fio's, over its own run time.",
         duration=runtime + _LAYOUT_S,
         time_limit=runtime + _LAYOUT_S + effort.time_limit,
-        badges=(badge("page cache"),) if cached else (),
-        facts={"page_cache": page_cache},
     )
 
 
-def _check(size: int, file_size: int, depth: int, direct: bool) -> None:
+def _shares(offered: int, spec: Spec) -> str:
+    """The offered rate as fio takes it: one, or those of reads and writes in a mix, which it paces apart."""
+    percent = spec.values.get("read_percent")
+    if percent is None:
+        return str(offered)
+    reads = max(1, round(offered * percent / 100))
+    return f"{reads},{max(1, offered - reads)}"
+
+
+def _check(spec: Spec, direct: bool) -> None:
     """Refuse what cannot work, before anything starts."""
+    size, file_size, depth, engine = spec.size, *(spec.option(name) for name in ("file_size", "depth", "engine"))
     if not 0 < size <= file_size:
         raise SpecError(f"size={size} B, but an I/O must have 1 B to the file's {file_size} B. Set size=4096.")
     if direct and size % _SECTOR:
         raise SpecError(
             f"size={size} B, but direct I/O needs multiples of {_SECTOR} B. Set size=4096, or leave direct out."
         )
-    if depth > 1 and not direct:
-        raise SpecError(f"depth={depth}, but only direct I/O is asynchronous. Set depth=1, or use direct.")
+    if depth > 1 and engine == "psync":
+        raise SpecError(f"depth={depth}, but psync does one I/O at a time. Set depth=1, or engine=io_uring.")
+    if depth > 1 and not direct and engine != "io_uring":
+        raise SpecError(
+            f"depth={depth}, but only direct I/O is asynchronous. Set depth=1, use direct, or set engine=io_uring."
+        )

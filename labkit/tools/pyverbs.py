@@ -6,19 +6,15 @@ The loops measure Python's share of every call and keep it beside the samples (`
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import labkit.verbs
-from labkit.errors import DataError, SpecError
+from labkit.errors import SpecError
 from labkit.host.pyverbs import interpreter, version
-from labkit.notes import note
-from labkit.spec import Effort, Reported, Spec
-from labkit.tools import Invocation, Parsed, Tool
+from labkit.spec import Effort, Spec
+from labkit.tools import Invocation, Tool
+from labkit.tools._own_json import parsed
 from labkit.verbs.plan import ONE_SIDED, Plan
 
 TOOL = Tool(
@@ -201,23 +197,3 @@ def _alone(spec: Spec, effort: Effort, program: str) -> Invocation:
         time_limit=effort.time_cap * 10 + effort.time_limit,
         facts={"engine_language": "Python"},
     )
-
-
-def parsed(text: str, folder: Path) -> Parsed:
-    """Parse what the client printed.
-
-    Raises
-    ------
-    DataError
-        If that is not its one JSON object.
-    """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        result: Mapping[str, Any] = json.loads(line)
-        times = np.asarray(result["time_ns"], np.int64)
-        extras = {name: np.asarray(values, np.int64) for name, values in result["extras"].items()}
-        reported = tuple(Reported(*values) for values in result.get("reported", ()))
-        warnings = tuple(note(warning["code"], warning["text"], **warning["values"]) for warning in result["warnings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"pyverbs output: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    return Parsed(time_ns=times, extras=extras, reported=reported, warnings=warnings, facts=result["facts"])

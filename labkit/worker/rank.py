@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import KernelBenchmark, StartBenchmark, SymmetricBenchmark
+from labkit.benchmarks import KernelBenchmark, ParallelFileBenchmark, StartBenchmark, SymmetricBenchmark
 from labkit.kernels import openshmem
 from labkit.spec import Spec
 from labkit.stats import over_ranks
@@ -38,6 +38,7 @@ class Worker:
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
         self._openshmem: openshmem.OpenShmem | None = None  # from the first point on that needs it
         self._leaders: Together | None = None  # one rank of each host, where there are several
+        self._several = False  # hosts, whose clocks differ
         self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
 
     def send(self, kind: str, values: NDArray[np.int64] | None = None, **header: Any) -> None:
@@ -66,6 +67,7 @@ class Worker:
             return facts
         hosts = [json.loads(text) for text in self.ranks.texts(self._whereabouts())]
         self._leaders = self.ranks.leaders([host for host, _ in hosts])
+        self._several = bool(self.ranks.any([self._leaders is not None])[0])
         levels = {
             self.mpi.THREAD_SINGLE: "single",
             self.mpi.THREAD_FUNNELED: "funneled",
@@ -118,12 +120,21 @@ class Worker:
         assert isinstance(benchmark, KernelBenchmark)
         reason, compared = self._impossible(benchmark), False
         if not reason:
-            reason, compared = self._agreed(*verify(self, spec, benchmark))
+            reason, compared = self._agreed(*self._verified(spec, benchmark))
         if reason:
             self.send("failed", index=index, reason=reason)
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
         kept, facts = self._measure(index, spec, benchmark)
+        if isinstance(benchmark, benchmarks.ApplicationBenchmark):
+            from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+
+            results = self._buffers["recv", bool(spec.values.get("hugepages"))]
+            reason, _ = self._agreed(solution.wrong(spec, benchmark, results), True)
+            if reason:
+                self.send("failed", index=index, reason=reason)
+                return
+            facts |= solution.facts(self.ranks, spec, results)
         usage_after = resource.getrusage(resource.RUSAGE_SELF)
         facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
         after = links.interfaces()
@@ -134,6 +145,10 @@ class Worker:
         facts["host_B"] = self._by_host(carried)
         facts["involuntary_switches"] = usage_after.ru_nivcsw - usage.ru_nivcsw
         facts |= {"verified": compared, "elapsed": perf_counter() - began}
+        if isinstance(benchmark, benchmarks.FileBenchmark):
+            from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+
+            facts |= files.facts(spec, benchmark)
         if kept.over:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
             self.send("over ranks", over_ranks.packed(kept.over), **about)
@@ -188,6 +203,14 @@ class Worker:
         self._openshmem = openshmem.OpenShmem(path, names, room=needed["heap"], reserved=room)
         return ""
 
+    def _verified(self, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
+        """Run the untimed verification; return what `labkit.worker.verify.verify` does."""
+        if isinstance(benchmark, ParallelFileBenchmark):
+            from labkit.worker import parallel  # inside the function: few points need files, a rank should open few
+
+            return parallel.verify(self, spec, benchmark)
+        return verify(self, spec, benchmark)
+
     def _agreed(self, complaint: str, compared: bool) -> tuple[str, bool]:
         """Return, on all ranks, the first complaint of any rank, and whether any rank compared bytes."""
         complaining, comparing = self.ranks.any([bool(complaint), compared])
@@ -227,9 +250,9 @@ class Worker:
         """Run timed chunks until the stop rule ends the point; return what rank 0 keeps, and facts."""
         effort, ranks, options = self._plan.effort, self.ranks, spec.values
         windowed, windows = options.get("cadence") == "synchronised", Windows(self.mpi, self._engine, ranks)
-        ahead = windows.ahead() if windowed else 0
-        with self.prepared(spec, benchmark, **({"ahead_ns": ahead} if windowed else {})) as (loop, setting):
-            each = self._probe(loop)
+        common = windowed or (self._several and isinstance(benchmark, ParallelFileBenchmark))
+        with self.prepared(spec, benchmark, **({"ahead_ns": windows.ahead()} if common else {})) as (loop, setting):
+            each = self._probe(loop, min(1, *benchmark.warmup))
             warmup = self._warmup(spec, benchmark, each)
             if windowed:
                 windows.choose(loop, warmup)
@@ -270,7 +293,8 @@ class Worker:
         """Untimed iterations before each chunk, if an iteration takes about so many s."""
         if self._plan.effort.warmup is not None:
             return self._plan.effort.warmup
-        return max(1, min(benchmark.warmup[spec.size > 8 * KiB], int(CHUNK / each)))
+        wanted = benchmark.warmup[spec.size > 8 * KiB]
+        return max(min(1, wanted), min(wanted, int(CHUNK / each)))
 
     def _retention(self, spec: Spec, benchmark: KernelBenchmark, threads: int) -> Every | Extremes:
         """What becomes of the times; row of a thread t of rank r is r * threads + t."""
@@ -282,9 +306,9 @@ class Worker:
             return Extremes(self.ranks, rows, timing, benchmark.reduce)
         return Every(self.ranks, rows, timing, benchmark.reduce)
 
-    def _probe(self, loop: kernels.Loop) -> float:
+    def _probe(self, loop: kernels.Loop, warmup: int) -> float:
         """Measure roughly how long an iteration takes, in s, the same number on every rank; keep no samples."""
         self.ranks.barrier()
         began = perf_counter()
-        loop(1, 1)
-        return self.ranks.bcast(max(int((perf_counter() - began) / 2 * 1e9), 1)) * 1e-9
+        loop(warmup, 1)
+        return self.ranks.bcast(max(int((perf_counter() - began) / (warmup + 1) * 1e9), 1)) * 1e-9

@@ -16,6 +16,7 @@ from labkit.benchmarks import (
     FileBenchmark,
     KernelBenchmark,
     OneSidedBenchmark,
+    ParallelFileBenchmark,
     SymmetricBenchmark,
 )
 from labkit.errors import KernelError
@@ -62,7 +63,7 @@ class Setting:
         self._mpi_window: Any = None
         self._compared: NDArray[np.uint8] | None = None  # what MPI_Compare_and_swap compares with
         self.exposed: NDArray[np.uint8] | None = None
-        self.path, self.offset = "", 0
+        self.path, self.offset, self.folder = "", 0, ""
         self._fork(self._options.get("forked", 0))
         for thread in range(self._options.get("threads", 1)):
             suffix = f"-{thread}" if thread else ""
@@ -107,6 +108,7 @@ class Setting:
         active, peer = benchmark.active(spec, self._rank), benchmark.peer(spec, self._rank)
         datatype, count = self._datatype(common["count"])
         any_source = options.get("source") == "any"
+        files = isinstance(benchmark, FileBenchmark)  # the operation of these is none of MPI's
         more: dict[str, Any] = {
             "info": self._mpi.INFO_NULL,
             "byte": self._mpi.BYTE,
@@ -122,7 +124,12 @@ class Setting:
         }
         if splits := benchmark.splits(spec, self._rank):
             more["comms"] = [self._freed(comm.Split(colour, key)) for colour, key in splits]
-        if isinstance(benchmark, FileBenchmark):
+        if isinstance(benchmark, ParallelFileBenchmark):
+            from labkit.worker import parallel  # inside the function: few points need files
+
+            self.folder, fields = parallel.prepare(self._mpi, comm, spec, benchmark, self._rank, self._free.append)
+            more |= fields
+        elif files:
             more |= self._file(comm)
         if isinstance(benchmark, OneSidedBenchmark):
             more |= self._window(comm)
@@ -133,7 +140,7 @@ class Setting:
         if "buffers_in_turn" in options:
             more["places"] = self._places()
             more["nplaces"] = len(more["places"])
-        operation = getattr(self._mpi, options.get("operation", "sum").upper())
+        operation = None if files else getattr(self._mpi, options.get("operation", "sum").upper())
         values = common | {"comm": comm, "datatype": datatype, "count": count, "op": operation, "peer": peer}
         values |= {"root": options.get("root", 0)} | self._in_place()
         overrides = {name: changes[name] for name in changes if name in kernels.Work.__dataclass_fields__}
@@ -286,9 +293,11 @@ class Setting:
         import socket
         import tempfile
 
+        from labkit.supervise.leftovers import RANKS
+
         mpi, options, spec = self._mpi, self._options, self._spec
         alone = options.get("access") == "single" or options.get("pointer") == "private"
-        folder, prefix = options["directory"] or tempfile.gettempdir(), f"labkit-mpi-io-{socket.gethostname()}-"
+        folder, prefix = options["directory"] or tempfile.gettempdir(), f"{RANKS}{socket.gethostname()}-"
         for leftover in glob.glob(os.path.join(folder, f"{prefix}*")):  # noqa: PTH118, PTH207
             if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
                 with suppress(OSError):

@@ -14,7 +14,8 @@ esac
 MEASURING=(
     "cc gcc|gcc libc6-dev|C kernels; without them, mpi4py loops measure latency, bandwidth, allreduce and bcast"
     "mpirun mpiexec|openmpi-bin|everything with MPI"
-    "fio|fio|storage.read, storage.write and sockets.unix_rr"
+    "fio|fio|storage.read, storage.write, storage.mixed and sockets.unix_rr"
+    "nbdkit|nbdkit|storage.network_read and storage.network_write"
     "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; replaces netperf for streams"
     "sockperf|sockperf|sockets.under_load; replaces netperf for round trips"
     "qperf|qperf|replaces netperf and perftest if those are missing"
@@ -50,8 +51,9 @@ TESTING=(
 )
 NOT_FREE=(
     "netperf|netperf|sockets.*; without it, iperf3 measures streams, sockperf or qperf round trips"
-    "iozone|iozone3|storage.iozone"
+    "iozone|iozone3|storage.iozone and storage.iozone_throughput"
 )
+CODES="|liberasurecode1 libisal2 libjerasure2|storage.encode and storage.decode"
 PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
 KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
 PMIX="|libpmix-dev|the Slurm tests with srun: Slurm's plugin loads libpmix.so, which is in no other package"
@@ -79,6 +81,7 @@ missing() {
 # Rows of this run's groups that are missing.
 all_missing() {
     missing "${MEASURING[@]}" "${REPORTING[@]}"
+    compgen -G '/usr/lib*/*-linux-gnu/liberasurecode.so.1' >/dev/null || compgen -G '/usr/lib*/liberasurecode.so.1' >/dev/null || say "$CODES"
     compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks, launch
-from labkit.benchmarks import KernelBenchmark, SymmetricBenchmark
+from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark, ParallelFileBenchmark, SymmetricBenchmark
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
@@ -27,10 +27,12 @@ from .conftest import HERE, Run, printed_by
 
 pytestmark = pytest.mark.mpi
 
+# those: test_nas.py and test_hpcg.py, test_shmem.py, test_parallel_io.py
+APART = (ApplicationBenchmark, SymmetricBenchmark, ParallelFileBenchmark)
 WITH_RANKS = [
     name
     for name, b in benchmarks.find().items()
-    if isinstance(b, KernelBenchmark) and b.mpi and not isinstance(b, SymmetricBenchmark)  # those: test_shmem.py
+    if isinstance(b, KernelBenchmark) and b.mpi and not isinstance(b, APART)
 ]
 MPI = [name for name in WITH_RANKS if benchmarks.get(name).ranks[0] <= 2]
 # no bytes move, or none that another rank sent
@@ -46,6 +48,8 @@ PAIRED += ["mpi.host_overhead", "mpi.availability", "apps.halo3d26", "congestion
 PAIRED += ["mpi.call_times", "mpi.injection", "mpi.delayed_overhead"]
 FILES = [name for name in MOVING if "file" in name]
 SIZES = (0, 4, 12, 4096, 100_000, 1_048_576)
+# an iteration of a program is a whole run: test_nas.py
+ITERATED = [name for name in MPI if not isinstance(benchmarks.get(name), benchmarks.ApplicationBenchmark)]
 
 
 def possible(specs: Iterable[Spec]) -> list[Spec]:
@@ -63,8 +67,8 @@ def samples(frames: list, *kinds: str) -> list:
 
 
 def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) -> None:
-    specs = possible(Spec(benchmark=name, size=size) for name in MPI for size in SIZES)
-    assert {spec.benchmark for spec in specs} == set(MPI)
+    specs = possible(Spec(benchmark=name, size=size) for name in ITERATED for size in SIZES)
+    assert {spec.benchmark for spec in specs} == set(ITERATED)
     frames, done = run_plan(specs, Effort(iterations=12), timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     failed = samples(frames, "failed")

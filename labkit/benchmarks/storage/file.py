@@ -1,10 +1,11 @@
-"""Time of one read from a file and of one write to it, and how many a second, by fio."""
+"""Time of one read from a file, of one write to it, and of both in a mix, and how many a second, by fio."""
 
 import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
+from labkit.spec import Spec
 from labkit.tools import fio
 from labkit.units import parse_size
 
@@ -16,12 +17,17 @@ class Access:
     Parameters
     ----------
     file_size : of the file, such as 16Mi.
-    depth : reads or writes under way at once; above 1 they must bypass the page cache (`direct`).
+    depth : reads or writes under way at once; above 1 they must bypass the page cache (`direct`), but with io_uring.
+    engine : how fio asks for them: `psync` (pread, pwrite) one at a time, `libaio`, `io_uring`; `auto` is psync for one
+        at a time, else libaio.
+    offered : I/Os to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
     directory : on the file system to be measured; empty for the system's place for temporary files.
     """
 
     file_size: int | str = "16Mi"
     depth: int = 1
+    engine: Literal["auto", "psync", "libaio", "io_uring"] = "auto"
+    offered: int = 0
     directory: str = ""
 
     def __post_init__(self) -> None:
@@ -58,9 +64,41 @@ class Write(Access):
     sync: Literal["none", "fsync", "osync", "direct"] = "none"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Mixed(Access):
+    """Options of storage.mixed.
+
+    Parameters
+    ----------
+    pattern : order of the blocks; random takes each once before any comes again.
+    read_percent : share of the reads among all.
+    sync : how far a write must get before it counts: `none`, to the page cache; `osync`, to the disk in the same call
+        (O_SYNC); `direct`, past the page cache, as the reads then (O_DIRECT).
+    """
+
+    pattern: Literal["sequential", "random"] = "random"
+    read_percent: int = 70
+    sync: Literal["none", "osync", "direct"] = "none"
+
+
+def _check(spec: Spec) -> str:
+    """Say what is wrong with the options; empty if nothing is."""
+    depth, offered, share = spec.option("depth"), spec.option("offered"), spec.values.get("read_percent", 50)
+    if depth < 1:
+        return f"depth={depth}, but at least 1 must be under way. Set depth=1."
+    if offered < 0:
+        return f"offered={offered}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
+    if not 1 <= share <= 99:
+        return (
+            f"read_percent={share}, but a mix has 1 to 99 % of reads. Use storage.read or storage.write for one kind."
+        )
+    return ""
+
+
 _READ = ToolBenchmark(
     title="file read",
     options=Read,
+    check=_check,
     sizes="4Ki:1Mi:*4",
     metrics={
         "latency_us": lambda spec: 1,
@@ -74,7 +112,9 @@ _READ = ToolBenchmark(
 
 A sample is fio's completion latency of one read. With `depth` reads under way at once, their rate is `depth` over the
 time of one (Little's law, exact for the means). The rates are those of the reads themselves; what fio spends
-between two of them is only in the values that it reports. A page cache that may answer shows as a badge.
+between two of them is only in the values that it reports, as are its rates under an offered load. Latency counts from
+the moment that fio starts a read: what waits because a device is slower than the load is not in it. A page cache that
+may answer shows as a badge.
 """,
 )
 FORMS = {
@@ -90,6 +130,18 @@ FORMS = {
 A sample is fio's completion latency of one write. With `depth` writes under way at once, their rate is `depth` over
 the time of one (Little's law, exact for the means). With `sync=fsync` fio times the write and the fsync
 after it apart: there are no samples then, and the mean latency is the sum of the two means.
+""",
+    ),
+    "mixed": dataclasses.replace(
+        _READ,
+        title="reads and writes of a file",
+        options=Mixed,
+        tools=(fio.mixed,),
+        logs={},
+        doc="""Time of one I/O in a random mix of reads and writes of a file, and how many a second.
+
+A sample is fio's completion latency of one I/O; the column `write` of the samples is 1 for writes. The values that fio
+reports stand apart for each direction. With `depth` I/Os under way at once, their rate is `depth` over the time of one.
 """,
     ),
 }

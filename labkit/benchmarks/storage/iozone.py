@@ -1,4 +1,4 @@
-"""Throughput of write, rewrite, read and reread over file size and record size: IOzone's automatic mode.
+"""Throughput of sequential, random, backward and strided access over file and record size: IOzone's automatic mode.
 
 Each cell is one pass of one process over one file. Without `direct` the page cache answers every read, and
 takes every write too unless `sync` is set: then the file is opened with O_SYNC and a write counts when it is on the
@@ -18,6 +18,8 @@ class Options:
 
     Parameters
     ----------
+    tests : what is measured, a list: write (and rewrite), read (and reread), random (reads and writes), backward
+        (reads), stride (reads of every 17th record), record (one record again and again). Files are written first.
     sync : open the files with O_SYNC.
     direct : open the files with O_DIRECT.
     min_file_size, max_file_size : of the files, which double from one to the next.
@@ -25,6 +27,7 @@ class Options:
     directory : on the file system to be measured; empty for the system's place for temporary files.
     """
 
+    tests: str = "write,read"
     sync: bool = False
     direct: bool = False
     min_file_size: int | str = "64Ki"

@@ -1,14 +1,59 @@
 """Throughput of several processes on a file each (IOzone ``-t``), test by test.
 
-The bandwidth is the sum of what the processes saw, each over its own time. `parent_bandwidth_MBps` among the reported
-values is over the time from the first start to the last end. The size is that of a record; ranks are processes.
+The bandwidth is the sum of what the processes saw, each over its own time, until the first of them is done.
+`parent_bandwidth_MBps` among the reported values is over the time from the first start to the last end. The size is
+that of a record.
 """
 
-from labkit.benchmarks import LogBenchmark
+from dataclasses import dataclass
+from typing import Literal
 
-BENCHMARK = LogBenchmark(
-    title="throughput of several processes (IOzone)",
+from labkit.benchmarks import ToolBenchmark
+from labkit.tools import iozone
+from labkit.units import parse_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of storage.iozone_throughput.
+
+    Parameters
+    ----------
+    test : what the processes do, as iozone names it.
+    processes : that run at once.
+    file_size : of each process's own file.
+    sync : open the files with O_SYNC.
+    direct : open the files with O_DIRECT.
+    directory : on the file system to be measured; empty for the system's place for temporary files.
+    """
+
+    test: Literal[
+        "initial writers",
+        "rewriters",
+        "readers",
+        "re-readers",
+        "random readers",
+        "random writers",
+        "reverse readers",
+        "stride readers",
+        "mixed workload",
+    ] = "initial writers"
+    processes: int = 2
+    file_size: int | str = "1Mi"
+    sync: bool = False
+    direct: bool = False
+    directory: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file_size", parse_size(self.file_size))
+
+
+BENCHMARK = ToolBenchmark(
+    title="throughput of several processes",
+    options=Options,
+    sizes="64Ki",
     metrics={"bandwidth_MBps": lambda spec: 1},
+    tools=(iozone.processes,),
     logs={"IOzone throughput": {}},
     cadence="streaming",
 )

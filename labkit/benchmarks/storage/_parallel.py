@@ -1,0 +1,277 @@
+"""Parallel files as IOR lays them out: options, places of the transfers in a file, and what the files must hold."""
+
+import errno
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import ParallelFileBenchmark
+from labkit.benchmarks.mpi import Buffers
+from labkit.spec import Scalar, Spec
+from labkit.units import parse_size
+
+SYNCS = ("none", "end", "each")  # numbered as in kernels/parallel_io.c
+_STAMP = 8  # B at the start of a transfer that say where in the file it belongs
+_FOREVER = 1e6  # s
+_CHECKED = 4  # transfers of a block, and segments, that are verified
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout(Buffers):
+    """Options of parallel files.
+
+    Parameters
+    ----------
+    file : all ranks `shared` one, or each has its own (`file per process`, IOR's -F).
+    block_size : contiguous data of a rank in a segment (IOR's -b), such as 1Mi; a whole number of transfers.
+    segments : of a block of every rank each (IOR's -s).
+    collective : all ranks make each transfer together (MPI_File_write_at_all; IOR's -c).
+    directory : on the file system to be measured; empty for the folder of temporary files.
+    """
+
+    file: Literal["shared", "file per process"] = "shared"
+    block_size: int | str = "1Mi"
+    segments: int = 1
+    collective: bool = False
+    directory: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "block_size", parse_size(self.block_size))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(Layout):
+    """Options of writing.
+
+    Parameters
+    ----------
+    sync : MPI_File_sync never (`none`), after the last transfer (`end`, IOR's -e) or after each one (`each`, -Y).
+    """
+
+    sync: Literal["none", "end", "each"] = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(Layout):
+    """Options of reading.
+
+    Parameters
+    ----------
+    reorder : each rank reads what the rank so many places further wrote. IOR's -C takes the number of ranks on a host.
+    cache : `any`: the file was just written, and the page cache may answer; `drop`: it is asked to forget the file
+        first.
+    """
+
+    reorder: int = 1
+    cache: Literal["any", "drop"] = "any"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stonewall:
+    """Options of transfers until a deadline.
+
+    Parameters
+    ----------
+    stonewall : time after which a rank begins no further transfer (IOR's -D), s.
+    wear_out : every rank goes on to as many transfers as the fastest one made (IOR's stoneWallingWearOut).
+    """
+
+    stonewall: float = 1.0
+    wear_out: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StonewalledWriting(Stonewall, Writing):
+    """Options of writing until a deadline."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StonewalledReading(Stonewall, Reading):
+    """Options of reading until a deadline."""
+
+
+def check(spec: Spec) -> str:
+    """Say what is wrong with the options; empty if nothing is."""
+    block, segments = spec.option("block_size"), spec.option("segments")
+    if spec.size < 1 or block < spec.size or block % spec.size:
+        multiple = max(block // spec.size, 1) * spec.size if spec.size else block
+        return (
+            f"block_size={block} B is not a whole number of transfers of size={spec.size} B. Set block_size={multiple}"
+            f"{'' if spec.size else ' and size=65536'}."
+        )
+    if segments < 1:
+        return f"segments={segments}, but it must be 1 or more. Set segments=1."
+    if spec.option("collective") and private(spec):
+        return "file='file per process' has one rank for each file. Set collective=False, which is the same there."
+    if not spec.values.get("reorder", 0) >= 0:
+        return f"reorder={spec.option('reorder')}, but it must be 0 or more. Set reorder=1."
+    if not spec.values.get("stonewall", 1) > 0:
+        return f"stonewall={spec.option('stonewall')} s, but it must be above 0. Set stonewall=1."
+    return ""
+
+
+def private(spec: Spec) -> bool:
+    """Whether each rank has a file of its own."""
+    return bool(spec.option("file") != "shared")
+
+
+def transfers(spec: Spec) -> int:
+    """Number of transfers of a rank."""
+    return int(spec.option("segments") * (spec.option("block_size") // spec.size))
+
+
+def file_size(spec: Spec) -> int:
+    """B of all ranks' files."""
+    return int(transfers(spec) * spec.size * spec.ranks)
+
+
+def source(spec: Spec, rank: int) -> int:
+    """The rank whose data a rank takes: its own, or in reading those of another."""
+    return int(rank + spec.values.get("reorder", 0)) % spec.ranks
+
+
+def path(spec: Spec, rank: int) -> str:
+    """Name of the file that a rank opens."""
+    return f"data.{source(spec, rank):08d}" if private(spec) else "data"
+
+
+def places(spec: Spec, rank: int) -> NDArray[np.int64]:
+    """Where the transfers of a rank's data are in its file, (transfers,) B.
+
+    Segment after segment, in each of which a shared file has a block of every rank in turn (IOR's ``WriteOrRead``).
+
+    Examples
+    --------
+    >>> options = {"file": "shared", "block_size": 4, "segments": 2}
+    >>> places(Spec(benchmark="storage.parallel_write", size=2, ranks=3, options=options), 1)
+    array([ 4,  6, 16, 18])
+    """
+    block, ranks = int(spec.option("block_size")), 1 if private(spec) else spec.ranks
+    starts = (np.arange(spec.option("segments")) * ranks + (0 if private(spec) else rank)) * block
+    return (starts[:, None] + np.arange(0, block, spec.size)).ravel().astype(np.int64)
+
+
+def content(spec: Spec, rank: int, place: int) -> NDArray[np.uint8]:
+    """What a rank writes to a place of its file, (size,)."""
+    values = ((np.arange(spec.size) * 7 + 13 * rank) % 251).astype(np.uint8)
+    if spec.size >= _STAMP:
+        values[:_STAMP] = np.array([place], np.int64).view(np.uint8)
+    return values
+
+
+def checked(spec: Spec) -> Spec:
+    """The spec with a few segments and transfers, and time for all of them."""
+    fewer: dict[str, Scalar] = {
+        "block_size": min(spec.option("block_size"), _CHECKED * spec.size),
+        "segments": min(spec.option("segments"), _CHECKED),
+    }
+    if spec.has("stonewall"):
+        fewer["stonewall"] = _FOREVER
+    return spec.replace(options={**dict(spec.options), **fewer})
+
+
+def fill(spec: Spec, rank: int, folder: str) -> None:
+    """Write a rank's data, for others to read."""
+    mine = spec.replace(options={**dict(spec.options), "reorder": 0})
+    file = os.open(Path(folder, path(mine, rank)), os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        for place in places(mine, rank).tolist():
+            data = content(mine, rank, place).tobytes()
+            if os.pwrite(file, data, place) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(file)
+
+
+def complaint_of_writing(spec: Spec, rank: int, folder: str, received: NDArray[np.uint8]) -> str:
+    """Say where the data of the next rank in the file first differ from what it wrote; empty if they do not."""
+    other = (rank + 1) % spec.ranks
+    with Path(folder, path(spec, other)).open("rb") as file:
+        for place in places(spec, other).tolist():
+            file.seek(place)
+            if wrong := _differs(file.read(spec.size), content(spec, other, place)):
+                return f"{wrong} at {place} B of the file, written by rank {other}"
+        end = file.seek(0, os.SEEK_END)
+    whole = file_size(spec) // (spec.ranks if private(spec) else 1)
+    return "" if end == whole else f"the file has {end} B, but must have {whole} B"
+
+
+def complaint_of_reading(spec: Spec, rank: int, folder: str, received: NDArray[np.uint8]) -> str:
+    """Say where what a rank read first differs from what the other rank wrote; empty if it does not."""
+    other = source(spec, rank)
+    for number, place in enumerate(places(spec, other).tolist()):
+        found = received[number * spec.size : (number + 1) * spec.size].tobytes()
+        if wrong := _differs(found, content(spec, other, place)):
+            return f"{wrong} at {place} B of the file of rank {other}, read by rank {rank}"
+    return ""
+
+
+def _differs(found: bytes, expected: NDArray[np.uint8]) -> str:
+    if found == expected.tobytes():
+        return ""
+    differing = np.count_nonzero(np.frombuffer(found.ljust(len(expected)), np.uint8) != expected)
+    return f"{differing} of {len(expected)} B differ"
+
+
+def _work(spec: Spec) -> Mapping[str, Any]:
+    options = spec.values
+    return {
+        "mode": options["collective"],
+        "tests": SYNCS.index(options.get("sync", "none")),
+        "drop": options.get("cache") == "drop",
+        "deadline_ns": round(options.get("stonewall", 0) * 1e9),
+        "wear_out": options.get("wear_out", False),
+    }
+
+
+def _until_deadline(means: Mapping[str, NDArray[np.int64]]) -> float:
+    """Mean time of an iteration for each byte that it moved, s."""
+    return float(means["time_ns"].mean() * 1e-9 / means["moved"].mean())
+
+
+def benchmark(
+    way: Literal["read", "write"], options: type[Layout], doc: str = "", complaint: Callable[..., str] | None = None
+) -> ParallelFileBenchmark:
+    """Make a benchmark of one direction.
+
+    Parameters
+    ----------
+    doc : empty for that of the file.
+    complaint : of the verification.
+    """
+    stonewalled = issubclass(options, Stonewall)
+    writes = way == "write"
+    rate = {} if stonewalled else {"bandwidth_MBps": file_size}
+    phases = {"open_ns": "open_us", "access_ns": "access_us" if stonewalled else "iops_per_s", "close_ns": "close_us"}
+    return ParallelFileBenchmark(
+        title=f"parallel {way}" + (" until a deadline" if stonewalled else ""),
+        kernel=f"parallel_{way}",
+        moves=way,
+        options=options,
+        check=check,
+        ranks=(1, None),
+        sizes="64Ki:1Mi:*4",
+        metrics={**rate, "run_time_s": lambda spec: 1},
+        phases={**phases, **({"moved": "moved_MB"} if stonewalled else {})},
+        phase_work={} if stonewalled else {"access_ns": lambda spec: transfers(spec) * spec.ranks},
+        derived={"bandwidth_MBps": _until_deadline} if stonewalled else {},
+        every_time=stonewalled,
+        work=_work,
+        cadence="isolated",
+        warmup=(1, 1),
+        file_size=file_size,
+        path=path,
+        owns=lambda spec, rank: rank == 0 or private(spec),
+        alone=private,
+        amode=("WRONLY", "CREATE", "UNIQUE_OPEN") if writes else ("RDONLY", "UNIQUE_OPEN"),  # as IOR
+        fields=lambda spec, rank: {"places": (p := places(spec, source(spec, rank))), "nplaces": len(p)},
+        fill=(lambda spec, rank, folder: None) if writes else fill,
+        checked=checked,
+        complaint=complaint_of_writing if writes else complaint_of_reading,
+        doc=doc,
+    )

@@ -1,0 +1,22 @@
+"""All ranks open, read and close files by MPI-IO (IOR).
+
+As storage.parallel_write, but the files are written once before, untimed, and each iteration reads them. With
+`reorder` a rank reads what another rank wrote, so that it cannot find the data in its own host's page cache; on one
+host all ranks have one page cache. `cache=drop` asks the page cache before each iteration to forget the file, which a
+file system in memory cannot do. The definitions of IOR 4 with `-a MPIIO -r`; IOR's `-C` reads what the rank as many
+places further wrote as a host has ranks.
+"""
+
+from labkit.benchmarks.storage import _parallel
+
+BENCHMARK = _parallel.benchmark("read", _parallel.Reading)
+FORMS = {
+    "stonewalled_read": _parallel.benchmark(
+        "read",
+        _parallel.StonewalledReading,
+        doc="""All ranks read files by MPI-IO until a deadline (IOR's stonewall).
+
+As storage.parallel_read, with the deadline of storage.stonewalled_write.
+""",
+    )
+}

@@ -1,0 +1,101 @@
+"""How much of a simulation's time goes into writing its solution, and how fast is the file?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from labkit import figures, studies
+from labkit.benchmarks.storage import bt_io
+from labkit.spec import Spec, sweep
+from labkit.studies import counts, markdown_list, number, statement, words
+from labkit.units import format_number
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+BENCHMARK = "storage.bt_io"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on BT-IO.
+
+    Parameters
+    ----------
+    problem : class of the problem: S, W, A, B, C, D or E.
+    subtypes : how the solution is written: simple, full.
+    ranks : square numbers.
+    steps : time steps; 0 for those of the class.
+    interval : steps from one data set to the next.
+    directory : where the file lies; empty for the place of temporary files. Name the file system to be measured.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    problem: str = "S"
+    subtypes: str = "simple,full"
+    ranks: str = "1,4"
+    steps: int = 0
+    interval: int = 5
+    directory: str = ""
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Run time, time in I/O, and both rates against the number of ranks."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (BENCHMARK,)
+    focus: ClassVar = ((BENCHMARK, "option_subtype"),)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Each subtype on each number of ranks."""
+        v = self.values
+        return sweep(
+            BENCHMARK,
+            sizes=[0],
+            ranks=counts(v.ranks, "ranks"),
+            subtype=words(v.subtypes),
+            problem=v.problem,
+            steps=v.steps,
+            interval=v.interval,
+            directory=v.directory,
+            launcher=v.launcher,
+            testbed=v.testbed,
+        )
+
+    def time_figure(self) -> go.Figure | str:
+        """Run time, and the part of it in I/O, against the number of ranks."""
+        shown = {"whole run": "run_time_s_mean", "in I/O": "io_time_s_value"}
+        return self.drawn(figures.versus, self.of(BENCHMARK), "ranks", shown=shown, series=["option_subtype"])
+
+    def computing_figure(self) -> go.Figure | str:
+        """Operations of the stand-in per second of the whole run against the number of ranks."""
+        return self._rate("operations_Mops")
+
+    def file_figure(self) -> go.Figure | str:
+        """Bytes of the solution per second in I/O against the number of ranks."""
+        return self._rate("bandwidth_MBps")
+
+    def _rate(self, metric: str) -> go.Figure | str:
+        return self.drawn(figures.versus, self.of(BENCHMARK), "ranks", shown=metric, series=["option_subtype"])
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        sentences = []
+        for row in self.of(BENCHMARK).to_dict("records"):
+            count = "1 rank" if row["ranks"] == 1 else f"{row['ranks']} ranks"
+            sentences.append(
+                f"{row['option_subtype']} on {count}: I/O takes {number(row['io_percent_value'])} % of the run time of "
+                f"{statement(row, 'run_time_s')}, at {statement(row, 'bandwidth_MBps')}."
+            )
+        if sentences:
+            size = next(bt_io.file_size(spec) for spec in self.specs()) / 1e6
+            sets = next(bt_io.data_sets(spec) for spec in self.specs())
+            sentences.insert(
+                0, f"Class {self.values.problem} writes {format_number(size, 'MB', digits=3)} in {sets} data sets."
+            )
+        return markdown_list(sentences)

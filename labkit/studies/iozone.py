@@ -1,0 +1,152 @@
+"""How does throughput depend on file size, record size and order of access, on each file system?"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import figures, records, storage, studies
+from labkit.mounts import mount_of
+from labkit.samples import Samples
+from labkit.samples.facts import FILESYSTEM, FINGERPRINT
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies._derived import of_samples
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+TABLE, THROUGHPUT = "storage.iozone", "storage.iozone_throughput"
+TEMPORARY = "temporary"  # stands for the system's place for temporary files
+WRITES = ("write", "rewrite", "random write")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the IOzone notebook.
+
+    Parameters
+    ----------
+    directories : on the file systems to compare, a list; `temporary` is the system's place for temporary files.
+    tests : of the tables, as in `labkit describe storage.iozone`.
+    files : smallest and largest file, as MIN:MAX.
+    record_sizes : smallest and largest record, as MIN:MAX.
+    direct : also measure with O_DIRECT, where the files are on a device.
+    processes : that read and write at once, a list; empty leaves them out.
+    process_tests : what they do, a list of iozone's names.
+    process_file : size of each process's own file.
+    """
+
+    directories: str = "temporary,/dev/shm"
+    tests: str = "write,read,random,backward,stride"
+    files: str = "64Ki:1Mi"
+    record_sizes: str = "4Ki:64Ki"
+    direct: bool = True
+    processes: str = "1,2,4"
+    process_tests: str = "initial writers,readers,random readers,random writers"
+    process_file: str = "1Mi"
+
+
+def folder(name: str) -> str:
+    """The option `directory` of a name in the parameters."""
+    return "" if name == TEMPORARY else name
+
+
+def in_memory(directory: str) -> bool:
+    """Whether the files of a directory are in memory."""
+    return mount_of(directory or tempfile.gettempdir()).kind in storage.MEMORY
+
+
+class Study(studies.Study):
+    """Heat maps of every operation on every file system, and several processes at once."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (TABLE, THROUGHPUT)
+    focus: ClassVar = ((THROUGHPUT, "option_directory"),)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Tables without and with O_SYNC and O_DIRECT, and the tests of several processes."""
+        v = self.values
+        (low, _, high), (short, _, long) = v.files.partition(":"), v.record_sizes.partition(":")
+        sizes = {"min_file_size": low, "max_file_size": high or low}
+        sizes |= {"min_record_size": short, "max_record_size": long or short}
+        specs = []
+        for directory in map(folder, words(v.directories)):
+            flags: list[dict[str, Any]] = [{}]
+            if not in_memory(directory):
+                flags += [{"sync": True}, *([{"direct": True}] if v.direct else [])]
+            for flag in flags:
+                specs += sweep(TABLE, sizes=0, ranks=1, tests=v.tests, directory=directory, **sizes, **flag)
+            if v.processes:
+                specs += sweep(
+                    THROUGHPUT,
+                    sizes=65536,
+                    ranks=1,
+                    test=words(v.process_tests),
+                    processes=counts(v.processes, "processes"),
+                    file_size=v.process_file,
+                    directory=directory,
+                )
+        return specs
+
+    def _panels(self, test: str) -> dict[str, pd.DataFrame]:
+        """Cells of a test by file system and way of opening; reads without those of O_SYNC, which changes writes."""
+        chosen: dict[str, list[Samples]] = {}
+        for one in self.samples:
+            if one.spec.benchmark != TABLE or (one.spec.option("sync") and test not in WRITES):
+                continue
+            flag = ", O_SYNC" if one.spec.option("sync") else ", O_DIRECT" if one.spec.option("direct") else ""
+            chosen.setdefault(f"{FILESYSTEM.of(one.meta)}{flag}", []).append(one)
+        panels = {}
+        for title, points in chosen.items():
+            cells = records.reported(points)
+            cells = cells[cells["test"] == test] if "test" in cells else cells.iloc[:0]
+            if len(cells) and cells["fingerprint"].nunique() == 1:
+                panels[title] = cells
+        return dict(sorted(panels.items(), key=lambda item: ("tmpfs" in item[0], len(item[0]))))
+
+    def maps(self, test: str) -> go.Figure | str:
+        """Throughput of a test over file size and record size, a panel for each file system and way of opening.
+
+        Parameters
+        ----------
+        test : as in `labkit.formats.iozone.TESTS`.
+        """
+        panels = self._panels(test)
+        if not panels:
+            return LEFT_OUT
+        return figures.heat_maps(panels, "file_size_B", "record_size_B", "bandwidth_MBps")
+
+    @of_samples
+    def processes(self) -> pd.DataFrame:
+        """Rows of the tests of several processes, with the file system of each."""
+        rows = self.of(THROUGHPUT)
+        kinds = {
+            FINGERPRINT.of(one.meta): FILESYSTEM.of(one.meta)
+            for one in self.samples
+            if one.spec.benchmark == THROUGHPUT
+        }
+        return rows.assign(filesystem=rows["fingerprint"].map(kinds)) if len(rows) else rows
+
+    def processes_figure(self) -> go.Figure | str:
+        """Throughput of all processes together against their number."""
+        rows, values = self.processes, {"series": ["option_test", "filesystem"], "label": "processes"}
+        return self.drawn(figures.versus, rows, "option_processes", shown="bandwidth_MBps", **values)
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        sentences = []
+        for test in ("read", "write", "random read", "stride read"):
+            for title, cells in self._panels(test).items():
+                table = cells.groupby(["file_size_B", "record_size_B"])["value"].median()
+                (big, record), (small, short) = table.idxmax(), table.idxmin()
+                sentences.append(
+                    f"{test.capitalize()}, {title}: {number(table.min())} to {number(table.max())} MB/s, slowest in "
+                    f"records of {size_words(short)} of a file of {size_words(small)}, fastest in records of "
+                    f"{size_words(record)} of a file of {size_words(big)}."
+                )
+        return markdown_list(sentences) if sentences else LEFT_OUT

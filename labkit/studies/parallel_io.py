@@ -1,0 +1,166 @@
+"""How fast do many ranks write and read files together, and what do metadata cost?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from labkit import figures, notes, studies
+from labkit.benchmarks.storage.metadata import Options as Metadata
+from labkit.spec import Spec, sweep
+from labkit.studies import markdown_list, number, size_words, statement
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+OPERATIONS = Metadata.__annotations__["operation"].__args__
+WAYS = (("shared", False), ("shared", True), ("file per process", False))  # file, and whether calls are collective
+SYNCS = {"none": "none", "end": "after the last transfer", "each": "after each transfer"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on parallel I/O.
+
+    Parameters
+    ----------
+    sizes : of one transfer.
+    block_size : contiguous data of a rank in a segment; a whole number of transfers of each size.
+    segments : of a block of every rank each.
+    reorder : a rank reads what the rank so many places further wrote.
+    stonewall : deadline of the writing that ends by time, s; 0 leaves it out.
+    items : files and directories of each rank in the test of metadata; 0 leaves it out.
+    directory : where the files lie; empty for the place of temporary files. Name the file system to be measured.
+    ranks : that take part.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    sizes: str = "64Ki:1Mi:*4"
+    block_size: str = "4Mi"
+    segments: int = 2
+    reorder: int = 1
+    stonewall: float = 0.1
+    items: int = 200
+    directory: str = ""
+    ranks: int = 2
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """Bandwidth of files that ranks share or have to themselves, and rates of operations on metadata."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (
+        "storage.parallel_write",
+        "storage.parallel_read",
+        "storage.stonewalled_write",
+        "storage.metadata",
+    )
+    focus: ClassVar = (("storage.parallel_write", "option_file"), ("storage.metadata", "option_unique"))
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Both directions in each way; syncs at the largest transfer; a deadline; each operation on metadata."""
+        v = self.values
+        where: dict[str, Any] = {
+            "ranks": v.ranks,
+            "launcher": v.launcher,
+            "testbed": v.testbed,
+            "directory": v.directory,
+        }
+        layout = {**where, "block_size": v.block_size, "segments": v.segments}
+        specs = []
+        for file, collective in WAYS:
+            way: dict[str, Any] = {"sizes": v.sizes, "file": file, "collective": collective, **layout}
+            specs += sweep("storage.parallel_write", **way)
+            specs += sweep("storage.parallel_read", reorder=v.reorder, **way)
+        largest = max(spec.size for spec in specs)
+        specs += sweep("storage.parallel_write", sizes=[largest], sync=["end", "each"], **layout)
+        if v.stonewall:
+            stone: dict[str, Any] = {"sizes": [largest], "stonewall": v.stonewall, "wear_out": [False, True]}
+            # many segments, so that the deadline comes before the end
+            specs += sweep("storage.stonewalled_write", **{**layout, "segments": 64 * v.segments}, **stone)
+        if v.items:
+            both: dict[str, Any] = {"operation": list(OPERATIONS), "unique": [False, True]}
+            specs += sweep("storage.metadata", sizes=[0], items=v.items, **both, **where)
+        return specs
+
+    def _ways(self, benchmark: str) -> pd.DataFrame:
+        """Rows over sizes and ways, with the way in words."""
+        rows = self.of(benchmark)
+        if rows.empty:
+            return rows
+        if "option_sync" in rows:
+            rows = rows[rows["option_sync"].fillna("none") == "none"]
+        together = rows["option_collective"].astype(bool).map({True: ", collective", False: ""})
+        rows = rows.assign(way=rows["option_file"] + together)
+        order = [file + (", collective" if collective else "") for file, collective in WAYS]
+        return rows.sort_values("way", key=lambda column: column.map(order.index), kind="stable")
+
+    def ways_figure(self, benchmark: str) -> go.Figure | str:
+        """Bandwidth of all ranks against the size of a transfer, a line for each way."""
+        return self.drawn(figures.versus_size, self._ways(benchmark), "bandwidth_MBps", series=["way"], tail=None)
+
+    def sync_figure(self) -> go.Figure | str:
+        """Time of a whole test of writing against how often it syncs."""
+        rows = self.of("storage.parallel_write")
+        if rows.empty:
+            return studies.LEFT_OUT
+        rows = rows[(rows["message_size_B"] == rows["message_size_B"].max()) & (rows["option_file"] == "shared")]
+        rows = rows[~rows["option_collective"].astype(bool)]
+        rows = rows.assign(sync=rows["option_sync"].map(SYNCS))
+        rows = rows.sort_values("sync", key=lambda column: column.map(list(SYNCS.values()).index), kind="stable")
+        return self.drawn(lambda table, metric: figures.bars(table, "sync", metric, series=[]), rows, "run_time_s")
+
+    def _metadata(self) -> pd.DataFrame:
+        """Rows of the operations on metadata in mdtest's order, those in one directory first."""
+        rows = self.of("storage.metadata")
+        if rows.empty:
+            return rows
+        rows = rows.assign(order=rows["option_operation"].map(OPERATIONS.index))
+        return rows.sort_values(["option_unique", "order"], kind="stable")
+
+    def metadata_figure(self) -> go.Figure | str:
+        """Rate of each operation, in one directory and in one for each rank."""
+        rows = self._metadata()
+        if rows.empty:
+            return studies.LEFT_OUT
+        where = rows["option_unique"].astype(bool).map({True: "a directory for each rank", False: "one directory"})
+        rows = rows.assign(operation=rows["option_operation"], where=where)
+        drawn = self.drawn(
+            lambda table, metric: figures.bars(table, "operation", metric, series=["where"]),
+            rows,
+            "operation_rate_per_s",
+        )
+        return drawn if isinstance(drawn, str) else drawn.update_layout(yaxis_type="log")
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        sentences = []
+        for name, verb in (("storage.parallel_write", "Writing"), ("storage.parallel_read", "Reading")):
+            for way, rows in self._ways(name).groupby("way", sort=False) if len(self._ways(name)) else ():
+                best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
+                share = (best["open_us_p50"] + best["close_us_p50"]) / (best["run_time_s_p50"] * 1e6)
+                sentences.append(
+                    f"{verb}, {way}: at most {statement(best, 'bandwidth_MBps')}, in transfers of "
+                    f"{size_words(best['message_size_B'])}; opening and closing take {number(100 * min(share, 1))} % "
+                    "of the time."
+                )
+        for _, row in self.of("storage.stonewalled_write").iterrows():
+            rule = "all ranks then catch up with the fastest" if row["option_wear_out"] else "nobody catches up"
+            sentences.append(
+                f"Writing for {number(row['option_stonewall'])} s ({rule}): {statement(row, 'bandwidth_MBps')}."
+            )
+        rows = self._metadata()
+        for _, row in rows[~rows["option_unique"].astype(bool)].iterrows() if len(rows) else ():
+            sentences.append(f"{row['option_operation'].capitalize()}: {statement(row, 'operation_rate_per_s')}.")
+        cached = sum(
+            notes.has(badges, "page-cache") or notes.has(badges, "memory-file-system")
+            for badges in self.records["badges"]
+        )
+        if cached:
+            sentences.append(f"In {cached} of {len(self.records)} records memory may have answered instead of a disk.")
+        return markdown_list(sentences)

@@ -1,0 +1,131 @@
+"""What does a block device cost that another process or another host serves?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import figures, studies, testbeds
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement
+from labkit.studies._derived import of_samples
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+LOCAL, READ, WRITE = "storage.read", "storage.network_read", "storage.network_write"
+WORDS = {LOCAL: "Read", READ: "Read", WRITE: "Write"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about storage over the network.
+
+    Parameters
+    ----------
+    sizes : of a request.
+    depths : requests under way at once, a list; each with the smallest size.
+    loads : requests offered in a second, a list; empty leaves them out.
+    device : size of the device and of the local file.
+    testbed : two hosts with a link between them; empty leaves them out.
+    rate : of that link, where the testbed takes one and does not say.
+    """
+
+    sizes: str = "4Ki,64Ki,1Mi"
+    depths: str = "1,4,16"
+    loads: str = "500,1000,2000,4000"
+    device: str = "16Mi"
+    testbed: str = "virtual-cluster:2"
+    rate: str = "1gbit"
+
+
+class Study(studies.Study):
+    """The same requests to a local file, to a server on this machine, and to one across a link."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (LOCAL, READ, WRITE)
+    focus: ClassVar = ((READ, "testbed"),)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """A local file in memory; the device over the loopback, and over the link."""
+        v = self.values
+        common: dict[str, Any] = {"ranks": 1, "pattern": "random", "file_size": v.device}
+        specs = sweep(LOCAL, sizes=v.sizes, cache="warm", **common)
+        small = min(spec.size for spec in specs)
+        for testbed in ("local", self.linked()) if v.testbed else ("local",):
+            there = common | {"testbed": testbed}
+            specs += sweep(READ, sizes=v.sizes, **there) + sweep(WRITE, sizes=v.sizes, **there)
+            specs += sweep(READ, sizes=[small], depth=counts(v.depths, "depths"), **there)
+            if v.loads:
+                specs += sweep(READ, sizes=[small], offered=counts(v.loads, "loads"), **there)
+        return list(dict.fromkeys(specs))
+
+    def linked(self) -> str:
+        """The testbed with its rate."""
+        name, argument, given = testbeds.parse(self.values.testbed)
+        rate = {"rate": self.values.rate} if self.values.rate and name == "virtual-cluster" else {}
+        return testbeds.text_of(name, argument, rate | given)
+
+    @of_samples
+    def paths(self) -> pd.DataFrame:
+        """Rows of the summary, with the path of the data in words."""
+        rows = self.summary
+        if rows.empty:
+            return rows
+        where = rows["testbed"].map(lambda name: "TCP, loopback" if name == "local" else "TCP, link between hosts")
+        return rows.assign(path=where.mask(rows["benchmark"] == LOCAL, "local file, page cache"))
+
+    def _plain(self) -> pd.DataFrame:
+        """Rows of one request at a time, as fast as they go."""
+        rows = self.paths
+        return rows[(rows["option_depth"] == 1) & (rows["option_offered"] == 0)] if len(rows) else rows
+
+    def read_figure(self) -> go.Figure | str:
+        """Time of one read against its size, a line for each path."""
+        rows = self._plain()
+        rows = rows[rows["benchmark"] != WRITE] if len(rows) else rows
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["path"], tail="p99")
+
+    def write_figure(self) -> go.Figure | str:
+        """Time of one write against its size, a line for each path."""
+        rows = self._plain()
+        rows = rows[rows["benchmark"] == WRITE] if len(rows) else rows
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["path"], tail="p99")
+
+    def depth_figure(self) -> go.Figure | str:
+        """Reads per second against the number under way at once."""
+        rows = self._smallest()
+        rows = rows[rows["option_offered"] == 0] if len(rows) else rows
+        return self.drawn(
+            figures.versus, rows, "option_depth", shown="iops_per_s", series=["path"], label="reads under way at once"
+        )
+
+    def load_figure(self) -> go.Figure | str:
+        """Median and 99th percentile of the latency against the offered load."""
+        rows = self._smallest()
+        rows = rows[rows["option_offered"] > 0] if len(rows) else rows
+        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99"}
+        return self.drawn(
+            figures.versus, rows, "option_offered", shown=shown, series=["path"], label="offered reads per second"
+        )
+
+    def _smallest(self) -> pd.DataFrame:
+        """Rows of the reads of the smallest size from the device."""
+        rows = self.paths
+        rows = rows[rows["benchmark"] == READ] if len(rows) else rows
+        return rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        rows = self._plain()
+        if not len(rows):
+            return LEFT_OUT
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
+        return markdown_list(
+            f"{WORDS[row['benchmark']]} of {size_words(row['message_size_B'])}, {row['path']}: "
+            f"{statement(row, 'latency_us')}."
+            for _, row in rows.sort_values(["benchmark", "latency_us_p50"]).iterrows()
+        )

@@ -1,0 +1,177 @@
+"""Parallel I/O, metadata and BT-IO on real ranks: content of the files, definitions, folders that go away, full disks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks
+from labkit.benchmarks.storage import _parallel, bt_io, metadata
+from labkit.errors import SpecError
+from labkit.spec import Effort, Spec
+from labkit.units import KiB
+from labkit.worker import reported_failure
+
+from .conftest import HERE, Run
+from .test_ranks import samples
+
+pytestmark = pytest.mark.mpi
+
+NAMES = ("storage.parallel_write", "storage.parallel_read")
+SMALL = {"block_size": 8 * KiB, "segments": 2}
+
+
+def parallel(name: str, folder: Path, ranks: int = 2, size: int = 4 * KiB, **options: object) -> Spec:
+    return Spec(benchmark=name, size=size, ranks=ranks, options={**SMALL, "directory": str(folder), **options})  # type: ignore[arg-type]
+
+
+def variants(folder: Path) -> list[Spec]:
+    own = {"file": "file per process"}
+    specs = [parallel(name, folder, **more) for name in NAMES for more in ({}, own, {"collective": True}, {"size": 8})]
+    specs += [parallel("storage.parallel_write", folder, sync=sync) for sync in ("end", "each")]
+    specs += [
+        parallel("storage.parallel_read", folder, cache="drop"),
+        parallel("storage.parallel_read", folder, reorder=0),
+    ]
+    specs += [
+        parallel("storage.stonewalled_write", folder, stonewall=1e-5, wear_out=wear_out) for wear_out in (False, True)
+    ]
+    specs += [parallel("storage.stonewalled_read", folder, stonewall=1e-5, collective=True)]
+    phases = metadata.Options.__annotations__["operation"].__args__
+    for phase in phases:
+        options = {"operation": phase, "items": 5, "directory": str(folder)}
+        specs.append(Spec(benchmark="storage.metadata", options=options))
+        specs.append(Spec(benchmark="storage.metadata", options={**options, "unique": True, "shift": 1}))
+    specs.append(Spec(benchmark="storage.metadata", options={"items": 5, "write_size": 100, "directory": str(folder)}))
+    return specs
+
+
+def test_files_hold_what_ranks_wrote_and_nothing_is_left(run_plan: Run, tmp_path: Path) -> None:
+    specs = variants(tmp_path)
+    frames, done = run_plan(specs, Effort(iterations=2, warmup=0), timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert samples(frames, "failed") == []
+    assert len(samples(frames)) == len(specs)
+    for frame in samples(frames):
+        spec = benchmarks.resolve(specs[frame.header["index"]])
+        assert frame.header["verified"] is True
+        values = frame.values.reshape(frame.header["shape"])
+        assert (values[0] > 0).all(), spec
+        if len(values) > 3:  # opening, transfers and closing lie inside the whole
+            assert (values[1:4] <= values[0]).all(), spec
+            assert (values[1:4].max(axis=0) <= values[0]).all(), spec
+        if spec.benchmark.startswith("storage.stonewalled"):
+            moved = values[4]
+            assert (moved % spec.size == 0).all()
+            assert (moved >= 2 * spec.size).all(), "each rank makes one transfer or more"
+            assert (moved <= _parallel.file_size(spec)).all()
+            if spec.values.get("wear_out"):
+                assert (moved % (2 * spec.size) == 0).all(), "both ranks make as many"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_bt_io_writes_the_solution(run_plan: Run, tmp_path: Path, ranks: int) -> None:
+    common = {"steps": 7, "interval": 3, "directory": str(tmp_path)}
+    specs = [
+        Spec(benchmark="storage.bt_io", ranks=ranks, options={**common, "subtype": subtype})
+        for subtype in ("simple", "full")
+    ]
+    frames, done = run_plan(specs, Effort(iterations=2, warmup=0), timeout=200)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [frame.header["verified"] for frame in samples(frames)] == [True, True]
+    for frame in samples(frames):
+        total, io = frame.values.reshape(frame.header["shape"])
+        assert (io > 0).all()
+        assert (io <= total.max(axis=0)).all()
+        assert len(set(io[:, 0])) == 1, "one time in I/O for all ranks, as NPB has it"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_transfer_that_lacks_a_byte_is_noticed(run_plan: Run, tmp_path: Path, mutants: Path) -> None:
+    program = (str(HERE / "mutant_worker.py"), str(mutants), "drop_last")
+    for spec in (parallel("storage.parallel_write", tmp_path), parallel("storage.parallel_read", tmp_path)):
+        frames, ended = run_plan([spec], Effort(iterations=1), program=program)
+        assert samples(frames) == []
+        said = reported_failure(ended.stderr)
+        assert said is not None
+        assert "parallel_" in said["text"]
+
+
+def test_wrong_contents_are_found(tmp_path: Path) -> None:
+    spec = benchmarks.resolve(parallel("storage.parallel_write", tmp_path, ranks=3))
+    for rank in range(3):
+        _parallel.fill(spec, rank, str(tmp_path))
+    path = tmp_path / "data"
+    assert [_parallel.complaint_of_writing(spec, rank, str(tmp_path), np.empty(0, np.uint8)) for rank in range(3)] == [
+        ""
+    ] * 3
+    content = bytearray(path.read_bytes())
+    content[9000] ^= 1  # in the block of rank 1
+    path.write_bytes(content)
+    wrong = [_parallel.complaint_of_writing(spec, rank, str(tmp_path), np.empty(0, np.uint8)) for rank in range(3)]
+    assert [bool(text) for text in wrong] == [True, False, False]
+    assert "1 of 4096 B differ at 8192 B" in wrong[0]
+
+
+def test_wrong_solutions_are_found(tmp_path: Path) -> None:
+    options = {"steps": 5, "directory": str(tmp_path)}
+    spec = benchmarks.resolve(Spec(benchmark="storage.bt_io", ranks=4, options=options))
+    complain = benchmarks.get("storage.bt_io").complaint  # type: ignore[attr-defined]
+    whole = np.empty((1, 12, 12, 12, 5))
+    for rank in range(4):
+        for cell in bt_io.cells(12, 4, rank):
+            z, y, x = (slice(a, a + n) for a, n in zip(cell.low[::-1], cell.size[::-1], strict=True))
+            whole[0, z, y, x] = bt_io._solution(12, cell, 5)
+    whole.tofile(tmp_path / "data")
+    assert [complain(spec, rank, str(tmp_path), None) for rank in range(4)] == [""] * 4
+    whole[0, 0, 0, 0, 2] *= 1 + 1e-9
+    whole.tofile(tmp_path / "data")
+    assert [bool(complain(spec, rank, str(tmp_path), None)) for rank in range(4)].count(True) == 1
+
+
+def test_cells_of_all_ranks_make_up_the_grid() -> None:
+    for points, ranks in ((12, 4), (12, 9), (13, 16), (64, 9)):
+        seen = np.zeros((points,) * 3, np.int64)
+        for rank in range(ranks):
+            for cell in bt_io.cells(points, ranks, rank):
+                x, y, z = (slice(a, a + n) for a, n in zip(cell.low, cell.size, strict=True))
+                seen[x, y, z] += 1
+        assert (seen == 1).all()
+
+
+def test_places_of_all_ranks_make_up_the_file() -> None:
+    for ranks in (1, 3):
+        spec = Spec(
+            benchmark="storage.parallel_write",
+            size=4,
+            ranks=ranks,
+            options={"file": "shared", "block_size": 12, "segments": 3},
+        )
+        every = np.concatenate([_parallel.places(spec, rank) for rank in range(ranks)])
+        assert sorted(every) == list(range(0, _parallel.file_size(spec), 4))
+    own = spec.replace(options={**dict(spec.options), "file": "file per process"})
+    assert _parallel.places(own, 2).tolist() == list(range(0, 36, 4))
+    assert len({_parallel.path(own, rank) for rank in range(3)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "options", "words"),
+    [
+        ("storage.parallel_write", 2, {"block_size": 5000}, "Set block_size=4096"),
+        ("storage.parallel_write", 2, {"segments": 0}, "Set segments=1"),
+        ("storage.parallel_write", 2, {"file": "file per process", "collective": True}, "Set collective=False"),
+        ("storage.parallel_read", 2, {"reorder": -1}, "Set reorder=1"),
+        ("storage.stonewalled_write", 2, {"stonewall": 0.0}, "Set stonewall=1"),
+        ("storage.metadata", 2, {"items": 0}, "Set items=1000"),
+        ("storage.metadata", 2, {"operation": "directory stat", "write_size": 1}, "Set write_size=0"),
+        ("storage.bt_io", 3, {}, "Set ranks=1 or 4"),
+        ("storage.bt_io", 25, {}, "Set ranks=16 or fewer"),
+        ("storage.bt_io", 4, {"interval": 0}, "interval=5"),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, ranks: int, options: dict[str, object], words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        benchmarks.resolve(Spec(benchmark=name, size=4096, ranks=ranks, options=options))  # type: ignore[arg-type]
