@@ -145,13 +145,13 @@ def test_without_simgrid_the_simulated_notebook_says_so_and_shows_what_the_engin
 
 def test_without_its_points_the_simulated_notebook_says_so() -> None:
     shown = Shown("85-scale-out", {"campaign": str(EXAMPLES[0]), "measure": False})
-    assert studies.LEFT_OUT in shown.texts
+    assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 
 @pytest.mark.parametrize("name", [name for name in TINY if not set(studies.of_notebook(name).benchmarks) <= THERE])
 def test_without_its_samples_a_notebook_says_so(name: str) -> None:
     shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
-    assert studies.LEFT_OUT in shown.texts
+    assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 
 @pytest.mark.parametrize(
