@@ -85,7 +85,7 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
             ["measure", "mpi.latency", "--device", "nodevice0", "--transport", "shm,tcp"],
             "--device nodevice0, but this machine has no network device 'nodevice0'. There are: ",
         ),
-        (["run", "quik"], "There is no suite 'quik'. Did you mean quick? There are: congestion, "),
+        (["run", "quik"], "There is no suite 'quik'. Did you mean quick? There are: applications, "),
         (
             ["run", "quick", "-p", "lunches=3"],
             "-p lunches: no notebook of quick has this parameter. Did you mean launches or launcher? They have: ",

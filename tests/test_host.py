@@ -105,7 +105,7 @@ NODE = {
     "load": QUIET,
 }
 PROGRAMS = launch.programs() | tools.programs() | host.PROGRAMS
-ASKED = {name: program for name, program in PROGRAMS.items() if program.commands}
+ASKED = {name: program for name, program in PROGRAMS.items() if program.commands and not program.read_version}
 EVERYTHING = {
     "programs": {name: {"path": f"/usr/bin/{name}", "version": "1.2"} for name in PROGRAMS},
     "kernels": ["int", "ptr"],

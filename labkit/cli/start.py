@@ -23,6 +23,7 @@ TOPICS = {  # tens of a notebook's number → picture and topic
     "4": ("storage", "Storage"),
     "5": ("verbs", "RDMA verbs"),
     "6": ("hosts", "Many hosts: congestion, patterns, all pairs"),
+    "7": ("programs", "Programs: HPL, NAS kernels"),
     "8": ("explain", "Explain: bounds, models, parts, tuning"),
     "9": ("compare", "Compare, follow over time, import"),
 }

@@ -40,6 +40,7 @@ _MATRIX = re.compile(r"# +\d+(?: +\d+)*")
 _INVALID = "DATA VALIDATION ERROR: "
 _STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", _INVALID)
 _WIDTH = 18  # of a column
+_OSHM_WIDTH, _OSHM_OVERLAP_WIDTH = 20, 17  # of OpenSHMEM's programs; of the values of those with an overlap
 BEGINS, MARKS = r"# OSU ", ("# OSU ",)
 
 
@@ -376,7 +377,8 @@ def write(tables: Iterable[Table]) -> str:
 
 def _table_lines(table: Table) -> list[str]:
     """Head and rows: the size flushed left, or the first column as wide as its name."""
-    widths = [12 if name == "Iterations" else _WIDTH for name in table.columns]
+    oshm = table.test.startswith("osu_oshm_")
+    widths = [12 if name == "Iterations" else _OSHM_WIDTH if oshm else _WIDTH for name in table.columns]
     start = f"{'# Size':10}" if table.sized else ""
     if not table.sized:
         widths[0] = len(table.columns[0]) + 2
@@ -384,6 +386,8 @@ def _table_lines(table: Table) -> list[str]:
     lines = [start + "".join(name.rjust(width) for name, width in zip(names, widths, strict=True))]
     if table.test == "osu_latency_mp" and len(widths) == 1:
         widths = [10]
+    if oshm and len(widths) > 1:
+        widths = [_OSHM_OVERLAP_WIDTH] * len(widths)
     for row in table.rows:
         start = "" if row.size is None else f"{row.size:<10}"
         lines.append(start + "".join(printed(v).rjust(w) for v, w in zip(row.values, widths, strict=True)))
