@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import kernels
-from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark
+from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark, ParallelFileBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
 from labkit.worker.group import Alone, Together
@@ -37,7 +37,7 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
     -------
     What was wrong on this rank, empty if nothing; and whether it compared anything.
     """
-    if spec.size == 0:
+    if spec.size == 0 and not isinstance(benchmark, ParallelFileBenchmark):
         return "", False
     if spec.has("directory"):
         from labkit.worker import files  # inside the function: few points need it, and a rank should open few
@@ -45,6 +45,10 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
         complaint = files.unfit(spec)
         if worker.ranks.any([bool(complaint)])[0]:
             return complaint, False
+    if isinstance(benchmark, ParallelFileBenchmark):
+        from labkit.worker import parallel
+
+        return parallel.verify(worker, spec, benchmark)
     spec = spec.replace(options={**dict(spec.options), **({"timing": "each"} if spec.has("timing") else {})})
     if dict(spec.options).get("rotate"):
         roots = sorted({0, spec.ranks - 1})
