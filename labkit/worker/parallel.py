@@ -17,6 +17,7 @@ from labkit.benchmarks import ParallelFileBenchmark
 from labkit.errors import KernelError
 from labkit.spec import Spec
 from labkit.supervise.leftovers import RANKS
+from labkit.worker import files
 
 if TYPE_CHECKING:
     from labkit.worker.verify import Prepares
@@ -119,6 +120,9 @@ def _types(
 
 def verify(worker: Prepares, spec: Spec, benchmark: ParallelFileBenchmark) -> tuple[str, bool]:
     """Run one untimed iteration and compare what it wrote or read; return as `labkit.worker.verify.verify` does."""
+    complaint = files.unfit(spec)
+    if worker.ranks.any([bool(complaint)])[0]:
+        return complaint, False
     small, rank = benchmark.checked(spec), worker.ranks.rank
     number = benchmark.fields(small, rank).get("nplaces", 1) if benchmark.moves == "read" else 1
     stride = small.size if benchmark.moves == "read" else 0

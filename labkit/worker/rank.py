@@ -120,12 +120,21 @@ class Worker:
         assert isinstance(benchmark, KernelBenchmark)
         reason, compared = self._impossible(benchmark), False
         if not reason:
-            reason, compared = self._agreed(*verify(self, spec, benchmark))
+            reason, compared = self._agreed(*self._verified(spec, benchmark))
         if reason:
             self.send("failed", index=index, reason=reason)
             return
         carried, crossed, usage = links.interfaces(), links.read(self._links), resource.getrusage(resource.RUSAGE_SELF)
         kept, facts = self._measure(index, spec, benchmark)
+        if isinstance(benchmark, benchmarks.ApplicationBenchmark):
+            from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+
+            results = self._buffers["recv", bool(spec.values.get("hugepages"))]
+            reason, _ = self._agreed(solution.wrong(spec, benchmark, results), True)
+            if reason:
+                self.send("failed", index=index, reason=reason)
+                return
+            facts |= solution.facts(self.ranks, spec, results)
         usage_after = resource.getrusage(resource.RUSAGE_SELF)
         facts["evidence"] = {name: value - crossed[name] for name, value in links.read(self._links).items()}
         after = links.interfaces()
@@ -193,6 +202,14 @@ class Worker:
         room = 2 * needed["global"] + 64 * KiB if needed["global"] else 0
         self._openshmem = openshmem.OpenShmem(path, names, room=needed["heap"], reserved=room)
         return ""
+
+    def _verified(self, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
+        """Run the untimed verification; return what `labkit.worker.verify.verify` does."""
+        if isinstance(benchmark, ParallelFileBenchmark):
+            from labkit.worker import parallel  # inside the function: few points need files, a rank should open few
+
+            return parallel.verify(self, spec, benchmark)
+        return verify(self, spec, benchmark)
 
     def _agreed(self, complaint: str, compared: bool) -> tuple[str, bool]:
         """Return, on all ranks, the first complaint of any rank, and whether any rank compared bytes."""

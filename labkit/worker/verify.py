@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import kernels
-from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark, ParallelFileBenchmark
+from labkit import benchmarks, kernels
+from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark
 from labkit.spec import Spec
 from labkit.units import KiB, MiB
 from labkit.worker.group import Alone, Together
@@ -23,6 +23,7 @@ class Prepares(Protocol):
     """A rank that can prepare the loop of a point."""
 
     ranks: Alone | Together
+    mpi: Any
 
     def prepared(
         self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
@@ -31,13 +32,17 @@ class Prepares(Protocol):
 
 
 def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
-    """Run untimed iterations on patterns and compare every byte.
+    """Run untimed iterations on patterns and compare every byte; of a program, run it and compare its results.
 
     Returns
     -------
     What was wrong on this rank, empty if nothing; and whether it compared anything.
     """
-    if spec.size == 0 and not isinstance(benchmark, ParallelFileBenchmark):
+    if isinstance(benchmark, benchmarks.ApplicationBenchmark):
+        from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+
+        return solution.verify(worker, spec, benchmark)
+    if spec.size == 0:
         return "", False
     if spec.has("directory"):
         from labkit.worker import files  # inside the function: few points need it, and a rank should open few
@@ -45,10 +50,6 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
         complaint = files.unfit(spec)
         if worker.ranks.any([bool(complaint)])[0]:
             return complaint, False
-    if isinstance(benchmark, ParallelFileBenchmark):
-        from labkit.worker import parallel
-
-        return parallel.verify(worker, spec, benchmark)
     spec = spec.replace(options={**dict(spec.options), **({"timing": "each"} if spec.has("timing") else {})})
     if dict(spec.options).get("rotate"):
         roots = sorted({0, spec.ranks - 1})
