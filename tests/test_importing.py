@@ -591,6 +591,26 @@ def test_every_launch_has_its_table() -> None:
     assert [len(table.rows) for table in imb.parse(equivalents.text(many, "imb"))] == [2, 2]
 
 
+def test_tests_of_openshmem_are_told_apart_by_title_and_columns(tmp_path: Path) -> None:
+    files = [GOLDEN / "omb" / f"oshm_{name}.txt" for name in ("put", "put_nb", "put_mr", "put_overlap", "barrier")]
+    campaign = importing.bring(files, into=tmp_path / "c", ranks=2).campaign
+    table = records.table(campaign.samples())
+    assert set(table["benchmark"]) == {
+        "shmem.put_latency",
+        "shmem.put_nb_latency",
+        "shmem.put_rate",
+        "shmem.put_overlap",
+        "shmem.barrier",
+    }
+    put = table[table["benchmark"] == "shmem.put_latency"].set_index("message_size_B")
+    assert put.loc[1, "option_timing"] == "total"
+    assert put.loc[1, "latency_us_mean"] == 0.02
+    overlap = table[table["benchmark"] == "shmem.put_overlap"].set_index("message_size_B")
+    assert overlap.loc[1, "overlap_osu_percent_value"] == 76.17
+    rate = table[table["benchmark"] == "shmem.put_rate"].set_index("message_size_B")
+    assert rate.loc[2, "message_rate_per_s_mean"] == 45454545.45
+
+
 UNTOLD = {"osu_bw_fan_in": "osu_bw", "osu_bw_fan_out": "osu_bw", "osu_oshm_get_nb": "osu_oshm_get"}
 
 

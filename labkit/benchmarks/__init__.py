@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.benchmarks._kinds import (
     POISON,
+    ApplicationBenchmark,
     Benchmark,
     CollectiveBenchmark,
     FileBenchmark,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "POISON",
+    "ApplicationBenchmark",
     "Benchmark",
     "CollectiveBenchmark",
     "FileBenchmark",

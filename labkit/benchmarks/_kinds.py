@@ -239,6 +239,21 @@ class KernelBenchmark(RankBenchmark):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApplicationBenchmark(KernelBenchmark):
+    """A benchmark of a whole program: its kernel computes as well, and its result is verified instead of bytes.
+
+    Its send buffer is the program's memory. Its receive buffer takes results and counts of messages, as in
+    kernels/nas.h.
+
+    Parameters
+    ----------
+    wrong : what is wrong with the results (float64) of a run; empty if nothing is.
+    """
+
+    wrong: Callable[[Spec, Values], str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CollectiveBenchmark(KernelBenchmark):
     """A benchmark of a collective, or of another call that may work in place.
 

@@ -17,6 +17,7 @@ from labkit.figures.pairs import pairs
 from labkit.figures.parts import parts
 from labkit.figures.path import Part, Stack, stacked
 from labkit.figures.points import bars, versus_size
+from labkit.figures.programs import Shares, Traffic, time_split, traffic
 from labkit.figures.rank_map import rank_map
 from labkit.figures.ranks import per_rank
 from labkit.figures.ratios import ratios
@@ -38,7 +39,9 @@ __all__ = [
     "ORIGINS",
     "Asked",
     "Part",
+    "Shares",
     "Stack",
+    "Traffic",
     "bars",
     "bounded",
     "bundle",
@@ -70,7 +73,9 @@ __all__ = [
     "stacked",
     "subject",
     "svgs",
+    "time_split",
     "topology",
+    "traffic",
     "versus",
     "versus_size",
     "with_bounds",

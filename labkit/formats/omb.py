@@ -22,7 +22,7 @@ from operator import lt
 from labkit.columns import METRICS
 from labkit.formats import malformed
 from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
-from labkit.formats._omb_names import COLUMNS, PAIRS, TESTS, TITLES
+from labkit.formats._omb_names import COLUMNS, PAIRS, SHMEM_PAIRS, TESTS, TITLES
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
@@ -319,7 +319,7 @@ def _matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]
 
 def meanings(table: Table) -> list[Meaning]:
     """Return what the columns of a table hold, under labkit's names."""
-    pairs, described = table.test in PAIRS and table.test != "osu_init", []
+    pairs, described = table.test in {*PAIRS, *SHMEM_PAIRS} and table.test != "osu_init", []
     for place, column in enumerate(table.columns):
         if column in ("Iterations", "Window", "Validation"):
             continue

@@ -114,6 +114,13 @@ INVOLUNTARY_SWITCHES = Fact("involuntary_switches", 0, "", "Times that rank 0 lo
 SLOT_NS = Fact("slot_ns", 0, "ns", "Length of the windows between synchronised starts.")
 CLOCK_ERROR_NS = Fact("clock_error_ns", 0, "ns", "Error of the synchronised clocks.")
 LATE_SHARE = Fact("late_share", 0.0, "", "Part of the iterations that were longer than their window.")
+RESULTS = Fact[list[float]]("results", [], "", "What a program computed, which its verification compared.")
+COMMUNICATION = Fact[dict[str, Any]](
+    "communication",
+    {},
+    "B",
+    "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
+)
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")

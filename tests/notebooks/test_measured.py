@@ -40,6 +40,7 @@ TINY: dict[str, dict[str, Any]] = {
     "43-bt-io": {"steps": 5},
     "81-loggp": {"sizes": "8,512,4Ki", "collectives": "allreduce", "collective_sizes": "8,4Ki", "transports": "shm"},
     "63-halo-and-fft": {"neighbours": "6,26", "fft_sizes": "64", "ranks": "2", "paper": False, "testbed": "local"},
+    "71-nas-kernels": {"kernels": "is,mg", "ranks": "1,2,3"},
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
 # tools take a second for each point, whatever they are told

@@ -110,8 +110,16 @@ def pair(**fields: Any) -> SymmetricBenchmark:
     return SymmetricBenchmark(**(defaults | fields))
 
 
-def rate(**fields: Any) -> SymmetricBenchmark:
-    """Make a benchmark of windows of transfers between pairs of PEs, timed by the active ones."""
+COLD = "it times one window for each size, after it has written 200 MB, so with cold caches"
+
+
+def rate(test: str, **fields: Any) -> SymmetricBenchmark:
+    """Make a benchmark of windows of transfers between pairs of PEs, timed by the active ones.
+
+    Parameters
+    ----------
+    test : OSU's.
+    """
     defaults: dict[str, Any] = {
         "options": Rate,
         "check": paired,
@@ -128,6 +136,8 @@ def rate(**fields: Any) -> SymmetricBenchmark:
         "reduce": "mean",
         "cadence": "windowed",
         "warmup": (2, 1),
+        "equivalents": {test: {}},
+        "unlike": {test: COLD},
     }
     return pair(**(defaults | fields))
 

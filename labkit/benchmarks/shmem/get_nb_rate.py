@@ -7,8 +7,8 @@ openshmem/osu_oshm_get_mr_nb.c). See shmem.put_rate.
 from labkit.benchmarks import shmem
 
 BENCHMARK = shmem.rate(
+    "osu_oshm_get_mr_nb",
     title="message rate of non-blocking OpenSHMEM gets",
     kernel="shmem_get_rate_nb",
     expected=shmem.got,
-    equivalents={"osu_oshm_get_mr_nb": {}},
 )

@@ -1,20 +1,18 @@
 """Message rate of shmem_putmem: a window of puts, each with buffers of its own, and one shmem_quiet.
 
 PE r of the first half puts into the memory of PE r + ranks/2, all pairs at once. As osu_oshm_put_mr (OMB 7.4,
-openshmem/osu_oshm_put_mr.c), which times one window for each size and adds up the rates of the pairs; here the windows
-are repeated, and the rate is that of all pairs over their mean time.
+openshmem/osu_oshm_put_mr.c), which times one window for each size, with cold caches, and adds up the rates of the
+pairs; here the windows are repeated, and the rate is that of all pairs over their mean time.
 """
 
 from labkit.benchmarks import shmem
 
-BENCHMARK = shmem.rate(
-    title="message rate of OpenSHMEM puts", kernel="shmem_put_rate", equivalents={"osu_oshm_put_mr": {}}
-)
+BENCHMARK = shmem.rate("osu_oshm_put_mr", title="message rate of OpenSHMEM puts", kernel="shmem_put_rate")
 FORMS = {
     "put_nb_rate": shmem.rate(
+        "osu_oshm_put_mr_nb",
         title="message rate of non-blocking OpenSHMEM puts",
         kernel="shmem_put_rate_nb",
-        equivalents={"osu_oshm_put_mr_nb": {}},
         doc="""Message rate of shmem_putmem_nbi: a window of puts and one shmem_quiet.
 
 As osu_oshm_put_mr_nb (OMB 7.4, openshmem/osu_oshm_put_mr_nb.c). See shmem.put_rate.

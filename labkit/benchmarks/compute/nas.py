@@ -1,0 +1,48 @@
+"""Kernels of the NAS Parallel Benchmarks: computation and messages of a run whose result is verified.
+
+labkit's own C code for NPB's problems: the same numbers, the same messages between the same ranks, the same formulas
+of operations. An iteration is a whole run. As in NPB, its time is that of the slowest rank, without the set-up of the
+problem and one untimed step before it. The run time consists of the computation and the time inside MPI, which
+includes waiting for ranks that are not there yet. The results of an untimed run and of the last timed one must agree
+with the published values, within NPB's tolerances.
+
+Operations are keys in IS, random numbers in EP, flops in the others, so rates compare within a kernel and a class only.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import ApplicationBenchmark
+from labkit.benchmarks.compute import _nas
+from labkit.benchmarks.compute._nas import Kernel
+
+
+def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
+    """Share of the run time inside MPI, mean over ranks and runs, %."""
+    return 100 * float(phases["communication_ns"].mean()) / float(phases["time_ns"].mean())
+
+
+def _form(name: str, kernel: Kernel) -> ApplicationBenchmark:
+    return ApplicationBenchmark(
+        title=kernel.title,
+        doc=f"{kernel.doc}\n\n{__doc__}",
+        kernel=f"nas_{name}",
+        options=_nas.Options,
+        sized=False,
+        ranks=(1, None),
+        check=kernel.check,
+        dtype=lambda spec: kernel.dtype,
+        requests=lambda spec: kernel.requests,
+        buffers=lambda spec: (kernel.places(spec)[0], _nas.received(spec)),
+        work=lambda spec: {"places": np.array(kernel.places(spec), np.int64)},
+        wrong=kernel.wrong,
+        metrics={"operations_Mops": kernel.operations, "run_time_s": lambda spec: 1},
+        phases={"computation_ns": "computation_s", "communication_ns": "communication_s"},
+        derived={"communication_percent": _share},
+        warmup=(0, 0),
+    )
+
+
+FORMS = {f"nas_{name}": _form(name, kernel) for name, kernel in _nas.KERNELS.items()}

@@ -1,0 +1,255 @@
+"""What do programs that compute and communicate spend on the interconnect, and with whom do they talk?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from labkit import figures, studies
+from labkit.benchmarks.compute import _nas
+from labkit.errors import SpecError, known
+from labkit.samples.facts import COMMUNICATION
+from labkit.spec import Spec
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+    from labkit.samples import Samples
+
+_PREFIX = "compute.nas_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about the NAS kernels.
+
+    Parameters
+    ----------
+    launches : fresh starts of every point; the headline interval needs 6.
+    time_cap : s of timed runs for a point and launch; a point has one run at least.
+    kernels : a list of ep, is, cg, mg and ft.
+    classes : sizes of the problem, a list of S, W, A, B and C.
+    ranks : a list; a kernel leaves out the numbers that it cannot use.
+    transports : paths to compare, a list.
+    launcher : how ranks start.
+    testbed : where they run.
+    """
+
+    launches: int = 2
+    time_cap: float = 0.3
+    kernels: str = "ep,is,cg,mg,ft"
+    classes: str = "S"
+    ranks: str = "1,2,4"
+    transports: str = "auto"
+    launcher: str = "auto"
+    testbed: str = "local"
+
+
+class Study(studies.Study):
+    """NAS kernels over ranks: rate, share of communication, messages of each pair of ranks."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = tuple(f"{_PREFIX}{name}" for name in _nas.KERNELS)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Every kernel of every class on each number of ranks that it can use."""
+        v, many = self.values, counts(self.values.ranks, "ranks")
+        kernels, classes = words(v.kernels.lower()), words(v.classes.upper())
+        if not (many and kernels and classes):
+            raise SpecError("kernels, classes or ranks is empty. Set kernels=is,cg, classes=S and ranks=1,2,4.")
+        for name in kernels:
+            if name not in _nas.KERNELS:
+                raise known("NAS kernel", name, list(_nas.KERNELS))
+        specs = [
+            Spec(
+                benchmark=f"{_PREFIX}{name}",
+                size=0,
+                ranks=ranks,
+                transport=path if ranks > 1 else "auto",
+                launcher=v.launcher,
+                testbed=v.testbed,
+            ).replace(options={"npb_class": letter})
+            for name in kernels
+            for letter in classes
+            for ranks in many
+            for path in words(v.transports)
+        ]
+        possible = [spec for spec in dict.fromkeys(specs) if not _complaint(spec)]
+        if not possible:
+            raise SpecError(f"ranks={v.ranks}: {_complaint(specs[0])}")
+        return possible
+
+    # ---- rows --------------------------------------------------------------------------------------------------
+
+    def rows(self) -> pd.DataFrame:
+        """Rows of the summary with kernel and class in words, kernels in NPB's order."""
+        rows = self.summary
+        if rows.empty:
+            return rows
+        names = rows["benchmark"].str.removeprefix(_PREFIX)
+        rows = rows.assign(
+            kernel=names.str.upper(), problem=names.str.upper() + " " + rows["option_npb_class"].astype(str)
+        )
+        place = {name: k for k, name in enumerate(_nas.KERNELS)}
+        order = rows.assign(place=names.map(place), size=rows["option_npb_class"].map(_nas.CLASSES.index))
+        return order.sort_values(["size", "place", "ranks", "transport"]).drop(columns=["place", "size"])
+
+    def examples(self) -> list[Samples]:
+        """The first launch of each kernel's largest class on the most ranks, kernels in NPB's order."""
+        chosen = []
+        for name in self.benchmarks:
+            found = [one for one in self.samples if one.spec.benchmark == name and one.n]
+            if found:
+                chosen.append(max(found, key=lambda one: (_size(one), one.spec.ranks, -one.launch, one.spec.transport)))
+        return chosen
+
+    # ---- figures -----------------------------------------------------------------------------------------------
+
+    def rate_figure(self) -> go.Figure | str:
+        """Operations per second against ranks, a line for each problem."""
+        rows = self.rows()
+        series = ["problem", *self._paths(rows)]
+        return self.drawn(figures.versus, rows, "ranks", shown="operations_Mops", series=series)
+
+    def share_figure(self) -> go.Figure | str:
+        """Share of the run time inside MPI, a bar for each problem on each number of ranks but one."""
+        rows = self.rows()
+        rows = rows[rows["ranks"] > 1] if len(rows) else rows
+        series = ["ranks", *self._paths(rows)]
+        return self.drawn(figures.bars, rows, "problem", metric="communication_percent", series=series)
+
+    def _paths(self, rows: pd.DataFrame) -> list[str]:
+        """The column of paths as a series, where several are compared."""
+        several = len(rows) and rows["transport"].nunique() > 1 and len(words(self.values.transports)) > 1
+        return ["transport"] if several else []
+
+    def split_figure(self) -> go.Figure | str:
+        """Share of computation and communication of every rank, most ranks."""
+        programs = [
+            figures.Shares(_title(one), *(one.phases[name].mean(axis=-1) * 1e-9 for name in _PHASES))
+            for one in self.examples()
+            if one.over is None
+        ]
+        return figures.time_split(programs, small="mean over the runs of a launch") if programs else LEFT_OUT
+
+    def traffic_figure(self) -> go.Figure | str:
+        """Bytes of a run between each pair of ranks."""
+        programs = [figures.Traffic(_title(one), *_matrices(one)) for one in self.examples()]
+        if not any(one.messages.any() for one in programs):
+            return LEFT_OUT
+        return figures.traffic(programs)
+
+    # ---- tables ------------------------------------------------------------------------------------------------
+
+    def table(self) -> pd.DataFrame:
+        """Every point: rate, run time, computation and communication of the slowest rank, share of communication."""
+        columns = {
+            "problem": "kernel and class",
+            "ranks": "ranks",
+            "transport": "transport",
+            "operations_Mops_p50": "Mop/s",
+            "operations_Mops_low": "low",
+            "operations_Mops_high": "high",
+            "run_time_s_p50": "time (s)",
+            "computation_s_p50": "computation (s)",
+            "communication_s_p50": "communication (s)",
+            "communication_percent_value": "of the time (%)",
+            "n": "n",
+        }
+        rows = self.rows()
+        return rows[[name for name in columns if name in rows]].rename(columns=columns)
+
+    def messages(self) -> pd.DataFrame:
+        """Messages of a run: how many and how large, with how many partners, and calls of collectives."""
+        import pandas as pd
+
+        table = []
+        for one in self.examples():
+            count, sent = _matrices(one)
+            others = ~np.eye(len(count), dtype=bool)
+            collectives = COMMUNICATION.of(one.meta).get("collectives", {})
+            calls = [f"{name} {calls} × {moved // calls} B" for name, (calls, moved) in collectives.items() if calls]
+            table.append(
+                {
+                    "kernel, class, ranks": _title(one),
+                    "partners": int(((count > 0) & others).sum(axis=1).max()),
+                    "messages": int((count * others).sum()),
+                    "MB": float((sent * others).sum() / 1e6),
+                    "mean message (B)": float((sent * others).sum() / max((count * others).sum(), 1)),
+                    "collectives of a rank": ", ".join(calls) or "none",
+                }
+            )
+        return pd.DataFrame(table)
+
+    # ---- sentences ---------------------------------------------------------------------------------------------
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        return markdown_list([*self._rates(), *self._shares(), *self._verified()]) or LEFT_OUT
+
+    def _rates(self) -> Iterator[str]:
+        """Speedup of each problem from the fewest to the most ranks."""
+        rows = self.rows()
+        for problem, group in rows.groupby("problem", sort=False) if len(rows) else ():
+            least, most = group["ranks"].min(), group["ranks"].max()
+            if least == most:
+                continue
+            few, many = (group[group["ranks"] == ranks].iloc[0] for ranks in (least, most))
+            factor = number(float(few["run_time_s_p50"] / many["run_time_s_p50"]))
+            yield (
+                f"{problem}: {statement(many, 'operations_Mops')} on {most} ranks, {factor} times as fast as on "
+                f"{least} {'rank' if least == 1 else 'ranks'}."
+            )
+
+    def _shares(self) -> Iterator[str]:
+        """Which kernel spends the most, and the least, inside MPI."""
+        rows = self.rows()
+        rows = rows[rows["ranks"] > 1] if len(rows) else rows
+        if rows.empty:
+            return
+        rows = rows[rows["ranks"] == rows["ranks"].max()].sort_values("communication_percent_value")
+        parts = [f"{row['problem']} {number(row['communication_percent_value'])} %" for _, row in rows.iterrows()]
+        yield (
+            f"Share of the run time inside MPI on {rows['ranks'].iloc[0]} ranks, mean over ranks: {', '.join(parts)}. "
+            "It includes waiting for ranks that are late."
+        )
+
+    def _verified(self) -> Iterator[str]:
+        if self.samples:
+            yield "Every result agrees with the published one, or the point would have failed."
+
+
+_PHASES = ("computation_ns", "communication_ns")
+
+
+def _complaint(spec: Spec) -> str:
+    """What is wrong with the ranks of a kernel; empty if nothing is."""
+    letter = spec.values["npb_class"]
+    if letter not in _nas.CLASSES:
+        raise known("class", str(letter), list(_nas.CLASSES))
+    return _nas.KERNELS[spec.benchmark.removeprefix(_PREFIX)].check(spec)
+
+
+def _size(one: Samples) -> int:
+    """Place of a point's class among all."""
+    return _nas.CLASSES.index(str(one.spec.values.get("npb_class", "S")))
+
+
+def _title(one: Samples) -> str:
+    """Kernel, class and ranks in words."""
+    kernel, letter = one.spec.benchmark.removeprefix(_PREFIX).upper(), _nas.CLASSES[_size(one)]
+    return f"{kernel} {letter}, {one.spec.ranks} {'rank' if one.spec.ranks == 1 else 'ranks'}"
+
+
+def _matrices(one: Samples) -> tuple[np.ndarray, np.ndarray]:
+    """Messages and bytes from each rank to each."""
+    count = np.zeros((2, one.spec.ranks, one.spec.ranks), np.int64)
+    for rank, peer, messages, sent in COMMUNICATION.of(one.meta).get("pairs", []):
+        count[:, rank, peer] = messages, sent
+    return count[0], count[1]

@@ -1,0 +1,151 @@
+"""What the NAS kernels must compute, and on how many ranks: no ranks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks, figures
+from labkit.benchmarks import ApplicationBenchmark
+from labkit.benchmarks.compute import _nas
+from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
+from labkit.errors import DataError, SpecError
+from labkit.formats import npb
+from labkit.spec import Spec
+from labkit.studies import nas_kernels
+from labkit.worker import solution
+
+NAMES = [f"compute.nas_{name}" for name in _nas.KERNELS]
+
+
+def nas(name: str, ranks: int = 1, letter: str = "S") -> Spec:
+    return benchmarks.resolve(Spec(benchmark=f"compute.nas_{name}", ranks=ranks, options={"npb_class": letter}))
+
+
+def wrong(spec: Spec, *values: float) -> str:
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, ApplicationBenchmark)
+    return benchmark.wrong(spec, np.array([*values] + [0.0] * (_nas.RESULTS - len(values))))
+
+
+@pytest.mark.parametrize("letter", _nas.CLASSES)
+def test_published_values_pass_and_others_fail(letter: str) -> None:
+    zeta = _nas._MATRICES[letter][4]
+    assert wrong(nas("cg", 1, letter), zeta * (1 + 9e-11)) == ""
+    assert wrong(nas("cg", 1, letter), zeta * (1 + 2e-10)).startswith("zeta is")
+    assert wrong(nas("cg", 1, letter), float("nan"))
+    x, y = _nas._SUMS[letter]
+    assert wrong(nas("ep", 1, letter), x * (1 - 9e-9), y) == ""
+    assert "sum of Y" in wrong(nas("ep", 1, letter), x, y * (1 + 2e-8))
+    norm = _nas._CUBES[letter][2]
+    assert wrong(nas("mg", 1, letter), norm * (1 + 9e-9)) == ""
+    assert wrong(nas("mg", 1, letter), norm * (1 + 2e-8)).startswith("norm")
+    sums = [part for value in CHECKSUMS[letter] for part in (value.real, value.imag)]
+    assert len(sums) == 2 * _nas._BOXES[letter][3]
+    assert wrong(nas("ft", 1, letter), *sums) == ""
+    sums[-1] *= 1 + 3e-12
+    assert f"step {len(sums) // 2} is" in wrong(nas("ft", 1, letter), *sums)
+
+
+@pytest.mark.parametrize("letter", _nas.CLASSES)
+def test_one_key_in_the_wrong_place_fails(letter: str) -> None:
+    spec, keys = nas("is", 1, letter), 1 << _nas._KEYS[letter][0]
+    ranks = [_nas._TESTS[letter].rank(test, round_) for round_ in range(1, 11) for test in range(5)]
+    assert wrong(spec, *ranks, 0, keys) == ""
+    assert "out of order" in wrong(spec, *ranks, 1, keys)
+    assert "out of order" in wrong(spec, *ranks, 0, keys - 1)
+    ranks[23] += 1
+    assert "test key 3" in wrong(spec, *ranks, 0, keys)
+
+
+@pytest.mark.parametrize("kernel", ["cg", "ep", "is"])  # the log of MG is of NPB 3.0, whose class W is another one
+def test_operations_are_those_of_npb_s_outputs(kernel: str) -> None:
+    """Mop/s times seconds, within half of the last digit of both."""
+    log = Path(__file__).parent / "golden" / "logs" / "npb" / f"npb_{kernel}.txt"
+    (run,) = npb.LOG.read(log.read_text(), log.name)
+    printed = {value.name: value.value for value in run.values}
+    operations = _nas.KERNELS[kernel].operations(nas(kernel, 1, str(run.options["class"])))
+    digits = 0.006 / printed["run_time_s"] + 0.006 / printed["operations_Mops"]
+    assert printed["operations_Mops"] * printed["run_time_s"] == pytest.approx(operations * 1e-6, rel=digits)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "said"),
+    [
+        ("is", 3, "power of two. Set ranks=2 or 4"),
+        ("cg", 6, "Set ranks=4 or 8"),
+        ("is", 256, "at most 128. Set ranks=128"),
+        ("ep", 257, "at most 256. Set ranks=256"),
+        ("mg", 5, "Set ranks=4 or 8"),
+        ("ft", 128, "at most 64. Set ranks=64"),
+    ],
+)
+def test_impossible_numbers_of_ranks_say_what_to_set(name: str, ranks: int, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        nas(name, ranks)
+
+
+def test_one_rank_and_odd_numbers_where_they_are_possible() -> None:
+    for name in NAMES:
+        assert benchmarks.resolve(Spec(benchmark=name, ranks=1)).ranks == 1
+    assert nas("ep", 3).ranks == 3
+
+
+def specs(**values: str) -> list[tuple[str, int]]:
+    """Kernel and ranks of each point that the notebook plans."""
+    study = nas_kernels.Study(measure=False, campaign="none", **values)
+    return [(spec.benchmark.removeprefix("compute.nas_"), spec.ranks) for spec in study.specs()]
+
+
+def test_the_notebook_leaves_out_ranks_that_a_kernel_cannot_use() -> None:
+    assert specs(kernels="EP,is", ranks="2,3") == [("ep", 2), ("ep", 3), ("is", 2)]
+    with pytest.raises(SpecError, match="power of two"):
+        specs(kernels="is,cg", ranks="3")
+    with pytest.raises(SpecError, match="NAS kernel"):
+        specs(kernels="sp")
+    with pytest.raises(SpecError, match="class"):
+        specs(classes="X")
+
+
+def test_the_figures_have_every_rank_and_every_pair() -> None:
+    computing, inside = np.array([0.3, 0.1]), np.array([0.1, 0.3])
+    split = figures.time_split([figures.Shares("CG S", computing, inside)], small="of a run")
+    assert [list(trace.y) for trace in split.data] == [[75.0, 25.0], [25.0, 75.0]]
+    messages = np.array([[0, 20], [10, 0]])
+    quiet = figures.Traffic("EP S", np.zeros((2, 2), int), np.zeros((2, 2), int))
+    drawn = figures.traffic([quiet, figures.Traffic("CG S", messages, messages * 1500)])
+    assert len(drawn.data) == 1
+    assert drawn.data[0].text[0] == ["", "20 ×<br>1.5 kB"]
+    assert drawn.data[0].z[1] == [pytest.approx(4.176, abs=1e-3), None]
+    with pytest.raises(DataError, match="two ranks or more"):
+        figures.traffic([quiet])
+    with pytest.raises(DataError, match="nas_cg"):
+        figures.time_split([])
+
+
+class Node:
+    """An MPI whose ranks all run on one host."""
+
+    COMM_TYPE_SHARED = 0
+    size = 4
+    COMM_WORLD = property(lambda self: self)
+
+    def Split_type(self, kind: int) -> "Node":  # noqa: N802
+        return self
+
+    def Free(self) -> None:  # noqa: N802
+        """Nothing to free."""
+
+    def Get_processor_name(self) -> str:  # noqa: N802
+        return "node1"
+
+
+def test_memory_that_is_not_there_is_named_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = nas("ft", 4, "C")
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, ApplicationBenchmark)
+    monkeypatch.setattr(solution, "_available", lambda here: 2 * 2**30)
+    assert "7.52 GB for 4 ranks on node1, where 2.15 GB are available" in solution.short(Node(), spec, benchmark)
+    assert solution.short(Node(), nas("ft", 4), benchmark) == ""
+    monkeypatch.setattr(solution, "_available", lambda here: None)
+    assert solution.short(Node(), spec, benchmark) == ""
