@@ -14,11 +14,12 @@ import itertools
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import psutil
 
-from labkit import campaign, figures, supervise
+from labkit import campaign, figures
 from labkit.columns import STATISTICS
 from labkit.explorer import live, server, values
 from labkit.explorer.live import Long
@@ -153,6 +154,15 @@ def chromium(play: Any) -> Any:
     return play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
 
 
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End a process when its work is done."""
+    try:
+        yield
+    finally:
+        process.terminate()
+
+
 def start(rounds: int) -> None:
     """Print the times from `labkit explore` to its line that the page is ready, and to the first point in the page.
 
@@ -173,8 +183,8 @@ def start(rounds: int) -> None:
         browser = chromium(play)
         for _ in range(rounds):
             began, ready = time.perf_counter(), False
-            with supervise.start(argv, env=dict(os.environ), stdout=supervise.PIPE, stderr=None, grace=4.0) as tree:
-                for line in tree.stdout:
+            with subprocess.Popen(argv, stderr=subprocess.PIPE) as explorer, ended(explorer):
+                for line in explorer.stderr or ():
                     ready |= b"is ready" in line
                     if ready and (url := re.search(rb"http://\S+", line)):
                         break
@@ -184,7 +194,7 @@ def start(rounds: int) -> None:
                 page = browser.new_page(viewport={"width": 1400, "height": 900})
                 page.set_default_timeout(120_000)
                 count: list[Any] = []
-                page.on("request", count.append)
+                page.on("request", lambda request, count=count: count.append(request))
                 page.goto(url.group().decode())
                 page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
                 times.append((waited, time.perf_counter() - began, len(count)))
@@ -247,7 +257,7 @@ def main() -> None:
     if not options.start:
         kernel(options)
     if not options.kernel:
-        start(5)
+        start(min(options.rounds, 5))
     if not options.kernel and not options.start:
         whole(options.samples, min(options.rounds, 9))
 

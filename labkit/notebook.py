@@ -15,7 +15,7 @@ from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
 from labkit.measuring import Progress
 from labkit.records import value_of
-from labkit.studies import Study
+from labkit.studies import Study, needs
 from labkit.studies._several import told_apart
 from labkit.suites.following import news
 from labkit.units import format_count, format_duration, format_number, format_size
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PLOTLY = "application/vnd.plotly.v1+json"
 _MARKS = re.compile(r"([\\`<\[{|])")  # escaped in a cell: names may come from anyone
+_studies: list[Study] = []  # the one of this notebook
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
@@ -46,7 +47,8 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         for key, value in namespace.items()
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
-    return told_apart(studies.get(name)(**plain))
+    _studies[:] = [studies.get(name)(**plain)]
+    return told_apart(_studies[0])
 
 
 def measure(study: Study) -> None:
@@ -94,6 +96,8 @@ def follow(campaign: str, lines: int = 10) -> None:
 def show(thing: Any) -> None:
     """Display a figure, text as Markdown, or a widget, which a report leaves out.
 
+    What is left out, and a figure whose lines have one point each, say which parameters they need.
+
     Parameters
     ----------
     thing : plotly figure, string, or widget.
@@ -104,10 +108,11 @@ def show(thing: Any) -> None:
         For anything else.
     """
     if isinstance(thing, str):
-        display(Markdown(thing))
+        display(Markdown(needs.sentence(_studies[0]) if thing == studies.LEFT_OUT and _studies else thing))
     elif hasattr(type(thing), "model_id"):
         display(thing)
     elif hasattr(thing, "to_plotly_json"):
+        thing = needs.noted(_studies[0], thing) if _studies else thing
         display(
             {PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import records
 from labkit.analysis.contrast import contrast
 from labkit.notes import Note, badge
-from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting
+from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting, summary
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.samples import Samples
@@ -189,6 +190,20 @@ def test_the_abstract_of_several_campaigns_says_machine_question_and_doubts_once
         assert text.count(words) == 1, words
     for words in ("**first** (1 point in 3 launches)", "**second** (1 point in 3 launches)", "**second:**"):
         assert words in text
+
+
+def test_facts_and_caveats_that_campaigns_share_stand_once(tmp_path: Path) -> None:
+    points = [point(8, "tcp", n, 4000, badges=["busy machine"]) for n in range(3)]
+    two = [source(points, tmp_path / name) for name in ("a", "b")]
+    for one, name in zip(two, ("first", "second"), strict=True):
+        one.facts["name"] = name
+    assert "campaign" not in summary.hosts(Content(two, {})).partition("\n")[0]
+    two[1] = replace(two[1], facts={**two[1].facts, "host": {**HOST, "kernel": "9.9"}})
+    shown = summary.hosts(Content(two, {}))
+    assert shown.count("made up") == 1
+    assert "| all " in shown
+    assert re.search(r"\| second +\|.*9\.9", shown)
+    assert "first 3 of 3, second 3 of 3" in caveats.caveats(Content(two, {}))
 
 
 def source(points: list[Samples], folder: Path) -> Source:

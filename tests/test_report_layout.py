@@ -86,7 +86,7 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
     built: tuple[str, report.Built],
 ) -> None:
     source = (Path(str(built[1].pdf)).parent / "report.typ").read_text()
-    shown = re.findall(r'image\("figures/[^"]*"(.*)', source)
+    shown = re.findall(r'image\("(?:figures|static)/[^"]*"(.*)', source)
     assert shown
     assert all(re.match(r', alt: "[^"]{10,}', after) for after in shown)
     text = "\n".join(page.extract_text() for page in pypdf.PdfReader(str(built[1].pdf)).pages)

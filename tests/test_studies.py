@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import studies
+from labkit import figures, studies
 from labkit.campaign import Campaign
+from labkit.report import omitting
 from labkit.spec import Spec
-from labkit.studies import latency
+from labkit.studies import latency, needs
 
 from . import made
 
@@ -87,3 +89,21 @@ def test_a_wrong_parameter_is_one_clear_error_in_the_cell(capsys: pytest.Capture
     said = capsys.readouterr().out
     assert said.startswith("SpecError: notebook latency has no 'size'. Did you mean sizes?")
     assert len(said.splitlines()) == 1
+
+
+def test_what_is_left_out_or_has_one_size_says_what_it_needs(campaign: Campaign) -> None:
+    own = reading(campaign)
+    assert not needs.parameters(own)
+    assert needs.sentence(own).startswith(
+        "*Omitted: nothing that it needs was measured here. It shows points of `mpi.l"
+    )
+    few = reading(campaign, sizes="8", transports="shm", allreduce="8:1Ki:*4")
+    text = needs.sentence(few)
+    assert "`sizes=0,1:4Mi` (set here: `8`)" in text
+    assert omitting._NOTHING.fullmatch(text), "the report leaves it out"
+    size = "one message size alone: a line needs 2 or more"
+    assert size in needs.noted(own, own.latency_figure()).layout.xaxis.title.text
+    assert f"{size}, as with sizes=0,1:4Mi" in needs.noted(few, few.latency_figure()).layout.xaxis.title.text
+    two = figures.versus_size(pd.concat([few.summary, few.summary.assign(message_size_B=64)]), "latency_us")
+    before = two.to_json()
+    assert needs.noted(few, two).to_json() == before

@@ -19,18 +19,25 @@ from labkit.units import format_number, format_size
 MARKS = "marks"  # what the trace of the marks is called
 _RING = {"symbol": "circle-open", "size": 17, "color": "#d55e00", "line": {"width": 2.5}}
 _KEPT = re.compile(r"<b>|interval: |size: |setting: |what: |how: |conditions: ")  # lines of a hover text
+_OF_AXES = re.compile(r"%\{(?!customdata)")  # what plotly alone would fill in
 
 
-def brief(figure: go.Figure) -> go.Figure:
+def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
     """Let the page show short texts beside points; the figure is changed.
 
-    A trace with a hover text keeps its main lines in its metadata. Of any other the page asks the kernel.
+    A trace with a hover text keeps its main lines in its metadata.
+
+    Parameters
+    ----------
+    asks : whether the page asks the kernel what any other trace says; if not, it says the places on both axes.
     """
     for trace in figure.data:
         if trace.hoverinfo == "skip":
             continue
         lines = (trace.hovertemplate or "").partition("<extra>")[0].split("<br>")
-        meta = (trace.meta or {}) | {"hover": "<br>".join(line for line in lines if _KEPT.match(line))}
+        kept = "<br>".join(line for line in lines if _KEPT.match(line) or not asks)
+        kept = "" if not asks and _OF_AXES.search(kept) else kept
+        meta = (trace.meta or {}) | ({"hover": kept} if kept or asks else {})
         trace.update(hovertemplate=None, hoverinfo="none", meta=meta)
     return figure
 

@@ -23,44 +23,78 @@ async function program(model) {
 
 const plain = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
 
+// Height of a point: of a box its median.
+const heights = (trace) => trace?.y ?? trace?.median;
+
+// How the parts of a box are called.
+const BOX = [["median", "median"], ["quartiles", "q1", "q3"], ["whiskers", "lowerfence", "upperfence"]];
+
 const brief = (value) => (typeof value === "number" ? String(Number(value.toPrecision(4))) : String(value));
 
 // What a point says: the template that the kernel put into the trace's meta, filled in; else its place on both axes.
 function words(figure, curve, index) {
-  const trace = figure.data[curve], { xaxis, yaxis } = figure._fullLayout;
+  const trace = figure._fullData[curve], { name } = figure.data[curve], { xaxis, yaxis } = figure._fullLayout;
   if (trace.meta?.hover === undefined) {
-    const [right, up] = [xaxis, yaxis].map((axis) => plain(axis.title?.text ?? ""));
-    const places = [`${right}: ${brief(trace.x[index])}`, `${up}: ${brief(trace.y[index])}`];
-    return [plain(trace.name ?? ""), ...places].filter(Boolean).join("\n");
+    const [right, up] = [xaxis, yaxis].map((axis) => plain((axis.title?.text ?? "").split("<br><span")[0]));
+    const values = (names) => names.map((name) => brief(trace[name][index])).join(" to ");
+    const place = trace.median
+      ? [up, ...BOX.filter(([, name]) => trace[name]).map(([word, ...names]) => `${word}: ${values(names)}`)]
+      : [`${up}: ${brief(trace.y[index])}`];
+    return [plain(name ?? ""), `${right}: ${brief(trace.x[index])}`, ...place].filter(Boolean).join("\n");
   }
   const cells = trace.customdata?.[index] ?? [];
   const text = trace.meta.hover.replace(/%\{customdata\[(\d+)\]\}/g, (_, n) => cells[n] ?? "");
-  return [trace.name, ...text.split("<br>")].map(plain).filter(Boolean).join("\n");
+  return [name, ...text.split("<br>")].map(plain).filter(Boolean).join("\n");
 }
 
 function pixels(figure, trace, index) {
   const { xaxis, yaxis } = figure._fullLayout;
-  return [xaxis._offset + xaxis.d2p(trace.x[index]), yaxis._offset + yaxis.d2p(trace.y[index])];
+  const beside = trace.median && figure.calcdata?.[trace.index]?.[0]?.t?.bPos; // boxes of a rank stand side by side
+  const across = beside ? xaxis.c2p(xaxis.d2c(trace.x[index]) + beside, true) : xaxis.d2p(trace.x[index]);
+  return [xaxis._offset + across, yaxis._offset + yaxis.d2p(heights(trace)[index])];
 }
 
 const seen = (trace) =>
-  trace?.x && trace.y && trace.hoverinfo !== "skip" && ![false, "legendonly"].includes(trace.visible);
+  trace?.x && heights(trace) && trace.hoverinfo !== "skip" && ![false, "legendonly"].includes(trace.visible);
 const speaks = (trace) => trace?.meta?.hover !== undefined && seen(trace);
 
-// Pieces of all lines near a place, in pixels.
+// Ends of what stands at a point, upward: of a box its whiskers, of a bar its foot.
+function ends(figure, trace, index, [x, y]) {
+  const { yaxis } = figure._fullLayout, down = yaxis._offset + yaxis._length;
+  const at = (value) => (Number.isFinite(value) ? yaxis._offset + yaxis.d2p(value) : y);
+  if (trace.median) return [[x, at(trace.lowerfence?.[index])], [x, at(trace.upperfence?.[index])]];
+  return trace.type === "bar" ? [[x, y], [x, Math.max(y, down)]] : undefined;
+}
+
+// Pieces of all lines, bars and boxes near a place, in pixels.
 function pieces(figure, left) {
-  const found = [];
+  const found = [], near = ([x]) => x < left + 330 && x > left - 330;
   for (const trace of figure._fullData.filter(seen)) {
     let before;
     for (let n = 0; n < trace.x.length; n++) {
-      const here = !Number.isFinite(trace.y[n]) ? undefined : pixels(figure, trace, n);
-      if (here && before && Math.min(here[0], before[0]) < left + 330 && Math.max(here[0], before[0]) > left - 330)
+      const here = !Number.isFinite(heights(trace)[n]) ? undefined : pixels(figure, trace, n);
+      const alone = here && ends(figure, trace, n, here);
+      if (alone && near(here)) found.push(alone);
+      if (!alone && here && before && Math.min(here[0], before[0]) < left + 330 && Math.max(here[0], before[0]) > left - 330)
         found.push([before, here]);
       before = here;
     }
   }
   return found;
 }
+
+// Boxes of the titles of the axes, from the corner of the figure.
+function titles(figure) {
+  const { left, top } = figure.getBoundingClientRect();
+  return [...figure.querySelectorAll(".g-xtitle text, .g-ytitle text")].map((text) => {
+    const box = text.getBoundingClientRect();
+    return { left: box.left - left, top: box.top - top, width: box.width, height: box.height };
+  });
+}
+
+const meet = (one, other) =>
+  one.left < other.left + other.width && other.left < one.left + one.width &&
+  one.top < other.top + other.height && other.top < one.top + one.height;
 
 // How many steps along a piece lie inside a box.
 function inside([[x, y], [u, v]], box) {
@@ -73,7 +107,8 @@ function inside([[x, y], [u, v]], box) {
 }
 
 function placed(figure, [x, y], width, height) {
-  const lines = pieces(figure, x), right = figure.clientWidth, bottom = figure.clientHeight;
+  const lines = pieces(figure, x), kept = titles(figure), right = figure.clientWidth, bottom = figure.clientHeight;
+  const covers = (box) => lines.reduce((sum, piece) => sum + inside(piece, box), 0);
   let best, least = Infinity;
   for (const far of [12, 28, 56, 90])
     for (const [across, down] of [[1, -1], [-1, -1], [1, 1], [-1, 1], [0, -1], [0, 1]]) {
@@ -81,7 +116,7 @@ function placed(figure, [x, y], width, height) {
       const top = down < 0 ? y - far - height : y + far;
       const box = { left, top, width, height };
       const out = left < 0 || top < 0 || left + width > right || top + height > bottom ? 1000 : 0;
-      const cost = out + far / 200 + lines.reduce((sum, piece) => sum + inside(piece, box), 0);
+      const cost = out + far / 200 + covers(box) + 100 * kept.filter((title) => meet(title, box)).length;
       if (cost < least) [best, least] = [box, cost];
     }
   return best;
@@ -116,7 +151,11 @@ function speaking(model, el) {
     Object.assign(hint.style, { left: `${box.left}px`, top: `${box.top}px` });
     at = [curve, index];
   };
-  const points = (curve) => [...(el.data[curve]?.y ?? []).keys()].filter((n) => Number.isFinite(el.data[curve].y[n]));
+  const points = (curve) => {
+    const up = heights(el._fullData[curve]) ?? [];
+    return [...up.keys()].filter((n) => Number.isFinite(up[n]));
+  };
+  const across = (curve, n) => pixels(el, el._fullData[curve], n)[0]; // categories have places, but no distances
   const move = (key) => {
     const curves = [...el._fullData.keys()].filter((n) => seen(el._fullData[n]) && points(n).length);
     if (!curves.length) return false;
@@ -128,9 +167,9 @@ function speaking(model, el) {
     else if (key === "Home") index = here[0];
     else if (key === "End") index = here.at(-1);
     else {
-      const step = key === "ArrowDown" ? 1 : -1, x = el.data[curve].x[Math.max(index, 0)];
+      const step = key === "ArrowDown" ? 1 : -1, x = across(curve, Math.max(index, 0));
       curve = curves[(curves.indexOf(curve) + step + curves.length) % curves.length];
-      const near = (n) => Math.abs(el.data[curve].x[n] - x);
+      const near = (n) => Math.abs(across(curve, n) - x);
       index = points(curve).reduce((a, b) => (near(b) < near(a) ? b : a));
     }
     aloud = true;
@@ -151,7 +190,7 @@ function speaking(model, el) {
   el.append(hint, said);
   el.on("plotly_hover", ({ points: [point] }) => {
     aloud = false;
-    if (speaks(point.fullData)) show(point.curveNumber, point.pointNumber);
+    if (point.fullData.hoverinfo === "none") show(point.curveNumber, point.pointNumber);
   });
   el.on("plotly_unhover", hide);
   el.on("plotly_relayout", hide);

@@ -28,7 +28,8 @@ NOTEBOOK = project.NOTEBOOKS / "explorer.ipynb"
 SETTINGS = project.SHIPPED / "templates" / "jupyter"
 FOLDER = "labkit-explore-"  # begins the name of a server's folder
 _JUPYTERLAB = f"{schemas.HIDE}; from jupyterlab.labapp import main; sys.exit(main())"
-_WITHOUT = ("jupyter_lsp", "jupyter_server_terminals")  # extensions of the server that the page does not use
+# parts of the server that the page does not use; those of editors look for programs by means of npm
+_LESS = ("--ServerApp.jpserver_extensions=jupyter_server_terminals=False", "--LanguageServerManager.autodetect=False")
 BEGINS = 60.0  # s within which the server must answer
 RUNS = 120.0  # s within which the cells must end
 
@@ -171,8 +172,7 @@ def served(
         env = environment() | home | variables | jupyter
         pages.mkdir()
         shutil.copy(NOTEBOOK, pages)
-        less = [f"--ServerApp.jpserver_extensions={name}=False" for name in _WITHOUT]
-        argv = command(pages, ["--no-browser", *less, *(word for word in words if word != "--no-browser")])
+        argv = command(pages, ["--no-browser", *_LESS, *(word for word in words if word != "--no-browser")])
         tell("starting JupyterLab (1 of 2) …")
         with supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree:
             _load()

@@ -34,12 +34,13 @@ class Shares:
     inside: NDArray[np.float64]
 
 
-def time_split(programs: Sequence[Shares], *, small: str = "") -> go.Figure:
+def time_split(programs: Sequence[Shares], *, by: str = "kernel", small: str = "") -> go.Figure:
     """Draw a bar for each rank of each program: its share of the run time outside and inside MPI, %.
 
     Parameters
     ----------
     programs : in the order of the figure.
+    by : what tells the programs apart, in the title of the axis.
     small : small print below.
 
     Raises
@@ -77,7 +78,7 @@ def time_split(programs: Sequence[Shares], *, small: str = "") -> go.Figure:
     figure.update_layout(
         barmode="stack",
         bargap=0.15,
-        xaxis={"title": {"text": style.note("rank, by kernel", small) if small else "rank, by kernel"}},
+        xaxis={"title": {"text": style.note(f"rank, by {by}", small) if small else f"rank, by {by}"}},
         yaxis={"title": {"text": "share of the run time (%)"}, "range": [0, 100]},
         showlegend=True,
     )

@@ -80,7 +80,7 @@ def _figure(
 ) -> tuple[str, dict[str, Any]] | None:
     """Return caption and figure of an experiment in a campaign; None where nothing of it can be drawn."""
     for benchmark in matching(sorted({str(name) for name in member.summary["benchmark"]}), one.labkit):
-        rows = member.summary[member.summary["benchmark"] == benchmark]
+        rows = member.of(benchmark)
         entries = _entries(one, paper, benchmark)
         if not entries or metric_of(rows, one.metric) != one.metric:
             continue

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from labkit.campaign import Campaign
+from labkit.records import narrowed
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -60,6 +61,16 @@ class Member:
         """Day of its beginning; empty where none is recorded."""
         day = re.match(r"\d{4}-\d\d-\d\d", str(self.facts.get("created", "")), re.ASCII)
         return day[0] if day else ""
+
+    def of(self, benchmark: str) -> pd.DataFrame:
+        """Its summary rows of a benchmark, without the columns that none of them has."""
+        return _of(self, benchmark)
+
+
+@lru_cache(1024)  # many parts of a report ask for the same
+def _of(member: Member, benchmark: str) -> pd.DataFrame:
+    rows = member.summary
+    return narrowed(rows[rows["benchmark"] == benchmark]) if len(rows) else rows
 
 
 @lru_cache(8)  # each part of a report asks for them

@@ -81,12 +81,16 @@ def hard(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
-def relative_widths(summary: pd.DataFrame, benchmarks: Sequence[str]) -> list[tuple[float, dict[str, Any], str]]:
-    """Return the points that have an interval, widest first: its width as a part of the value, the row, the metric."""
+def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[str, Any], str]]:
+    """Return the points that have an interval, widest first: its width as a part of the value, the row, the metric.
+
+    Parameters
+    ----------
+    tables : rows of `labkit.records.summary`, a table for each benchmark.
+    """
     found = []
-    for name in benchmarks:
-        rows = summary[summary["benchmark"] == name]
-        metric = headline_metric(name, rows)
+    for rows in tables:
+        metric = headline_metric(str(rows["benchmark"].iloc[0]), rows)
         for row in rows.to_dict("records") if metric else ():
             value = value_of(row, metric)
             if value.low == value.low and value.value > 0 and row["launches"] > 1 and METRICS[metric].kind != "share":

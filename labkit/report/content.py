@@ -78,7 +78,7 @@ class Content:
         if not rows:
             return empty
         align = align or "l" * len(head)
-        if not self.several:
+        if not self.several or not any(source for source, _ in rows):
             return markdown.table(head, [row for _, row in rows], align=align, caption=caption)
         named = [[markdown.escape(source.name) if source else "all", *row] for source, row in rows]
         return markdown.table(["campaign", *head], named, align="l" + align, caption=caption)

@@ -11,7 +11,7 @@ from labkit.models import costs
 from labkit.notes import joined
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level
-from labkit.report.campaigns import all_members, members
+from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.markdown import escape
@@ -37,7 +37,7 @@ def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
     Of several campaigns, it shows the first.
     """
     first = members(sources[0])[0]
-    panels = list(_panels(first.summary))
+    panels = list(_panels(first))
     if not panels:
         return {}, ""
     drawn = [_drawn(rows, metric, sources[0], first.summary) for rows, metric in panels]
@@ -52,12 +52,13 @@ def front_figure(content: Content) -> str:
     return content.front
 
 
-def _panels(summary: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, str]]:
+def _panels(member: Member) -> Iterator[tuple[pd.DataFrame, str]]:
     """Yield the rows and the metric of each panel."""
+    summary = member.summary
     for first, kind in zip(_FIRST, ("cost", "rate"), strict=True):
         names = [*first, *sorted({*summary["benchmark"]} - {*first})] if len(summary) else []
         for name in names:
-            rows = summary[summary["benchmark"] == name]
+            rows = member.of(name)
             metric = headline_metric(name, rows) if len(rows) else ""
             if metric and METRICS[metric].kind == kind and len(rows := _curves(rows, metric)):
                 yield rows, metric

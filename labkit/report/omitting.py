@@ -12,7 +12,7 @@ from labkit.report import markdown
 from labkit.report.notebook import Chapter
 from labkit.report.options import options
 
-_NOTHING = re.compile(r"\s*\*(?:Omitted|Left out|This was left out): [^*]*\*\s*")
+_NOTHING = re.compile(r"\s*\*(?:Omitted|Left out|This was left out): (?:`[^`\n]*`|[^*`])*\*\s*")
 _HEAD = re.compile(r"^(#{2,}) +(.*?)[ \t]*(?:\{[^}\n]*\})?[ \t]*$", re.M)
 _LABEL = re.compile(r"\{#((?:sec|eq)-[\w-]+)")
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z@*_`(])")

@@ -1,4 +1,4 @@
-"""How fast do all ranks together solve a dense system, and how much of the peak is that?"""
+"""How fast do all ranks together solve a dense and a sparse system, and how much of the peak is that?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-HPL = "compute.hpl"
+    from labkit.samples import Samples
+
+HPL, HPCG = "compute.hpl", "compute.hpcg"
 _ORDER = "order of the matrix N"
 _VALUE = ("_value", "_low", "_high")
 
@@ -38,11 +40,15 @@ class Parameters(studies.Parameters):
     tool : xhpl, hpcc, or auto for the first that is installed.
     core_peak : theoretical peak of the core of a rank, Gflop/s; 0 to work it out from the processor.
     directory : of input and output files; where ranks run on several hosts, all must see it.
+    cells : of a rank along each side, for conjugate gradients (compute.hpcg); 0 leaves them out.
+    steps : of conjugate gradients in a run.
+    time_cap : s of timed runs of conjugate gradients for a point and launch; the order decides how long HPL takes.
     launcher : how ranks start.
     testbed : where they run.
     """
 
     launches: int = 2
+    time_cap: float = 0.3
     ranks: str = "1,2"
     orders: str = "250,500,1000,2000"
     block: int = 0
@@ -51,25 +57,36 @@ class Parameters(studies.Parameters):
     tool: str = "auto"
     core_peak: float = 0.0
     directory: str = ""
+    cells: int = 16
+    steps: int = 50
     launcher: str = "auto"
     testbed: str = "local"
 
 
 class Study(studies.Study):
-    """HPL over ranks and orders: time, speedup, sustained performance and its part of the peak."""
+    """HPL over ranks and orders: time, speedup, performance, part of the peak. Conjugate gradients over ranks."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (HPL,)
+    benchmarks: ClassVar = (HPL, HPCG)
     values: Parameters
 
     def specs(self) -> list[Spec]:
-        """Every order on every number of ranks."""
+        """Every order on every number of ranks; conjugate gradients on every number of ranks."""
         v, many, orders = self.values, counts(self.values.ranks, "ranks"), counts(self.values.orders, "orders")
         if not many or not orders:
             raise SpecError("ranks or orders is empty. Set ranks=1,2 and orders=500,1000.")
         options = {"nb": v.block, "p": v.rows, "q": v.columns, "tool": v.tool, "directory": v.directory}
         where = {"launcher": v.launcher, "testbed": v.testbed}
-        return sweep(HPL, sizes=0, ranks=many, n=orders, **options, **where)
+        specs = sweep(HPL, sizes=0, ranks=many, n=orders, **options, **where)
+        if v.cells:
+            sides = {"nx": v.cells, "ny": v.cells, "nz": v.cells}
+            specs += sweep(HPCG, sizes=0, ranks=many, steps=v.steps, **sides, **where)
+        return specs
+
+    @property
+    def solutions(self) -> list[Samples]:
+        """Samples of HPL."""
+        return [one for one in self.samples if one.spec.benchmark == HPL]
 
     # ---- rows --------------------------------------------------------------------------------------------------
 
@@ -78,10 +95,10 @@ class Study(studies.Study):
 
         The ends of its interval divide the far ends of both times.
         """
-        rows = self.of(HPL).sort_values(["option_n", "ranks"])
+        rows = self.of(HPL)
         if rows.empty:
             return rows
-        rows = rows.copy()
+        rows = rows.sort_values(["option_n", "ranks"])
         if self.values.core_peak:
             for end in _VALUE:
                 rate = rows.get("performance_GFLOPS" + end, np.nan)
@@ -116,13 +133,31 @@ class Study(studies.Study):
             return f"There is no fraction of the peak: {self.peak_words()}. Set core_peak."
         return self._over_orders("peak_percent")
 
+    def gradients_figure(self, metric: str) -> go.Figure | str:
+        """A metric of conjugate gradients against ranks."""
+        return self.drawn(figures.versus, self.of(HPCG), "ranks", shown=metric, label="ranks P")
+
+    def split_figure(self) -> go.Figure | str:
+        """Computation and communication of every rank of conjugate gradients, a group for each number of ranks."""
+        first = [
+            one for one in self.samples if one.spec.benchmark == HPCG and one.n and not one.launch and not one.over
+        ]
+        programs = [
+            figures.Shares(_ranks(one.spec.ranks), *(one.phases[name].mean(axis=-1) * 1e-9 for name in _PHASES))
+            for one in sorted(first, key=lambda one: one.spec.ranks)
+        ]
+        small = "mean over the runs of a launch"
+        return figures.time_split(programs, by="number of ranks", small=small) if programs else LEFT_OUT
+
     def _over_ranks(self, metric: str) -> go.Figure | str:
         rows = self.rows()
         rows = rows.assign(order=[f"N = {n}" for n in rows["option_n"]]) if len(rows) else rows
         return self.drawn(figures.versus, rows, "ranks", shown=metric, series=["order"], label="ranks P")
 
     def _over_orders(self, metric: str) -> go.Figure | str:
-        return self.drawn(figures.versus, self.rows(), "option_n", shown=metric, series=["ranks"], label=_ORDER)
+        return self.drawn(
+            figures.versus, self.rows(), "option_n", shown=metric, series=["ranks"], label=_ORDER, log=False
+        )
 
     # ---- tables ------------------------------------------------------------------------------------------------
 
@@ -152,9 +187,9 @@ class Study(studies.Study):
         """
         import pandas as pd
 
-        largest = max((one.spec.option("n") for one in self.samples), default=0)
+        largest = max((one.spec.option("n") for one in self.solutions), default=0)
         parts = []
-        for one in self.samples:
+        for one in self.solutions:
             values = records.reported([one])
             if one.spec.option("n") == largest and "hpcc_test" in values:
                 parts.append(values.dropna(subset=["hpcc_test"]).assign(ranks=one.spec.ranks))
@@ -177,12 +212,12 @@ class Study(studies.Study):
         """How the peak was worked out, a phrase for each number of ranks."""
         if self.values.core_peak:
             return f"one core of {number(self.values.core_peak)} Gflop/s for each rank, as the parameter core_peak says"
-        methods = {one.spec.ranks: PEAK_METHOD.of(one.meta) for one in self.samples}
+        methods = {one.spec.ranks: PEAK_METHOD.of(one.meta) for one in self.solutions}
         return ". ".join(dict.fromkeys(methods[ranks] for ranks in sorted(methods)))
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        return markdown_list([*self._best(), *self._speedups(), *self._setting()]) or LEFT_OUT
+        return markdown_list([*self._best(), *self._speedups(), *self._setting(), *self._gradients()]) or LEFT_OUT
 
     def _best(self) -> Iterator[str]:
         """The best performance, its place and its part of the peak."""
@@ -209,11 +244,26 @@ class Study(studies.Study):
 
     def _setting(self) -> Iterator[str]:
         """BLAS, peak and check."""
-        if not self.samples:
+        if not self.solutions:
             return
-        libraries = sorted({BLAS.of(one.meta) or "of an unknown name" for one in self.samples})
+        libraries = sorted({BLAS.of(one.meta) or "of an unknown name" for one in self.solutions})
         yield f"BLAS: {' and '.join(libraries)}. Every residual passed HPL's check."
         yield f"Peak: {self.peak_words()}."
+
+    def _gradients(self) -> Iterator[str]:
+        """Performance and share of communication of conjugate gradients on the most ranks."""
+        rows = self.of(HPCG)
+        if rows.empty:
+            return
+        row = rows.loc[rows["ranks"].idxmax()]
+        yield (
+            f"Conjugate gradients on {_ranks(row['ranks'])} sustain {statement(row, 'performance_GFLOPS')}, and "
+            f"{number(row['communication_percent_value'])} % of their time is inside MPI, mean over ranks. Matrix and "
+            "preconditioner are symmetric, and the residual is that of the solution, or the point would have failed."
+        )
+
+
+_PHASES = ("computation_ns", "communication_ns")
 
 
 def _ranks(number_of: int) -> str:

@@ -47,6 +47,9 @@ def begin(name: str, namespace: Mapping[str, Any] | None = None) -> Session:
     return Session(name, folder, str(given.get("source", "auto")))
 
 
+_LOCKED = "predicted before the measurement, so it stays; another value is recorded as a later try"
+
+
 class Session:
     """One learner at one lab.
 
@@ -67,7 +70,10 @@ class Session:
     # ---- before
 
     def predict(self, name: str, value: Any = None) -> None:
-        """Ask for a prediction; a value given here is kept as if it had been entered."""
+        """Ask for a prediction; a value given here is kept as if it had been entered.
+
+        After the measurement, the prediction stays, and another value is recorded as a later try.
+        """
         question = self.lab.question(name)
         if value is not None:
             judge(question, _anything(question), value)
@@ -75,10 +81,11 @@ class Session:
 
         def keep(given: Any) -> Said:
             judge(question, _anything(question), given)
-            self.attempts.predict(name, plain(question, given))
-            return None, "saved; the measurement will show"
+            return None, self.attempts.predict(name, plain(question, given))
 
-        self._show(Panel(question, "Predict", keep, value=self.attempts.predictions.get(name)), question)
+        made = self.attempts.predictions.get(name)
+        locked = "" if made is None or not self.attempts.source else _LOCKED
+        self._show(Panel(question, "Predict", keep, value=made, said=(None, locked)), question)
 
     def measure(self) -> None:
         """Measure, or read recorded data, and name the source of the numbers."""

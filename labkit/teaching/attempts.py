@@ -58,10 +58,30 @@ class Attempts:
         self._diary["source"] = kind
         self._save()
 
-    def predict(self, name: str, value: Any) -> None:
-        """Keep a prediction; it replaces an earlier one."""
-        self._diary["predictions"][name] = value
+    @property
+    def later(self) -> dict[str, list[Any]]:
+        """What was entered as a prediction after the measurement, by name, in order."""
+        return {name: list(values) for name, values in self._diary.get("later", {}).items()}
+
+    def predict(self, name: str, value: Any) -> str:
+        """Keep a prediction, which replaces an earlier one until the measurement; after it, keep a later try beside it.
+
+        Returns
+        -------
+        What was done, for the learner.
+        """
+        before, tries = self.predictions.get(name), self.later.get(name, [])
+        if not self.source:
+            self._diary["predictions"][name] = value
+            said = "saved; the measurement will show"
+        elif value == before:
+            return "this is what you predicted before the measurement"
+        else:
+            self._diary.setdefault("later", {})[name] = [*tries, value] if value not in tries[-1:] else tries
+            stays = "it is no prediction any more" if before is None else f"your prediction of {before} stays"
+            said = f"you have measured already, so {stays}; {value} is recorded as a later try"
         self._save()
+        return said
 
     def answer(self, name: str, given: Any, right: bool) -> None:
         """Keep an answer as the one that counts; the same answer again is no further try."""

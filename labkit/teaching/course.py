@@ -16,6 +16,11 @@ TEMPLATES = project.SHIPPED / "templates" / "course"
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 _CELL = re.compile(r"^# %% (\w+)\n(.*?)(?=^# %% |\Z)", re.MULTILINE | re.DOTALL)
 _COPIED = ("nbgrader_config.py", "class.ipynb")
+_HUB = """# for a hub's jupyterhub_config.py: load_subconfig({place!r})
+# Servers show the labs as prose, and read recorded data: many on one machine would disturb each other.
+c = get_config()  # noqa: F821
+c.Spawner.environment.update(JUPYTER_PATH={path!r}, LABKIT_LAB_SOURCE="recorded")
+"""
 
 
 def stems() -> list[str]:
@@ -75,7 +80,7 @@ def solved(stem: str) -> nbformat.NotebookNode:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write a course: the teacher's notebooks in ``source``, nbgrader's settings, and the page over a class.
+    """Write a course: the teacher's notebooks in ``source``, settings of nbgrader and a hub, and the page over a class.
 
     Returns
     -------
@@ -96,7 +101,9 @@ def write(folder: Path) -> list[Path]:
         written.append(target)
     for name in _COPIED:
         written.append(Path(shutil.copy(TEMPLATES / name, folder)))
-    return written
+    hub, prose = folder / "hub_config.py", project.SHIPPED / "templates" / "jupyter"
+    writing.replace(hub, _HUB.format(place=str(outside.resolved(hub)), path=str(prose)))
+    return [*written, hub]
 
 
 def page(folder: Path, target: Path) -> None:

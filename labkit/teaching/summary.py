@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from labkit.errors import DataError
 from labkit.markdown import table
@@ -60,10 +61,15 @@ def answers(lab: Lab, attempts: Attempts) -> str:
         if given is None:
             shown, state = "–", "no answer"
         else:
-            shown = format_number(given) if isinstance(given, float) else str(given)
+            shown = _plain(given)
             state = MARK[bool(entry.get("right"))]
         rows.append([question.text, shown, state, str(entry.get("tries", 0)), str(entry.get("hints", 0))])
     return table(["question", "answer", "", "tries", "hints"], rows)
+
+
+def _plain(given: Any) -> str:
+    """A value that a learner entered."""
+    return format_number(given) if isinstance(given, float) else str(given)
 
 
 def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
@@ -78,7 +84,9 @@ def beside(lab: Lab, attempts: Attempts, results: Results) -> str:
         else:
             ends = f"{number(expected.low)} to {number(expected.high)}, {expected.basis}"
             result = f"{number(expected.centre)} {question.unit} ({ends})"
-        predicted = "–" if given is None else str(given)
+        tries = attempts.later.get(question.name, [])
+        after = f" (after the measurement: {', '.join(_plain(one) for one in tries)})" if tries else ""
+        predicted = ("–" if given is None else _plain(given)) + after
         rows.append([question.text, predicted, result, compared(question, expected, given)])
     return table(["asked", "predicted", "found", ""], rows, align="lrrl")
 

@@ -60,7 +60,7 @@ def measuring(home: Path) -> dict[int, str]:
             if (
                 kind
                 and mark in (path / "environ").read_bytes().split(b"\0")
-                and not {"jupyterlab", "voila"} & set(words)
+                and not any(word == "voila" or "from jupyterlab" in word for word in words)
             ):
                 kinds[int(path.name)] = kind
     return kinds
@@ -196,6 +196,11 @@ OVER = """() => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'
   const x = r.x + xaxis._offset + xaxis.d2p(t.x[n]), y = r.y + yaxis._offset + yaxis.d2p(t.y[n]);
   return x > b.left && x < b.right && y > b.top && y < b.bottom })) }"""
 
+TITLED = """() => { const g = document.querySelector('.lab-point-panel .js-plotly-plot'),
+  b = g.querySelector('.lab-hover').getBoundingClientRect();
+  return [...g.querySelectorAll('.g-xtitle, .g-ytitle')].map(t => t.getBoundingClientRect()).some(t =>
+    t.width && b.left < t.right && t.left < b.right && b.top < t.bottom && t.top < b.bottom) }"""
+
 
 def test_plot_campaigns_and_point_are_seen_together_and_wrap(page: Any) -> None:
     page.set_viewport_size({"width": 1400, "height": 900})
@@ -236,6 +241,16 @@ def test_points_are_reached_by_keys_and_a_link_brings_a_view_back(page: Any) -> 
     inner.focus()
     page.keyboard.press("ArrowRight")
     playwright.expect(inner.locator(".lab-said")).to_contain_text("share of iterations at or below: ")
+    page.locator(".lab-views").get_by_text("per rank").click()
+    until(lambda: page.evaluate("document.querySelector('.lab-point-panel .js-plotly-plot').data[0]?.type") == "box")
+    inner.focus()
+    for launch, key in enumerate(("ArrowRight", "ArrowDown")):
+        page.keyboard.press(key)
+        box = re.compile(rf"launch {launch}\nrank: 0\n.*\nmedian: .*\nquartiles: .* to .*\nwhiskers: ")
+        playwright.expect(inner.locator(".lab-said")).to_contain_text(box)
+    assert not page.evaluate(TITLED), "the text of a point covers no title of an axis"
+    picture(page, "boxes-by-keys")
+    page.locator(".lab-views").get_by_text("distribution").click()
     page.keyboard.press("x")
     page.keyboard.press("d")
     page.keyboard.press("d")

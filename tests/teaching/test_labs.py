@@ -14,7 +14,7 @@ import pytest
 
 from labkit import figures, teaching
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.teaching import classroom, course, definition, sources
+from labkit.teaching import classroom, course, definition, sources, summary
 from labkit.teaching.__main__ import main as cli
 from labkit.teaching.attempts import Attempts
 from labkit.teaching.expected import Expected
@@ -167,6 +167,25 @@ def test_solutions_are_right(
     assert "your run" not in page
 
 
+def test_a_prediction_stays_when_the_result_is_known(tmp_path: Path) -> None:
+    session = teaching.Session("latency_and_bandwidth", tmp_path / "run", "recorded")
+    for value in (12, 12.5):
+        session.predict("tcp_8", value)
+    session.measure()
+    panel = session.panels["tcp_8"]
+    for given, said in (("20", "your prediction of 12.5 stays; 20.0 is recorded"), ("12.5", "what you predicted")):
+        panel.field.value = given
+        panel.button.click()
+        assert said in panel.reply.value
+    session.predict("tcp_8")
+    panel = session.panels["tcp_8"]
+    assert panel.field.value == "12.5"
+    assert "it stays" in panel.reply.value
+    kept = Attempts(tmp_path / "run")
+    assert (kept.predictions, kept.later["tcp_8"]) == ({"tcp_8": 12.5}, [20.0])
+    assert "12.5 (after the measurement: 20)" in summary.beside(session.lab, kept, session.results)
+
+
 def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     session = teaching.Session("latency_and_bandwidth", tmp_path / "run", "recorded")
     session.predict("tcp_8")
@@ -264,8 +283,8 @@ def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
 def test_a_teacher_sees_a_class(tmp_path: Path) -> None:
     for who, right, hints in (("ada", True, 0), ("bob", False, 2)):
         attempts = Attempts(tmp_path / who / "1-latency-and-bandwidth" / "run-latency-and-bandwidth")
-        attempts.note_source("recorded")
         attempts.predict("tcp_8", 3.0)
+        attempts.note_source("recorded")
         for _ in range(hints):
             attempts.hint("ratio")
         attempts.answer("ratio", 38.0, right)
@@ -282,8 +301,8 @@ def test_predictions_of_a_class_are_drawn_beside_what_each_machine_found(tmp_pat
     learners = []
     for who, guess in (("ada", 3.0), ("bob", 30.0), ("eve", 300.0)):
         attempts = Attempts(tmp_path / who / "run-latency-and-bandwidth")
-        attempts.note_source("recorded")
         attempts.predict("tcp_8", guess)
+        attempts.note_source("recorded")
         learners.append((who, attempts))
     attempts.note_source("measured")  # eve on a machine of her own
     own = attempts.folder / "campaign"

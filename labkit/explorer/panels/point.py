@@ -140,7 +140,7 @@ class _Point:
             return
         self.note.value = html.escape(drawing.apart(drawn))
         drawn.update_layout(width=None, height=HEIGHT)
-        live.redraw(self.figure, drawn)
+        live.redraw(self.figure, drawing.brief(drawn, asks=False))
 
     def _distribution(self, chosen: Chosen, metric: str) -> go.Figure:
         """Draw the distribution of the point that was clicked, with those of the pinned ones."""

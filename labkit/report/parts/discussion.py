@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
+from typing import Any
 
 from labkit import stats
 from labkit.report import caveats, markdown
@@ -26,13 +27,13 @@ _COMPARED = ("library", "transport", "testbed", "launcher", "host", "cpu_model")
 
 def stability(content: Content) -> str:
     """Say how wide intervals over launches are, and show the widest."""
-    parts = []
+    parts, worst = [], []
     for member in all_members(content):
         if not len(member.summary):
             continue
-        widths = relative_widths(member.summary, sorted(set(member.summary["benchmark"])))
+        widths = relative_widths([member.of(name) for name in sorted(set(member.summary["benchmark"]))])
         parts.append(_prefix(member, content) + _widths(member, [one[0] for one in widths]))
-    worst = [row for member in all_members(content) for row in _worst(member, content)]
+        worst += _worst(member, content, [one[:2] for one in widths[:_WORST]])
     if worst:
         head = ["benchmark", "size", "path", "width", "launches"]
         caption = "Points whose intervals or ranges over launches are widest, as a part of the value. {#tbl-unstable}"
@@ -55,12 +56,9 @@ def _widths(member: Member, widths: list[float]) -> str:
     )
 
 
-def _worst(member: Member, content: Content) -> list[list[str]]:
-    if not len(member.summary):
-        return []
-    names = sorted(set(member.summary["benchmark"]))
+def _worst(member: Member, content: Content, widest: list[tuple[float, dict[str, Any]]]) -> list[list[str]]:
     rows = []
-    for width, row, _ in relative_widths(member.summary, names)[:_WORST]:
+    for width, row in widest:
         name = title(str(row["benchmark"]))
         name = f"{member.name}: {name}" if len(all_members(content)) > 1 else name
         size = format_size(int(row["message_size_B"])) if row["message_size_B"] else "–"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labkit.notes import Note
 from labkit.records import value_of
@@ -13,9 +13,6 @@ from labkit.report.choosing import curves, hard, interval, metric_of
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.units import format_number, format_range, format_size
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _LAYERS = (  # layer, its benchmarks of bandwidth, and of latency
     ("MPI", ("mpi.bandwidth", "mpi.multi_bandwidth"), ("mpi.latency",)),
@@ -71,8 +68,8 @@ def measured(content: Content) -> str:
 def _rows(member: Member, several: bool) -> list[list[str]]:
     rows = []
     for layer, rates, costs in _LAYERS:
-        fast = dict(_best(member.summary, rates, ("bandwidth_MBps",), max))
-        quick = dict(_best(member.summary, costs, ("latency_us", "round_trip_us"), min))
+        fast = dict(_best(member, rates, ("bandwidth_MBps",), max))
+        quick = dict(_best(member, costs, ("latency_us", "round_trip_us"), min))
         for path in dict.fromkeys([*fast, *quick]):
             name = ", ".join(part for part in (member.name if several else "", layer, path) if part)
             pair = [one.get(path, ("–", ())) for one in (fast, quick)]
@@ -83,14 +80,14 @@ def _rows(member: Member, several: bool) -> list[list[str]]:
 
 
 def _best(
-    summary: pd.DataFrame, names: tuple[str, ...], metrics: tuple[str, ...], pick: Callable[..., Any]
+    member: Member, names: tuple[str, ...], metrics: tuple[str, ...], pick: Callable[..., Any]
 ) -> Iterator[tuple[str, tuple[str, tuple[Note, ...]]]]:
     """Yield each path with the text and the badges of its best point, of the first benchmark that was measured.
 
     A testbed with several settings is one path: that with the fewest settings counts.
     """
     for name in names:
-        rows = summary[summary["benchmark"] == name] if len(summary) else summary
+        rows = member.of(name)
         metric = metric_of(rows, metrics[0]) if len(rows) else ""
         if metric in metrics:
             of_path: dict[str, dict[int, list[dict[str, Any]]]] = {}  # by path and number of settings

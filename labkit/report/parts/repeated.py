@@ -105,7 +105,7 @@ def _chapter(one: Experiment, content: Content) -> str:
 def _values(one: Experiment, member: Member) -> Iterator[str]:
     measured = sorted({str(name) for name in member.summary["benchmark"]}) if len(member.summary) else []
     for benchmark in matching(measured, one.labkit)[:_BENCHMARKS]:
-        rows: pd.DataFrame = member.summary[member.summary["benchmark"] == benchmark]
+        rows: pd.DataFrame = member.of(benchmark)
         if not (metric := metric_of(rows, one.metric)):
             continue
         paths = list(curves(rows, metric))

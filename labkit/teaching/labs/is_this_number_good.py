@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from labkit import figures
 from labkit.models import verdict
 from labkit.models.bounds import Stated
 from labkit.models.verdict import Judged
@@ -149,6 +150,7 @@ LAB = Lab(
         "measured": _measured,
         "rule": lambda r: f"The rule: {verdict.RULE}.",
         "verdicts": lambda r: verdict_table(_judged(r)),
+        "streams": lambda r: figures.versus_size(r.rows(STREAM[0]), STREAM[1], series=["transport"], tail=None),
     },
     means="A number alone is neither good nor bad. Beside the bound of its path it says how much a better library, setting or placement could still bring: near the bound nothing does, and only another path helps. A number above its bound is a reason to look for the error, not to celebrate.",
     reading=(

@@ -52,7 +52,7 @@
     if (state.unit) for (const axis of upward) if (axis.title) axis.title = { ...axis.title, text: title(axis).replace(`(${el.unit})`, `(${state.unit})`) };
     for (const trace of data) {
       const name = trace.name ?? "";
-      if (trace.type === "heatmap" && !printing && el.clientWidth < NARROW) narrow(trace, layout, el.clientWidth);
+      if (trace.type === "heatmap" && el.narrow) narrow(trace, layout, el.clientWidth);
       if (state.filter && !name.toLowerCase().includes(state.filter.toLowerCase())) { trace.visible = false; trace.showlegend = false; }
       if (state.statistic) {
         const values = statistics(trace)[state.statistic];
@@ -71,7 +71,14 @@
       xref: pin.xref, yref: pin.yref, text: pin.text, showarrow: true, arrowhead: 2, ax: 30, ay: -30, captureevents: true }))];
     return [data, layout, { responsive: true, ...config, displayModeBar: false }];
   };
-  const redraw = el => Plotly.react(el, ...figure(el));
+  const isNarrow = el => !printing && el.clientWidth < NARROW;
+  const show = async el => {      // from nothing: a scale of colours that turns would leave its old labels
+    el.narrow = isNarrow(el);
+    if (el.data) Plotly.purge(el);
+    await Plotly.newPlot(el, ...figure(el));
+    el.on("plotly_click", event => event.points[0].yaxis && pin(el, event.points[0]));
+  };
+  const redraw = el => el.narrow === isNarrow(el) ? Plotly.react(el, ...figure(el)) : show(el);
 
   const pin = (el, point) => {
     const factor = el.state.unit ? UNITS[el.unit][el.state.unit] : 1;
@@ -131,8 +138,7 @@
     el.state = { pins: [] };
     const { layout } = JSON.parse(json);
     el.unit = axes(layout, "y").map(axis => title(axis).match(/\((µs|MB\/s)\)/)?.[1])[0];
-    await Plotly.newPlot(el, ...figure(el));
-    el.on("plotly_click", event => event.points[0].yaxis && pin(el, event.points[0]));
+    await show(el);
     return layout;
   };
   const draw = async el => {

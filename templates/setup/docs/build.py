@@ -21,7 +21,17 @@ from labkit import notebook
 ROOT = Path(__file__).resolve().parents[3]
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
 PARTS = {
-    "Measure": ("guide", "benchmarks", "sockets", "verbs", "congestion", "nas", "on-a-cluster", "virtual-cluster"),
+    "Measure": (
+        "guide",
+        "benchmarks",
+        "sockets",
+        "verbs",
+        "congestion",
+        "hpl",
+        "nas",
+        "on-a-cluster",
+        "virtual-cluster",
+    ),
     "Read and publish": (
         "explorer",
         "import",

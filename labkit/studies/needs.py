@@ -1,0 +1,51 @@
+"""Say what a figure needs that has no points, or points at one place only: the parameters that were set otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from labkit import studies
+from labkit.columns import title
+from labkit.figures import style
+from labkit.notes import joined
+from labkit.studies import Study
+
+_AXES = ("sizes", "numbers")  # on which a line needs several places
+_NAMED = 4  # parameters, or benchmarks
+
+
+def parameters(study: Study) -> dict[str, tuple[Any, Any]]:
+    """Return the parameters of a study that were set otherwise than in its notebook: name → value, the notebook's own.
+
+    Those that every notebook has choose no points, and are left out.
+    """
+    every = {field.name for field in dataclasses.fields(studies.Parameters)}
+    both = {name: (getattr(study.values, name), own) for name, own in studies.defaults(type(study)).items()}
+    return {name: (now, own) for name, (now, own) in both.items() if name not in every and now != own}
+
+
+def sentence(study: Study) -> str:
+    """Say in place of what is left out which parameters it needs, or of which benchmarks it needs points."""
+    changed = list(parameters(study).items())[:_NAMED]
+    if changed:
+        own = joined(f"`{name}={own}` (set here: `{now}`)" for name, (now, own) in changed)
+        return f"*Omitted: the parameters select nothing that is measured here. It needs {own}.*"
+    names = [f"`{name}`" for name in study.benchmarks[:_NAMED]]
+    more = " …" if len(study.benchmarks) > _NAMED else ""
+    return f"*Omitted: nothing that it needs was measured here. It shows points of {', '.join(names)}{more}.*"
+
+
+def noted(study: Study, figure: Any) -> Any:
+    """Say below a figure whose lines have one place only how many they need; any other is returned as it is."""
+    about = figure.layout.meta if isinstance(figure.layout.meta, dict) else {}
+    lines = [trace for trace in figure.data if trace.type == "scatter" and not (trace.meta or {}).get("overlay")]
+    places = {place for trace in lines for place in (trace.x if trace.x is not None else ()) if place is not None}
+    if about.get("axis") not in _AXES or len(places) != 1:
+        return figure
+    changed = {name: own for name, (_, own) in list(parameters(study).items())[:_NAMED]}
+    as_with = f", as with {', '.join(f'{name}={own}' for name, own in changed.items())}" if changed else ""
+    what = title(about["column"]).partition(" (")[0]
+    axis = figure.layout.xaxis
+    axis.title.text = style.note(str(axis.title.text or ""), f"one {what} alone: a line needs 2 or more{as_with}")
+    return figure
