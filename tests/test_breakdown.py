@@ -234,6 +234,12 @@ def test_intervals_of_parts_contain_the_true_ones_95_percent_of_the_time(launche
     assert (covered >= trials * (0.95 - 3 * math.sqrt(0.95 * 0.05 / trials))).all()
 
 
+def test_a_part_that_may_be_nothing_is_doubtful() -> None:
+    paths = {"a": [3, 4], "b": [5, 5], "c": [4.9, 5.2], "d": [6.0]}
+    levels = [Level(name=name, text="", kind="", path="", time=breakdown.of_launches(v)) for name, v in paths.items()]
+    assert breakdown.by_difference("x", "µs", levels).doubtful == ["c"]
+
+
 def test_what_no_part_explains_is_a_part_of_its_own() -> None:
     post = Part(name="post", text="post", kind="processor", time=breakdown.of_launches([2, 3, 2]))
     whole = breakdown.attributed("one way", "µs", breakdown.of_launches([10, 12, 11]), [post])

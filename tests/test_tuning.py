@@ -350,7 +350,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, openmpi_only: None) -> Callable[[di
         return ran
 
     monkeypatch.setattr(
-        measuring, "expand", lambda specs, effort, numbers: [point(s, n) for s in specs for n in numbers]
+        measuring, "expand", lambda specs, effort, numbers=(0,): [point(s, n) for s in specs for n in numbers]
     )
     return begin
 
@@ -723,6 +723,15 @@ def test_study_reads_what_another_machine_measured(
     empty = Study(campaign=str(tmp_path / "e"), measure=False)
     assert "holds no tuning" in empty.findings()
     assert empty.table().empty
+
+
+def test_study_that_measures_shows_confirmations_too(cluster: Cluster, tmp_path: Path) -> None:
+    """Launches of the confirmation are in table, figure and caveats like those of the race."""
+    cluster(TIMES)
+    study = Study(campaign=str(tmp_path / "c"), sizes="1Ki", rounds=3, launches=4, budget=0.0)
+    study.run()
+    assert {one.launch for one in study.samples} >= {0, 1, tuner.CONFIRM, tuner.CONFIRM + 3}
+    assert len(study.records) == len(study.samples)
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

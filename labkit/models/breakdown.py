@@ -185,6 +185,13 @@ class Breakdown:
             raise known("part", name, self.names)
         return [part for part in self.parts if part.name in wanted]
 
+    @property
+    def doubtful(self) -> list[str]:
+        """Names of parts that may be 0 or less by their intervals, so that nothing is known of what they would save."""
+        lows = ((part.name, part.time.interval[0]) for part in self.parts)
+        values = {part.name: part.time.value for part in self.parts}
+        return [name for name, low in lows if (values[name] if math.isnan(low) else low) <= 0]
+
     def sum(self, names: Collection[str] | None = None) -> Time:
         """Return the sum of the parts of some names, or of all parts; a name that is no part adds nothing."""
         chosen = [part.time for part in self.parts if names is None or part.name in names]

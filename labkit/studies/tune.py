@@ -14,6 +14,8 @@ import pandas as pd
 from labkit import figures, studies, tuning
 from labkit.columns import METRICS
 from labkit.errors import DataError, SpecError
+from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, words
 from labkit.studies._derived import of_samples
@@ -106,6 +108,14 @@ class Study(studies.Study):
         if self.values.measure:
             tuning.tune(self._plan(), self.campaign, progress=progress)
         return self.campaign
+
+    @property
+    def samples(self) -> list[Samples]:
+        """All launches of the settings, those of the confirmations too, whose numbers the parameters do not name."""
+        named = {point.fingerprint for point in self.points}
+        if not named:
+            return super().samples
+        return [one for one in self.campaign.samples(self.values.benchmark) if FINGERPRINT.of(one.meta) in named]
 
     @of_samples
     def outcome(self) -> tuning.Outcome | str:

@@ -184,6 +184,10 @@ class Study(studies.Study):
                 f"{stated(share, '%')}; without it the message would be "
                 f"{number(what_if.faster(share.value))} times as fast."
             )
+            sentences += [
+                f"What a cheaper part *{one}* would save is not known: the part may be 0 or less by its interval."
+                for one in own.doubtful
+            ]
         if missing := self.missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
         return markdown_list(sentences)
