@@ -79,7 +79,7 @@ def time_split(programs: Sequence[Shares], *, by: str = "kernel", small: str = "
         barmode="stack",
         bargap=0.15,
         xaxis={"title": {"text": style.note(f"rank, by {by}", small) if small else f"rank, by {by}"}},
-        yaxis={"title": {"text": "share of the run time (%)"}, "range": [0, 100]},
+        yaxis={"title": {"text": "part of the run time (%)"}, "range": [0, 100]},
         showlegend=True,
     )
     return style.finish(figure)
@@ -133,9 +133,8 @@ def traffic(programs: Sequence[Traffic]) -> go.Figure:
     figure.update_yaxes(showgrid=False, autorange="reversed", **axis)
     for place in range(len(shown)):
         if place % across == 0:
-            figure.update_yaxes(title_text="from rank", row=place // across + 1, col=1)
-        if place + across >= len(shown):
-            figure.update_xaxes(title_text="to rank", row=place // across + 1, col=place % across + 1)
+            figure.update_yaxes(title_text="sent by rank (B)", row=place // across + 1, col=1)
+        figure.update_xaxes(title_text="to rank", row=place // across + 1, col=place % across + 1)
     ticks = np.arange(low, high + 1)
     figure.update_layout(
         coloraxis={
@@ -180,6 +179,8 @@ def _panel(one: Traffic) -> go.Heatmap:
             ]
         )
     return go.Heatmap(
+        x=list(range(ranks)),
+        y=list(range(ranks)),
         z=[[float(f"{np.log10(b):.4g}") if b > 0 else None for b in row] for row in one.sent],
         coloraxis="coloraxis",
         hoverongaps=False,

@@ -88,7 +88,12 @@ def remove(leftovers: Mapping[str, int]) -> None:
 
 
 def _is_abandoned(folder: str) -> bool:
-    """Return whether a folder is that of a run whose owner was killed: nobody locks its mark any more."""
+    """Return whether a folder is that of ranks, which are ended, or of a run whose owner was killed.
+
+    Nobody locks the mark of such a run any more.
+    """
+    if os.path.basename(folder).startswith(RANKS):  # noqa: PTH119
+        return True
     if not os.path.basename(folder).startswith(RUNS):  # noqa: PTH119
         return False
     handle = os.open(os.path.join(folder, OWNER), os.O_RDONLY | os.O_NOFOLLOW)  # noqa: PTH118

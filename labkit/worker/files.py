@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import tempfile
 
-from labkit import notes, storage
-from labkit.benchmarks import FileBenchmark
+from labkit import benchmarks, notes, storage
+from labkit.benchmarks import FileBenchmark, ParallelFileBenchmark
 from labkit.spec import Spec
+
+_SYNCED = {  # option sync → when MPI_File_sync is called
+    True: "after every write",
+    "each": "after every transfer",
+    "end": "after the last transfer",
+}
 
 
 def _folder(spec: Spec) -> str:
@@ -15,6 +21,9 @@ def _folder(spec: Spec) -> str:
 
 def _size(spec: Spec) -> int:
     """B of the files of all ranks."""
+    benchmark = benchmarks.get(spec.benchmark)
+    if isinstance(benchmark, ParallelFileBenchmark):
+        return benchmark.file_size(spec)
     return spec.size * (1 if spec.values.get("access") == "single" else spec.ranks)
 
 
@@ -28,12 +37,17 @@ def unfit(spec: Spec) -> str:
 
 def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
     """Facts of a point, as `labkit.storage.Access.facts` has them."""
-    if benchmark.moves == "read":
+    synced = _SYNCED.get(spec.values.get("sync", False))
+    if spec.values.get("cache") == "drop":
+        access = storage.Access(page_cache="was asked to forget the files before each iteration", cached=False)
+    elif benchmark.moves == "read":
         access = storage.Access(page_cache="answers the reads: the file was just written", cached=True)
-    elif spec.values.get("sync"):
-        access = storage.Access(page_cache="is written to the disk by MPI_File_sync after every write", cached=False)
+    elif synced:
+        access = storage.Access(page_cache=f"is written to the disk by MPI_File_sync {synced}", cached=False)
     elif benchmark.moves:
         access = storage.Access(page_cache="takes the writes; the disk may get them later", cached=True)
+    elif isinstance(benchmark, ParallelFileBenchmark):
+        access = storage.Access(page_cache="holds the metadata; the disk may get them later", cached=True)
     else:
         access = storage.Access(page_cache="holds no data: the file is only opened", cached=True)
     return access.facts(_folder(spec), _size(spec))

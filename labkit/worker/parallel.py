@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labkit import storage
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.errors import KernelError
 from labkit.spec import Spec
+from labkit.supervise.leftovers import RANKS
+from labkit.worker import files
 
 if TYPE_CHECKING:
     from labkit.worker.verify import Prepares
-
-PREFIX = "labkit-mpi-io-"
 
 
 def prepare(
@@ -60,7 +61,12 @@ def prepare(
             shutil.rmtree(folder, ignore_errors=True)
 
     free(remove)
-    benchmark.fill(spec, rank, folder)
+    try:
+        benchmark.fill(spec, rank, folder)
+    except OSError as error:
+        raise KernelError(
+            f"{folder} cannot take the files: {error.strerror}. {storage.full(folder)}".strip()
+        ) from error
     comm.Barrier()
     path = os.path.join(folder, benchmark.path(spec, rank))  # noqa: PTH118
     fields: dict[str, Any] = {
@@ -78,7 +84,7 @@ def prepare(
 
 def _made(parent: str, folders: Any) -> str:
     """Make a folder, and others below it; remove those of killed ranks of this host."""
-    prefix = f"{PREFIX}{socket.gethostname()}-"
+    prefix = f"{RANKS}{socket.gethostname()}-"
     for leftover in glob.glob(os.path.join(parent, f"{prefix}*")):  # noqa: PTH118, PTH207
         if not os.path.exists(f"/proc/{leftover.rpartition('-')[2]}"):  # noqa: PTH110 (its rank was killed)
             shutil.rmtree(leftover, ignore_errors=True)  # a file of `Setting` stays; that removes it
@@ -114,6 +120,9 @@ def _types(
 
 def verify(worker: Prepares, spec: Spec, benchmark: ParallelFileBenchmark) -> tuple[str, bool]:
     """Run one untimed iteration and compare what it wrote or read; return as `labkit.worker.verify.verify` does."""
+    complaint = files.unfit(spec)
+    if worker.ranks.any([bool(complaint)])[0]:
+        return complaint, False
     small, rank = benchmark.checked(spec), worker.ranks.rank
     number = benchmark.fields(small, rank).get("nplaces", 1) if benchmark.moves == "read" else 1
     stride = small.size if benchmark.moves == "read" else 0

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks
+from labkit import benchmarks, launch, supervise
 from labkit.benchmarks.storage import _parallel, bt_io, metadata
 from labkit.errors import SpecError
 from labkit.spec import Effort, Spec
 from labkit.units import KiB
-from labkit.worker import reported_failure
+from labkit.worker import Plan, reported_failure
 
 from .conftest import HERE, Run
 from .test_ranks import samples
@@ -98,6 +101,46 @@ def test_a_transfer_that_lacks_a_byte_is_noticed(run_plan: Run, tmp_path: Path, 
         said = reported_failure(ended.stderr)
         assert said is not None
         assert "parallel_" in said["text"]
+
+
+def test_a_killed_run_leaves_no_files(tmp_path: Path) -> None:
+    """The supervisor removes the folder of ranks that are killed in the middle of a test."""
+    spec = benchmarks.resolve(parallel("storage.parallel_write", tmp_path, segments=100_000))
+    launcher = launch.get("auto")
+    placement = launch.Placement.of(spec, launcher)
+    command = launcher.command(placement, [sys.executable, "-m", "labkit.worker", Plan([spec], Effort()).encode()])
+    variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)}
+    with supervise.start(command, env=variables) as tree:
+        until = time.monotonic() + 60
+        while not any(tmp_path.glob("*/data")) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert any(tmp_path.glob("*/data")), tree.stderr_text()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_fit_is_refused_before_it_starts(run_plan: Run, tmp_path: Path) -> None:
+    frames, done = run_plan([parallel("storage.parallel_write", tmp_path, block_size="64Gi", segments=1000)])
+    assert done.returncode == 0, done.stderr[-2000:]
+    (failed,) = samples(frames, "failed")
+    assert "the files need 131072000 MiB" in failed.header["reason"].replace(",", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_points_say_what_the_page_cache_did(run_plan: Run, tmp_path: Path) -> None:
+    specs = [
+        parallel("storage.parallel_write", tmp_path),
+        parallel("storage.parallel_write", tmp_path, sync="end"),
+        parallel("storage.parallel_read", tmp_path, cache="drop"),
+        Spec(benchmark="storage.metadata", options={"items": 2, "directory": str(tmp_path)}),
+    ]
+    frames, done = run_plan(specs, Effort(iterations=1))
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = [frame.header["page_cache"] for frame in samples(frames)]
+    assert said[0].startswith("takes the writes")
+    assert said[1].endswith("MPI_File_sync after the last transfer")
+    assert said[2].startswith("was asked to forget")
+    assert said[3].startswith("holds the metadata")
+    assert [frame.header["file_B"] for frame in samples(frames)][:2] == [2 * 2 * 8 * KiB] * 2
 
 
 def test_wrong_contents_are_found(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,16 @@ ALL = [name for name, one in benchmarks.find().items() if isinstance(one, Symmet
 MOVING = [name for name in ALL if benchmarks.get(name).sized]
 PAIRS = [name for name in MOVING if "memory" in benchmarks.get(name).options.__dataclass_fields__]
 SIZES = (4, 8, 12, 4096, 100_000)
-HAS_IT = pytest.mark.skipif(
-    not any(
-        Path(folder, "liboshmem.so.40").exists()
-        for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu")
-    )
-    or launch.get("auto").kind != "openmpi",
-    reason="no liboshmem beside the MPI in use. Install openmpi-bin",
-)
+
+
+@pytest.fixture(scope="session")
+def openshmem() -> None:
+    """The MPI in use has an OpenSHMEM library."""
+    launcher = launch.get("auto")
+    folder = Path(launcher.program).resolve().parents[1] / "lib"
+    places = [folder, folder / f"{platform.machine()}-linux-gnu"]
+    if launcher.kind != "openmpi" or not any((place / "liboshmem.so.40").exists() for place in places):
+        pytest.skip(f"no liboshmem beside {launcher.library} in {folder}")
 
 
 def calls(ranks: int) -> list[Spec]:
@@ -49,7 +52,7 @@ def calls(ranks: int) -> list[Spec]:
     return [one for one in dict.fromkeys(possible(specs)) if one.size != 4 or dict(one.options) != crashes]
 
 
-@HAS_IT
+@pytest.mark.usefixtures("openshmem")
 @pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
 def test_every_call_moves_the_right_bytes(run_plan: Run, ranks: int) -> None:
     specs = calls(ranks)
@@ -101,7 +104,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@HAS_IT
+@pytest.mark.usefixtures("openshmem")
 def test_faults_of_the_library_are_noticed_everywhere(run_plan: Run, tmp_path: Path) -> None:
     (tmp_path / "faulty.py").write_text(FAULTY)
     specs = [Spec(benchmark=name, size=8 if name == "shmem.atomic" else 4096) for name in MOVING]
@@ -126,7 +129,7 @@ def test_an_mpi_without_it_is_named(run_plan: Run, tmp_path: Path) -> None:
     assert len(samples(frames)) == 1  # the other point is measured
 
 
-@HAS_IT
+@pytest.mark.usefixtures("openshmem")
 def test_a_heap_that_is_too_small_is_one_clear_error(run_plan: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHMEM_SYMMETRIC_HEAP_SIZE", str(4 << 20))
     frames, done = run_plan([Spec(benchmark="shmem.put_latency", size=8 << 20)], Effort(iterations=3))
