@@ -1,18 +1,24 @@
-"""Draw the pictures of the start page from the recorded examples: ``python bench/pictures.py``."""
+"""Draw the pictures of the start page, from the recorded examples where they have the data.
 
+``python bench/pictures.py [NAME …]``
+"""
+
+import sys
+import tempfile
 from pathlib import Path
 
 from labkit import figures, project, studies
 from labkit.campaign.derived import EXAMPLES
 
 TARGET = project.SHIPPED / "templates" / "start"
-PICTURES = {  # file → campaign, study and its figure
+PICTURES = {  # file → campaign (empty: measured now), study and its figure
     "messages": ("two-cores", "latency", "latency_figure"),
     "bandwidth": ("two-cores", "bandwidth", "bandwidth_figure"),
     "collectives": ("two-cores", "overlap", "forms_figure"),
     "storage": ("two-cores", "storage", "read_figure"),
     "verbs": ("two-cores", "verbs_latency_bandwidth", "bandwidth_figure"),
     "hosts": ("virtual-cluster", "interference_and_qos", "pairs_figure"),
+    "programs": ("", "nas_kernels", "split_figure"),
     "explain": ("two-cores", "what_if", "figure_17"),
     "compare": ("two-cores", "compare", "figure"),
 }
@@ -20,7 +26,11 @@ PICTURES = {  # file → campaign, study and its figure
 
 def drawn(folder: str, study: str, figure: str) -> dict[str, object]:
     """Return a figure of a study over an example, without what is too small to read in a picture of 240 px."""
-    one = studies.get(study)(campaign=str(EXAMPLES / folder), measure=False)
+    if folder:
+        one = studies.get(study)(campaign=str(EXAMPLES / folder), measure=False)
+    else:
+        one = studies.get(study)(campaign=str(Path(tempfile.mkdtemp()) / "new"), launches=1)
+        one.run()
     made = getattr(one, figure)
     made = made() if callable(made) else made
     made.update_layout(height=320, showlegend=False)
@@ -29,8 +39,9 @@ def drawn(folder: str, study: str, figure: str) -> dict[str, object]:
 
 if __name__ == "__main__":
     TARGET.mkdir(exist_ok=True)
-    pictures = figures.svgs([drawn(*which) for which in PICTURES.values()])
-    for name, picture in zip(PICTURES, pictures, strict=True):
+    names = sys.argv[1:] or list(PICTURES)
+    pictures = figures.svgs([drawn(*PICTURES[name]) for name in names])
+    for name, picture in zip(names, pictures, strict=True):
         assert picture, name
         Path(TARGET / f"{name}.svg").write_text(picture + "\n")
         print(f"{TARGET / name}.svg: {len(picture) / 1e3:.0f} kB")
