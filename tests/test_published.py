@@ -15,7 +15,7 @@ import pytest
 
 from labkit import cli, figures, notebook, records, reference
 from labkit.errors import SpecError
-from labkit.figures import style
+from labkit.figures import looks, style
 from labkit.spec import Spec
 
 from . import made
@@ -38,6 +38,7 @@ def published(figure) -> list:
 
 
 def test_published_numbers_are_drawn_in_their_own_style_in_the_unit_and_at_the_size_of_the_figure() -> None:
+    looks.forget()  # series of other tests may have these colours
     plain = figures.versus_size(summary(), "latency_us")
     before = plain.to_json()
     figure = notebook.overlay(plain)
