@@ -93,13 +93,14 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
     shown = Shown(name, TINY[name] | EFFORT | {"campaign": str(folder)})
     study = studies.of_notebook(name)(**TINY[name], **EFFORT, campaign=str(folder))
     assert {s.spec.benchmark for s in Campaign(folder).samples()} >= {p.spec.benchmark for p in study.points}
-    assert len(shown.figures) >= 3
+    findings = study.findings()
+    predicted = "no parameter of this path is resolved" not in findings  # of LogGP; disturbed times resolve none
+    assert len(shown.figures) >= (3 if predicted else 1)
     for figure in shown.figures:
         assert figure["data"]
         assert all(trace["x"] for trace in figure["data"])
         y, x = (figure["layout"][axis]["title"]["text"] for axis in ("yaxis", "xaxis"))
         assert "(" in (x if y.startswith("share of") and "(" not in y else y), "no unit"
-    findings = study.findings()
     # disturbed times determine no parameter of LogGP; then the findings say how far they lie off a line
     assert "range of 2 launches" in findings or "have no resolved parameter. Their time lies" in findings
     assert study.findings() in shown.texts
