@@ -45,7 +45,7 @@ TINY: dict[str, dict[str, Any]] = {
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
 # tools take a second for each point, whatever they are told
-SLOW = ("21-sockets", "42-parallel-io", "70-hpl")
+SLOW = ("21-sockets", "42-parallel-io", "43-bt-io", "70-hpl")
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TINY]
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
