@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -578,6 +579,14 @@ def test_what_is_missing_broken_or_hanging_is_not_there(bin_folder, monkeypatch)
     (bin_folder / "iperf3").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
     (bin_folder / "iperf3").chmod(0o755)
     assert host.present(PROGRAMS) == {}
+
+
+def test_a_program_is_asked_again_if_it_could_not_be_started(bin_folder, monkeypatch):
+    put(bin_folder, "fio", "fio-3.33")
+    with monkeypatch.context() as full:
+        full.setattr(programs.subprocess, "run", Mock(side_effect=BlockingIOError("no more processes")))
+        assert host.find(PROGRAMS["fio"]) is None
+    assert host.find(PROGRAMS["fio"])["version"] == "3.33"
 
 
 def test_a_program_is_asked_again_only_when_it_changed(bin_folder):

@@ -136,7 +136,7 @@ def _printed(path: Path, argument: str, changed_ns: int) -> str:
             start_new_session=True,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
         return ""
     return (done.stdout + b"\n" + done.stderr).decode(errors="replace")
 
@@ -152,8 +152,11 @@ def find(program: Program) -> dict[str, str] | None:
     for path in _paths(program):
         if program.read_version is not None:
             return {"path": str(path), "version": program.read_version()}
-        match = re.search(program.pattern, _printed(path, program.version, path.stat().st_mtime_ns), re.DOTALL)
-        if match:
+        try:
+            printed = _printed(path, program.version, path.stat().st_mtime_ns)
+        except OSError:  # no process could start: the next time it may
+            continue
+        if match := re.search(program.pattern, printed, re.DOTALL):
             return {"path": str(path), "version": match[1] if match.re.groups else "unknown"}
     return None
 
