@@ -53,7 +53,7 @@ static int both(const Arguments *args, int (*ask)(Pair *), void *(*answer)(void 
     Pair *pair = NULL;
     cpu_set_t before;
     pthread_t partner;
-    if (posix_memalign((void **)&pair, 128, sizeof *pair)) return ENOMEM;
+    if (posix_memalign((void **)&pair, 128, sizeof *pair)) return -ENOMEM;
     memset(pair, 0, sizeof *pair);
     pair->args = args, pair->core = args->right;
     int code = sched_getaffinity(0, sizeof before, &before) ? errno : bind_to(args->left);
@@ -117,7 +117,7 @@ static int ask_pipe(Pair *pair)
     const Arguments *args = pair->args;
     const int out = pair->pipes[0][1], in = pair->pipes[1][0];
     char byte = 1;
-    TIMED(if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1) return EIO;, );
+    TIMED(if (write(out, &byte, 1) != 1 || read(in, &byte, 1) != 1) return -EIO;, );
     return 0;
 }
 

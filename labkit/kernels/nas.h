@@ -60,9 +60,9 @@ static inline void *nas_take(Nas *nas, int64_t count, int64_t size)
     return part;
 }
 
-#define TAKE(pointer, count)                                                       \
-    do {                                                                           \
-        if (!((pointer) = nas_take(nas, count, sizeof *(pointer)))) return ENOMEM; \
+#define TAKE(pointer, count)                                                        \
+    do {                                                                            \
+        if (!((pointer) = nas_take(nas, count, sizeof *(pointer)))) return -ENOMEM; \
     } while (0)
 
 /* A call of MPI whose time counts as communication. */

@@ -126,7 +126,7 @@ static int make(Nas *nas, Cg *cg)
         const int32_t at[] = {cg->first_row + j};
         cg->row[j + 2] += INSIDE_COLUMNS(0) + cg->row[j + 1];
     }
-    if (cg->row[cg->rows + 1] > places[CAPACITY]) return ENOMEM;
+    if (cg->row[cg->rows + 1] > places[CAPACITY]) return -ENOMEM;
     double weight = 1;
     for (int32_t i = 0; i < n; i++, weight *= ratio) {
         const int32_t *at = place + (int64_t)i * longest;

@@ -90,7 +90,7 @@ static int rank_keys(Nas *nas, Sort *sort, int round)
     sort->got_at[0] = 0;
     for (int k = 1; k < args->ranks; k++) sort->got_at[k] = sort->got_at[k - 1] + sort->got[k - 1];
     sort->have = sort->got_at[args->ranks - 1] + sort->got[args->ranks - 1];
-    if (sort->have > places[CAPACITY] || sort->most - sort->least > places[CAPACITY]) return ENOMEM;
+    if (sort->have > places[CAPACITY] || sort->most - sort->least > places[CAPACITY]) return -ENOMEM;
     INSIDE(args->mpi->Alltoallv(sort->sorted, sort->sent, sort->sent_at, args->datatype, sort->received, sort->got,
                                 sort->got_at, args->datatype, args->comm));
     nas_collective(nas, NAS_ALLTOALL, args->ranks);
@@ -120,7 +120,7 @@ static int check(Nas *nas, Sort *sort)
     int32_t *ordered = sort->keys, wrong = 0, last = -1, total[ROUNDS * TESTS];
     for (int32_t i = 0; i < sort->have; i++) {
         const int32_t at = --sort->counts[sort->received[i] - sort->least];
-        if (at < 0 || at >= sort->have) return EDOM;
+        if (at < 0 || at >= sort->have) return -EDOM;
         ordered[at] = sort->received[i];
     }
     const int32_t greatest = sort->have ? ordered[sort->have - 1] : -1;

@@ -29,7 +29,8 @@ __attribute__((visibility("default"))) int labkit_run_threads(int (*kernel)(cons
     pthread_barrier_init(&start, NULL, (unsigned)n);
     for (int t = 0; t < n; t++) {
         threads[t] = (Thread){kernel, args + t, &start, 0};
-        if (t && pthread_create(ids + t, NULL, run, threads + t)) return -1; /* fatal: others wait at the barrier */
+        const int failed = t ? pthread_create(ids + t, NULL, run, threads + t) : 0;
+        if (failed) return -failed; /* fatal: others wait at the barrier */
     }
     run(threads);
     int code = threads[0].code;

@@ -120,7 +120,7 @@ class Worker:
         assert isinstance(benchmark, KernelBenchmark)
         reason, compared = self._impossible(benchmark), False
         if not reason:
-            reason, compared = self._agreed(*self._verified(spec, benchmark))
+            reason, compared = self._agreed(*verify(self, spec, benchmark))
         if reason:
             self.send("failed", index=index, reason=reason)
             return
@@ -202,14 +202,6 @@ class Worker:
         room = 2 * needed["global"] + 64 * KiB if needed["global"] else 0
         self._openshmem = openshmem.OpenShmem(path, names, room=needed["heap"], reserved=room)
         return ""
-
-    def _verified(self, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:
-        """Run the untimed verification; return what `labkit.worker.verify.verify` does."""
-        if isinstance(benchmark, ParallelFileBenchmark):
-            from labkit.worker import parallel  # inside the function: few points need files, a rank should open few
-
-            return parallel.verify(self, spec, benchmark)
-        return verify(self, spec, benchmark)
 
     def _agreed(self, complaint: str, compared: bool) -> tuple[str, bool]:
         """Return, on all ranks, the first complaint of any rank, and whether any rank compared bytes."""

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import resource
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import kernels
-from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark
+from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.spec import Spec
 from labkit.units import KiB, format_number
 from labkit.worker.group import Alone, Together
-from labkit.worker.setting import Setting
+
+if TYPE_CHECKING:
+    from labkit.worker.verify import Prepares
 
 FEW = 64  # ranks up to which messages are kept for each pair
 SHARE = 0.9  # of the available memory that ranks may take
 
 
-class Runs(Protocol):
-    """A rank that can prepare the program of a point."""
-
-    ranks: Alone | Together
-    mpi: Any
-
-    def prepared(
-        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
-    ) -> AbstractContextManager[tuple[kernels.Loop, Setting]]:
-        """The loop and its buffers, for as long as the context lasts."""
-
-
-def verify(worker: Runs, spec: Spec, benchmark: ApplicationBenchmark) -> tuple[str, bool]:
+def verify(worker: Prepares, spec: Spec, benchmark: ApplicationBenchmark) -> tuple[str, bool]:
     """Run the program untimed and compare its results, if there is memory for it.
 
     Returns

@@ -38,14 +38,19 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
     -------
     What was wrong on this rank, empty if nothing; and whether it compared anything.
     """
+    # inside the function: few points need these, and a rank should open few files
     if isinstance(benchmark, benchmarks.ApplicationBenchmark):
-        from labkit.worker import solution  # inside the function: few points need it, and a rank should open few
+        from labkit.worker import solution
 
         return solution.verify(worker, spec, benchmark)
+    if isinstance(benchmark, benchmarks.ParallelFileBenchmark):
+        from labkit.worker import parallel
+
+        return parallel.verify(worker, spec, benchmark)
     if spec.size == 0:
         return "", False
     if spec.has("directory"):
-        from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+        from labkit.worker import files
 
         complaint = files.unfit(spec)
         if worker.ranks.any([bool(complaint)])[0]:
