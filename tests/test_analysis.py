@@ -274,7 +274,7 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
 @pytest.mark.parametrize("kind", ["step", pytest.param("factor", marks=pytest.mark.slow)])
 def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> None:
     hits = 0
-    for seed in range(200):
+    for seed in range(100):
         times, noise = line(1000 + seed, DENSE)
         at = 5 + seed % (len(DENSE) - 10)
         later = np.arange(len(DENSE)) >= at
@@ -282,7 +282,7 @@ def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> Non
         hits += (int(DENSE[at - 1]), int(DENSE[at])) in [
             (b.after, b.before) for b in analysis.breaks(DENSE, times * noise).breaks
         ]
-    assert hits >= 190
+    assert hits >= 95
 
 
 def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:

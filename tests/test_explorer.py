@@ -130,7 +130,7 @@ def test_the_command_measures_what_the_form_says(chosen: Selection) -> None:
 
 
 def test_a_measured_point_tells_its_command() -> None:
-    for one in campaign.Campaign(campaign.find("two-cores")).samples():
+    for one in list(campaign.Campaign(campaign.find("two-cores")).samples())[::3]:  # launches lie side by side
         if one.origin in ("measured", "reported"):
             given = cli.parser().parse_args(Selection.of(one).words())
             (spec,) = verb._specs(given)

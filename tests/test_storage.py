@@ -197,6 +197,7 @@ def test_iozone_runs_every_test(tmp_path: Path) -> None:
         iozone.table(resolved("storage.iozone", 0, tests="strided"), Effort())
 
 
+@pytest.mark.slow
 def test_iozone_runs_several_processes(tmp_path: Path) -> None:
     need(iozone)
     options = {"test": "random readers", "processes": 2, "file_size": "128Ki", "directory": str(tmp_path)}

@@ -25,12 +25,9 @@ RECORDED = {
 }
 QUICK = {
     "10-latency",
-    "21-sockets",
-    "30-collectives",
     "40-storage",
     "51-completion",
     "62-congestion-impact",
-    "65-all-pairs",
 }
 NOTEBOOKS = [
     pytest.param(name, where, id=name, marks=[] if name in QUICK else pytest.mark.slow)
