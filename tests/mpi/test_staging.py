@@ -90,6 +90,7 @@ def test_an_interrupted_run_leaves_no_copy(place: Path, tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ranks_copy_again_what_went_away(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy goes after it was made, so that the first rank makes it once more."""
     from labkit import staging
