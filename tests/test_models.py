@@ -413,6 +413,17 @@ def test_a_core_must_copy_what_leaves_no_host(
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"), [(2_300.0, "good"), (1_800.0, "doubtful"), (1_700.0, "bad"), (9_000.0, "good")]
+)
+def test_the_second_copy_is_of_what_another_core_wrote(value: float, expected: str) -> None:
+    """10 GB/s in one core and 3.333 GB/s from the other one make 2.5 GB/s one after the other."""
+    machine = [*MACHINE, *micro("core_to_core_copy", "bandwidth_MBps", 10_000 / 3, size=1 << 18)]
+    one = judged_inside("mpi.bandwidth", value, SHARED, machine)
+    assert one.bound.judging == pytest.approx(2.5e9)
+    assert (one.verdict, one.limit) == (expected, pytest.approx(10_000))
+
+
+@pytest.mark.parametrize(
     ("benchmark", "marks", "name", "floor_us"),
     [
         ("mpi.latency", SHARED, "line of cache", 0.04),

@@ -49,25 +49,25 @@ class Costs:
     Parameters
     ----------
     copies : size in B → rate at which one core copies it (micro.memory_copy).
+    crossings : size in B → rate at which a core copies it that another one wrote (micro.core_to_core_copy).
     line : a line of cache from one core to another (micro.core_to_core).
     system_call : micro.system_call.
     wake_ups : option `cores` → micro.wake_up.
     """
 
     copies: Mapping[int, Cost] = field(default_factory=dict)
+    crossings: Mapping[int, Cost] = field(default_factory=dict)
     line: Cost | None = None
     system_call: Cost | None = None
     wake_ups: Mapping[str, Cost] = field(default_factory=dict)
 
     def copy(self, size: int) -> tuple[int, Cost] | None:
-        """The higher rate of the two measured sizes around a size; with that size.
+        """The rate of a copy of a size (see `_near`); with the size that was measured."""
+        return _near(self.copies, size)
 
-        Between them, the rate cannot be read: it rises while calls cost, and falls where a cache ends.
-        """
-        below = max((one for one in self.copies if one <= size), default=None)
-        above = min((one for one in self.copies if one >= size), default=None)
-        near = {one: self.copies[one] for one in (below, above) if one is not None}
-        return max(near.items(), key=lambda item: item[1].value) if near else None
+    def crossing(self, size: int) -> tuple[int, Cost] | None:
+        """The same of a copy that another core wrote."""
+        return _near(self.crossings, size)
 
     @property
     def wake_up(self) -> Cost | None:
@@ -85,8 +85,10 @@ def of(summary: pd.DataFrame) -> dict[str, Costs]:
         lines, calls = _costs(rows, "micro.core_to_core"), _costs(rows, "micro.system_call")
         wakes = _costs(rows, "micro.wake_up")
         copies = {size: cost for size, _, cost in _costs(rows, "micro.memory_copy")}
+        crossings = {size: cost for size, _, cost in _costs(rows, "micro.core_to_core_copy")}
         costs[str(host)] = Costs(
             copies=copies,
+            crossings=crossings,
             line=min((cost for *_, cost in lines), key=lambda cost: cost.value, default=None),
             system_call=min((cost for *_, cost in calls), key=lambda cost: cost.value, default=None),
             wake_ups={cores: cost for _, cores, cost in wakes},
@@ -96,6 +98,7 @@ def of(summary: pd.DataFrame) -> dict[str, Costs]:
 
 BENCHMARKS = {  # → metric
     "micro.core_to_core": "line_transfer_ns",
+    "micro.core_to_core_copy": "bandwidth_MBps",
     "micro.memory_copy": "bandwidth_MBps",
     "micro.system_call": "system_call_ns",
     "micro.wake_up": "wake_up_us",
@@ -108,6 +111,17 @@ def read(campaign: Campaign) -> dict[str, Costs]:
 
     tables = [table for name in BENCHMARKS if len(table := cached.of(campaign, name))]
     return of(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
+
+
+def _near(rates: Mapping[int, Cost], size: int) -> tuple[int, Cost] | None:
+    """The higher rate of the two measured sizes around a size; with that size.
+
+    Between them, the rate cannot be read: it rises while calls cost, and falls where a cache ends.
+    """
+    below = max((one for one in rates if one <= size), default=None)
+    above = min((one for one in rates if one >= size), default=None)
+    near = {one: rates[one] for one in (below, above) if one is not None}
+    return max(near.items(), key=lambda item: item[1].value) if near else None
 
 
 def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:

@@ -13,7 +13,6 @@ from labkit.units import format_number, format_size
 
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
-COPIES = 2  # usual where a core copies; one after another they reach half the rate
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
     "wake-up": "wake-up of a thread, the cheaper of one core and two",
@@ -32,7 +31,7 @@ class Bound:
     formula : how it follows.
     source : where its facts are from: ``testbed``, ``host``, ``stated`` or ``measured``.
     low, high : interval of a measured bound over launches; NaN of a computed one, and of a single launch.
-    copies : copies that a library or the kernel usually makes where a core must copy once; 1 for any other bound.
+    usual : value to judge by, where libraries usually do more than they must, as a second copy; NaN: it is `value`.
     close : whether a good implementation comes close to it; otherwise it bounds, but judges nothing.
     """
 
@@ -42,13 +41,18 @@ class Bound:
     source: str
     low: float = math.nan
     high: float = math.nan
-    copies: int = 1
+    usual: float = math.nan
     close: bool = True
 
     @property
     def measured(self) -> bool:
         """Whether it is a measurement itself."""
         return self.source == "measured"
+
+    @property
+    def judging(self) -> float:
+        """The value to judge a measurement by."""
+        return self.value if math.isnan(self.usual) else self.usual
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -67,7 +71,11 @@ def of_host(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
 
 
 def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
-    """A core copies every byte at least once; each direction, thread, sender and stream may have a core of its own."""
+    """A core copies every byte at least once; each direction, thread, sender and stream may have a core of its own.
+
+    Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
+    copy is of what another core wrote.
+    """
     size, options = samples.spec.size, samples.spec.values
     near = costs.copy(size)
     if near is None:
@@ -85,6 +93,16 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
     if call:
         formula += f", and {call} for each send"
     value = rate(cost.value, call.value if call else 0.0)
+    crossing = costs.crossing(size)
+    second = crossing[1].value if crossing else cost.value
+    twice = 1 / (1 / cost.value + 1 / second)
+    usual = rate(twice, call.value if call else 0.0)
+    close = inside(samples) == "shared-memory"  # over loopback, the protocol costs more than the copies
+    if close:
+        of_what = "the second of what another core wrote" if crossing else "both in one core"
+        formula += (
+            f"; two copies, one after the other ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
+        )
     bound = Bound(
         name="copy by one core",
         value=value,
@@ -92,8 +110,8 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
         source="measured",
         low=low,
         high=high,
-        copies=COPIES,
-        close=inside(samples) == "shared-memory",  # over loopback, the protocol costs more than the copies
+        usual=usual,
+        close=close,
     )
     return (bound,)
 

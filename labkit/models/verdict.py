@@ -32,8 +32,9 @@ TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers th
 RULE = (
     f"good: the interval lies at {format_share(GOOD)} of the bound or above; bad: it lies below {format_share(BAD)}; "
     "doubtful: neither. Of a single launch, the value decides. "
-    "Over shared memory half of these limits count: libraries usually copy twice, which reaches half the copy rate of "
-    "a core. Over loopback, the copy rate is too far off to judge by. A value more than "
+    "Over shared memory the limits are parts of the rate of two copies, one after the other, because libraries usually "
+    "copy twice; the second is of bytes that another core wrote (without micro.core_to_core_copy: two equal copies). "
+    "Over loopback, the copy rate is too far off to judge by. A value more than "
     f"{format_share(TOLERANCE)} above its bound (of a measured bound: its interval) is a defect of one of the two"
 )
 _DOUBTS = {  # code of a badge → what to do
@@ -43,8 +44,8 @@ _DOUBTS = {  # code of a badge → what to do
     "path-mismatch": "labkit doctor   # the bytes did not take the path that was asked for: see the interface counters",
 }
 _MEASURE = (
-    "measure micro.memory_copy, micro.core_to_core, micro.system_call and micro.wake_up into the same campaign, which "
-    "bound it"
+    "measure micro.memory_copy, micro.core_to_core_copy, micro.core_to_core, micro.system_call and micro.wake_up into "
+    "the same campaign, which bound it"
 )
 _LARGE = 1 << 20  # B: below, the cost of a message still counts
 _FAST = 10e9  # bit/s from which an MTU of 1500 costs noticeably
@@ -228,7 +229,7 @@ def _verdict(
         return "above its bound", f"{wrong}, or the measurement, is wrong"
     if not bound.close:
         return "within its bound", ""
-    limit = bound.value * factor / bound.copies
+    limit = bound.judging * factor
     return ("good" if low >= GOOD * limit else "bad" if high < BAD * limit else "doubtful"), ""
 
 

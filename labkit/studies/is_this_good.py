@@ -65,7 +65,14 @@ class Study(studies.Study):
     """Verdicts on bandwidths and latencies, with the bounds of their paths."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = ("mpi.bandwidth", "mpi.latency", "sockets.tcp_rr", "micro.memory_copy", *_MICRO)
+    benchmarks: ClassVar = (
+        "mpi.bandwidth",
+        "mpi.latency",
+        "sockets.tcp_rr",
+        "micro.memory_copy",
+        "micro.core_to_core_copy",
+        *_MICRO,
+    )
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -78,6 +85,7 @@ class Study(studies.Study):
             specs += sweep("sockets.tcp_rr", sizes=v.request_sizes, ranks=1, testbed=v.testbed)
         if v.machine:
             specs += sweep("micro.memory_copy", sizes=v.sizes, ranks=1)
+            specs += sweep("micro.core_to_core_copy", sizes=v.sizes, ranks=1)
             specs += [Spec(benchmark=name, size=0, ranks=1) for name in _MICRO]
             specs += sweep("micro.wake_up", ranks=1, cores="one")
         return specs
@@ -135,6 +143,10 @@ class Study(studies.Study):
                 ("system call", costs.system_call),
                 *((f"wake-up, cores {cores}", cost) for cores, cost in costs.wake_ups.items()),
                 *((f"copy of {format_size(size)} by one core", cost) for size, cost in costs.copies.items()),
+                *(
+                    (f"the same, written by another core: {format_size(size)}", one)
+                    for size, one in costs.crossings.items()
+                ),
             )
             if cost
         ]

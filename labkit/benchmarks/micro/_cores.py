@@ -35,6 +35,14 @@ def check(spec: Spec) -> str:
     return f"cores={text}, but it must be auto, one, or two numbers of processors. Set cores=0-1."
 
 
+def two(spec: Spec) -> str:
+    """What is wrong with the option where the threads must be on two cores; empty if nothing is."""
+    cores = spec.option("cores")
+    if cores == "one" or len({*cores.split("-")}) < cores.count("-") + 1:
+        return f"cores={cores}, but a line changes cores only between two. Set cores=0-1."
+    return check(spec)
+
+
 def chosen(spec: Spec) -> tuple[int, int]:
     """The two processors, on the machine where the threads run.
 

@@ -8,18 +8,9 @@ the other loads, as in a message.
 """
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.micro._cores import Cores, check, chosen
-from labkit.spec import Spec
+from labkit.benchmarks.micro._cores import Cores, chosen, two
 
 _TURNS = 100
-
-
-def _check(spec: Spec) -> str:
-    """What is wrong with the option; empty if nothing is."""
-    cores = spec.option("cores")
-    if cores == "one" or len({*cores.split("-")}) < cores.count("-") + 1:
-        return f"cores={cores}, but a line changes cores only between two. Set cores=0-1."
-    return check(spec)
 
 
 BENCHMARK = KernelBenchmark(
@@ -27,7 +18,7 @@ BENCHMARK = KernelBenchmark(
     kernel="core_to_core",
     mpi=False,
     options=Cores,
-    check=_check,
+    check=two,
     sized=False,
     metrics={"line_transfer_ns": lambda spec: 2 * _TURNS},
     cadence="streaming",

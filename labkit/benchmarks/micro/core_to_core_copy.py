@@ -1,0 +1,39 @@
+"""Rate at which one core copies a message that another core has just written.
+
+Two threads on two cores share a buffer. One writes every line of it anew, then the other copies it with memcpy, and
+only the copy is timed. So the bytes come from the cache of the other core, as those of a message from another
+process do. `micro.memory_copy` copies the same buffer again and again, which lies in the cache of its own core. A
+sample copies at least 32 KiB, small messages from buffers of their own.
+"""
+
+from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks.micro._cores import Cores, chosen, two
+from labkit.spec import Spec
+from labkit.units import KiB
+
+
+def _copies(spec: Spec) -> int:
+    """Copies of one sample."""
+    return max(1, 32 * KiB // max(spec.size, 1))
+
+
+def _check(spec: Spec) -> str:
+    """What is wrong with option and size; empty if nothing is."""
+    small = f"size={spec.size} B, but a copy is timed from 64 B on. Set size=64." if spec.size < 64 else ""
+    return two(spec) or small
+
+
+BENCHMARK = KernelBenchmark(
+    title="memory copy from another core",
+    kernel="core_to_core_copy",
+    mpi=False,
+    options=Cores,
+    sizes="4Ki:64Mi:*4",
+    check=_check,
+    metrics={"bandwidth_MBps": lambda spec: _copies(spec) * spec.size},
+    expected=lambda spec, rank, send: send(rank),
+    cadence="streaming",
+    window=_copies,
+    apart=True,
+    work=lambda spec: dict(zip(("left", "right"), chosen(spec), strict=True)),
+)
