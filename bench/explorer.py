@@ -254,6 +254,7 @@ def main() -> None:
     parser.add_argument("--kernel", action="store_true", help="time the kernel alone")
     parser.add_argument("--start", action="store_true", help="time the start alone")
     options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # started as users start it
     if not options.start:
         kernel(options)
     if not options.kernel:

@@ -68,6 +68,7 @@ def main() -> None:
     for copies in map(int, options.times.split(",")):
         with tempfile.TemporaryDirectory(prefix="labkit-bench-report-") as folder:
             environment = os.environ | {"XDG_CACHE_HOME": f"{folder}/cache"}
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
             campaigns = [Path(folder) / f"copy-{number + 1}" for number in range(copies)]
             for path in campaigns:
                 shutil.copytree(
