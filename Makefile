@@ -8,7 +8,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 OTHER_MPIS := .venv-ompi5 .venv-mpich
-KERNELS := $(wildcard labkit/kernels/*.c labkit/kernels/*.h)
+KERNELS := $(wildcard labkit/kernels/*.[ch] labkit/programs/*.[ch])
 NOTEBOOKS := $(shell find notebooks -name '*.ipynb' -not -path '*/.*' 2>/dev/null)
 # a compiler that came after the first set-up
 UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -v cc gcc),unbuilt))

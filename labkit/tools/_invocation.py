@@ -44,15 +44,16 @@ class Parsed:
 class Invocation:
     """One run of a tool.
 
-    In both commands ``{port}``, ``{data_port}`` and ``{address}`` stand for what `run` chooses, and in those of RDMA
-    ``{device}``, ``{gid}`` and ``{rdma_address}`` for what the place has at that end.
+    In both commands ``{port}``, ``{data_port}``, ``{socket}`` (a Unix socket in the folder) and ``{address}`` stand for
+    what `run` chooses, and in those of RDMA ``{device}``, ``{gid}`` and ``{rdma_address}`` for what the place has at
+    that end.
 
     Parameters
     ----------
     tool, package, programs : name, Debian package, and what must be on the PATH.
     client : command line whose output is the result; started in an empty folder of its own.
     server : command line of the other end; empty for none.
-    listens : protocol in which the server listens on ``{port}`` when it is ready.
+    listens : protocol in which the server listens on ``{port}`` when it is ready; ``unix`` for ``{socket}``.
     each : words that fill further placeholders of both commands, a mapping for each pair of server and client. Several
         pairs run at once, every server on ports of its own, the clients from an agreed moment on.
     parse : from the client's standard output and the folder to values; raises DataError.
@@ -78,7 +79,7 @@ class Invocation:
     programs: tuple[str, ...]
     client: tuple[str, ...]
     server: tuple[str, ...] = ()
-    listens: Literal["tcp", "udp", "rdma_cm"] = "tcp"
+    listens: Literal["tcp", "udp", "rdma_cm", "unix"] = "tcp"
     each: tuple[Mapping[str, str], ...] = ({},)
     parse: Callable[[str, Path], Parsed]
     combine: Callable[[Sequence[Parsed]], Parsed] = lambda parts: parts[0]

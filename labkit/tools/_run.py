@@ -33,6 +33,8 @@ _AT = (
 )
 _READY_S = 30.0  # until a server must listen; one in an emulated guest takes its time
 _PORTS = 3  # attempts with fresh ports
+_SOCKET = "server.sock"
+_ACCEPTS = "00010000"  # net/unix: flags of a socket that listens
 _LISTENING = {"tcp": "0A", "udp": "07"}  # include/net/tcp_states.h; a UDP socket is "closed" while it is bound
 
 
@@ -278,7 +280,7 @@ def _served(
         return
     for attempt in range(1, _PORTS + 1):
         ports = free_ports(words["address"], 2)
-        words |= {"port": str(ports[0]), "data_port": str(ports[1])}
+        words |= {"port": str(ports[0]), "data_port": str(ports[1]), "socket": _SOCKET}
         command = (*place.server, *_filled(invocation.server, words | dict(place.server_words)))
         with (
             tempfile.TemporaryFile() as output,
@@ -328,6 +330,9 @@ def _listens(pid: int, protocol: str, port: int) -> bool:
     """Whether this very process holds a socket that listens on the port, in its own network namespace."""
     with contextlib.suppress(OSError):
         sockets = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+        if protocol == "unix":
+            rows = [line.split() for line in Path(f"/proc/{pid}/net/unix").read_text().splitlines()[1:]]
+            return any(row[3] == _ACCEPTS and row[7:] == [_SOCKET] and f"socket:[{row[6]}]" in sockets for row in rows)
         for table in (protocol, f"{protocol}6"):
             for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
                 _, local, _, state, *rest = line.split()

@@ -1,0 +1,25 @@
+"""Operations of a YCSB workload on redis or memcached, each client's one after the other (closed loop).
+
+A sample is the time of one operation from its first request to the end of its last answer, as YCSB counts it: a
+read-modify-write is both of its requests, a scan all that it reads. The size is that of a record, in ten fields. While
+one answer is late, its client asks nothing, so the tail looks better than it is (coordinated omission):
+`kv.open_loop` shows what waits. The rate counts the operations of all clients over the run.
+
+Generators, proportions, keys and commands are those of YCSB (Cooper et al., SoCC 2010; core and its bindings of redis
+and memcached). An update of memcached writes all fields (writeallfields=true).
+"""
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.kv import _options
+from labkit.tools import memcached, redis
+
+BENCHMARK = ToolBenchmark(
+    title="key-value store, closed loop",
+    options=_options.Loop,
+    sizes="1000",
+    max_size=500_000,
+    check=_options.check,
+    metrics={"round_trip_us": lambda spec: 1},
+    tools=(redis.closed_loop, memcached.closed_loop),
+    cadence="streaming",
+)

@@ -1,0 +1,59 @@
+"""Requests of one command to redis, as redis-benchmark counts them: clients ask again when they have their answer.
+
+The size is that of a value (redis-benchmark's ``-d``). Keys are drawn uniformly from `records` (``-r``).
+`kv.closed_loop` runs YCSB's workloads against the same server, and keeps every time.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.spec import Spec
+from labkit.tools import redis_benchmark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of kv.redis_benchmark.
+
+    Parameters
+    ----------
+    command : of redis.
+    clients : connections (``-c``).
+    records : keys (``-r``).
+    pipeline : requests of a client under way at once (``-P``).
+    server_threads : of redis for its sockets.
+    ip : version of the internet protocol.
+    """
+
+    command: Literal["get", "set", "incr", "ping", "lpush", "sadd", "hset", "zadd"] = "get"
+    clients: int = 1
+    records: int = 1000
+    pipeline: int = 1
+    server_threads: int = 1
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+def _check(spec: Spec) -> str:
+    if not spec.size:
+        return "size=0, but a value has at least 1 B. Set size=1000."
+    for name, most in (("clients", 1000), ("records", 10_000_000), ("pipeline", 1000), ("server_threads", 64)):
+        if not 1 <= spec.option(name) <= most:
+            return f"{name}={spec.option(name)}, but it must be 1 to {most}. Set {name}=1."
+    if spec.transport not in ("auto", "tcp", "unix"):
+        return f"transport={spec.transport}, but redis listens on tcp or unix. Set transport=tcp."
+    if spec.transport == "unix" and spec.testbed != "local":
+        return "transport=unix stays inside one host. Set testbed=local, or transport=tcp."
+    return ""
+
+
+BENCHMARK = ToolBenchmark(
+    title="redis-benchmark",
+    options=Options,
+    sizes="3,1000",
+    max_size=100_000_000,
+    check=_check,
+    metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
+    tools=(redis_benchmark.closed_loop,),
+    cadence="streaming",
+)

@@ -1,0 +1,164 @@
+"""labkit's client of key-value stores (``labkit/programs/kv_client.c``): its command line and its samples."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import DataError, SpecError
+from labkit.formats import kv_client as layout
+from labkit.notes import Note, note
+from labkit.spec import Effort, Reported, Spec
+from labkit.tools import _kv_servers, this_machine, trimmed
+from labkit.tools._invocation import Invocation, Parsed
+from labkit.tools._tool import Tool
+
+# operationproportions and requestdistribution of YCSB's files workloads/workloada to workloadf
+WORKLOADS: Mapping[str, tuple[Mapping[str, float], str]] = {
+    "A": ({"reads": 0.5, "updates": 0.5}, "zipfian"),
+    "B": ({"reads": 0.95, "updates": 0.05}, "zipfian"),
+    "C": ({"reads": 1.0}, "zipfian"),
+    "D": ({"reads": 0.95, "inserts": 0.05}, "latest"),
+    "E": ({"scans": 0.95, "inserts": 0.05}, "zipfian"),
+    "F": ({"reads": 0.5, "read_modify_writes": 0.5}, "zipfian"),
+}
+FIELDS = 10
+_SAMPLES = "samples"
+_MOST = 500_000  # operations of a closed loop
+ABSENT = "kv_client (make setup builds it with a C compiler)"
+_WARMUP = 100  # operations, but no more than a tenth of those of a time
+_LOADED_PER_S = 2000  # records at least, over a slow link
+
+
+def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *, paced: bool) -> Invocation:
+    """A run of the client against servers of a store.
+
+    Parameters
+    ----------
+    tool : the store.
+    server : its command line; ``@port@`` and ``@socket@`` stand for where one of several listens.
+    paced : whether operations are due at the spec's rate.
+
+    Raises
+    ------
+    SpecError
+        If the spec asks for another store.
+    """
+    if spec.option("store") != tool.name:
+        raise SpecError(f"store={spec.option('store')}, but this is {tool.name}. Set store={tool.name}.")
+    count, unix = spec.option("servers"), spec.transport == "unix"
+    where = "unix:{socket}" if unix else "tcp:{address}:{port}"
+    if count > 1:
+        kind = "unix" if unix else "tcp"
+        words = [sys.executable, "-I", "-S", _kv_servers.__file__, str(count), kind, "{address}", "{port}", "{socket}"]
+        server, where = [*words, *server], f"@{_kv_servers.LIST}"
+    else:
+        server = [word.replace("@port@", "{port}").replace("@socket@", "{socket}") for word in server]
+    warmup = _WARMUP if effort.warmup is None else effort.warmup
+    arguments, seconds = _arguments(spec, effort, warmup, paced=paced)
+    load = spec.option("records") / _LOADED_PER_S
+    client = program()
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return _parsed(text, folder, effort, paced=paced)
+
+    counted = "from the moment when it was due" if paced else "from its first request"
+    return Invocation(
+        tool=tool.name,
+        package=tool.package,
+        programs=(*tool.programs, client),
+        server=tuple(server),
+        client=(client, f"store={spec.option('store')}", f"address={where}", *arguments, f"out={_SAMPLES}"),
+        listens="unix" if unix else "tcp",
+        parse=parsed,
+        address="" if unix else this_machine(spec),
+        definition=f"labkit kv_client, YCSB workload {spec.option('workload')}: time of an operation {counted} to the "
+        "end of its last answer.",
+        duration=seconds + load,
+        time_limit=3 * seconds + load + effort.time_limit,
+    )
+
+
+def _arguments(spec: Spec, effort: Effort, warmup: int, *, paced: bool) -> tuple[list[str], float]:
+    """Arguments of the client, and the time of the run, s."""
+    shares, distribution = WORKLOADS[spec.option("workload")]
+    if spec.option("distribution") != "auto":
+        distribution = spec.option("distribution")
+    count = (effort.iterations or 0) and effort.iterations + warmup
+    seconds, limit, expected = effort.time_cap, count or _MOST, count or spec.option("records")
+    given: dict[str, Any] = {}
+    if paced:
+        rate = float(spec.option("rate"))
+        seconds = count / rate if count else max(effort.time_cap, warmup / rate)
+        expected = math.ceil(seconds * rate)
+        limit = count or 2 * expected + 1000  # poisson arrivals vary
+        seconds = 2 * seconds if count and spec.option("arrivals") == "poisson" else seconds
+        given = {"rate": repr(rate), "arrivals": spec.option("arrivals")}
+    elif count:
+        seconds = effort.time_limit
+    given |= {
+        **shares,
+        "distribution": distribution,
+        "records": spec.option("records"),
+        "operations": expected,
+        "fields": FIELDS,
+        "field_size": spec.size // FIELDS,
+        "clients": spec.option("clients"),
+        "seconds": repr(seconds),
+        "limit": limit,
+        "seed": effort.seed,
+    }
+    return [f"{name}={value}" for name, value in given.items()], seconds
+
+
+def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
+    """Samples of a run, in the order in which the operations were due.
+
+    Raises
+    ------
+    DataError
+        If the client's output is no result, or no operation came after the warm-up.
+    """
+    file = folder / _SAMPLES
+    found = layout.parse(text, file.read_bytes() if file.exists() else b"")
+    extras = {"start_ns": found.start, "end_ns": found.end, "operation": found.operation, "client": found.client}
+    if paced:
+        extras["service_ns"] = found.end - found.start
+    exact = effort.warmup is not None or effort.iterations is not None
+    warmup = min(_WARMUP, len(found.end) if exact else len(found.end) // 10) if effort.warmup is None else effort.warmup
+    effort = replace(effort, warmup=warmup)
+    result = trimmed(Parsed(time_ns=found.end - (found.due if paced else found.start), extras=extras), effort)
+    if not len(result.time_ns):
+        raise DataError(f"kv_client: {len(found.end)} operations, wanted more than the warm-up of {effort.warmup}.")
+    kept = dict(result.extras)
+    ends = kept.pop("end_ns")
+    span = float(ends.max() - (ends - result.time_ns).min()) * 1e-9
+    return replace(
+        result,
+        extras=kept,
+        reported=(Reported("transaction_rate_per_s", "1/s", "mean", len(ends) / span),),
+        warnings=(*result.warnings, *_doubts(found)),
+        facts={"verified": True, "payload_B": found.payload},
+    )
+
+
+def _doubts(found: layout.Result) -> list[Note]:
+    """Warnings of what was not found, and of what was due and never done."""
+    doubts, done = list[Note](), len(found.end)
+    if found.missing:
+        text = f"{found.missing} of {done} operations did not find their key: the store has dropped records."
+        doubts.append(note("missing-keys", text, missing=found.missing, done=done))
+    if found.unfinished:
+        text = f"overload: {found.unfinished} operations that were due were not done, so the tail is longer than shown."
+        doubts.append(note("overload", text, unfinished=found.unfinished, done=done))
+    return doubts
+
+
+def program() -> str:
+    """Path of the client, or what is missing where it was not built."""
+    path = Path(__file__).parent.parent / "programs" / "kv_client"
+    return str(path) if path.exists() else ABSENT

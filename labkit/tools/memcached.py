@@ -1,0 +1,40 @@
+"""memcached: a key-value cache that several threads serve; started privately, with memory for all records."""
+
+from __future__ import annotations
+
+import getpass
+
+from labkit.formats import kv_client as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Invocation, Tool, _kv
+
+TOOL = Tool(
+    name="memcached",
+    commands=("memcached",),
+    pattern=r"memcached (\d+(?:\.\d+)+)",
+    package="memcached",
+    programs=("memcached",),
+    format=layout,
+    purpose="kv.closed_loop and kv.open_loop with store=memcached",
+    instead="redis",
+)
+_LEAST_MB = 64
+_OVERHEAD = 2.5  # of slabs, items and their heads over the records
+
+
+def closed_loop(spec: Spec, effort: Effort) -> Invocation:
+    """A YCSB workload whose clients wait for each answer."""
+    return _kv.invocation(TOOL, spec, effort, _server(spec), paced=False)
+
+
+def open_loop(spec: Spec, effort: Effort) -> Invocation:
+    """A YCSB workload whose operations are due at a rate."""
+    return _kv.invocation(TOOL, spec, effort, _server(spec), paced=True)
+
+
+def _server(spec: Spec) -> list[str]:
+    """Command line of one server; it refuses to run as root without being told so."""
+    where = ["-s", "@socket@"] if spec.transport == "unix" else ["-l", "{address}", "-p", "@port@", "-U", "0"]
+    memory = _LEAST_MB + round(_OVERHEAD * spec.option("records") * (spec.size + 300) / 2**20)
+    threads = str(spec.option("server_threads"))
+    return ["memcached", "-u", getpass.getuser(), *where, "-t", threads, "-m", str(memory), "-c", "4096"]

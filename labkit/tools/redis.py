@@ -1,0 +1,49 @@
+"""redis: a key-value store that one thread serves; started privately, without a disk."""
+
+from __future__ import annotations
+
+from labkit.formats import kv_client as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Invocation, Tool, _kv
+
+TOOL = Tool(
+    name="redis",
+    commands=("redis-server",),
+    pattern=r"Redis server v=(\d+(?:\.\d+)+)",
+    package="redis-server",
+    programs=("redis-server",),
+    format=layout,
+    purpose="kv.closed_loop and kv.open_loop with store=redis, kv.redis_benchmark",
+    instead="memcached",
+)
+
+
+def closed_loop(spec: Spec, effort: Effort) -> Invocation:
+    """A YCSB workload whose clients wait for each answer."""
+    return _kv.invocation(TOOL, spec, effort, server(spec), paced=False)
+
+
+def open_loop(spec: Spec, effort: Effort) -> Invocation:
+    """A YCSB workload whose operations are due at a rate."""
+    return _kv.invocation(TOOL, spec, effort, server(spec), paced=True)
+
+
+def server(spec: Spec) -> list[str]:
+    """Command line of one server: no snapshots, no log of operations, no replication, 1 GiB at most."""
+    where = ["--port", "0", "--unixsocket", "@socket@"]
+    if spec.transport != "unix":
+        where = ["--bind", "{address}", "--port", "@port@", "--protected-mode", "no"]
+    threads = int(spec.values.get("server_threads", 1))
+    return [
+        "redis-server",
+        *where,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--daemonize",
+        "no",
+        "--maxmemory",
+        "1gb",
+        *(["--io-threads", str(threads), "--io-threads-do-reads", "yes"] if threads > 1 else []),
+    ]

@@ -1,0 +1,390 @@
+"""Key-value stores: draws and records are YCSB's, times are whole, wrong bytes and what waits are seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from labkit import benchmarks, tools
+from labkit.benchmarks import ToolBenchmark
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.formats import kv_client as layout
+from labkit.formats import redis_benchmark as csv_layout
+from labkit.notes import texts
+from labkit.spec import Effort, Spec
+from labkit.tools import _kv, memcached, redis, redis_benchmark
+from tests.test_tools import mark, marked, need, reported
+
+__all__ = ["mark"]  # a fixture
+YCSB = json.loads((Path(__file__).parent / "golden" / "ycsb" / "generators.json").read_text())
+SHORT = Effort(time_cap=0.2, time_limit=20)
+CLOSED, OPEN = "kv.closed_loop", "kv.open_loop"
+
+
+def resolved(name: str, transport: str = "auto", size: int = 1000, **options: object) -> Spec:
+    return benchmarks.resolve(Spec(benchmark=name, size=size, transport=transport, options=options))  # type: ignore[arg-type]
+
+
+def job(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Invocation:
+    benchmark = benchmarks.get(name)
+    assert isinstance(benchmark, ToolBenchmark)
+    return tools.available(benchmark.tools, resolved(name, transport, **options), effort)
+
+
+def run(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Outcome:
+    return tools.run(job(name, effort, transport, **options))
+
+
+def client() -> str:
+    """The built client; where it is not built, neither this nor what labkit says may be silent."""
+    if _kv.program() == _kv.ABSENT:
+        pytest.skip(_kv.ABSENT)
+    return _kv.program()
+
+
+# ---- what YCSB draws and stores
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("scrambled", ["distribution=zipfian"]),
+        ("latest", ["distribution=latest", "every=200"]),
+        ("hotspot", ["distribution=hotspot"]),
+        ("uniform", ["distribution=uniform"]),
+    ],
+)
+def test_keys_are_drawn_as_ycsb_draws_them(name: str, arguments: list[str]) -> None:
+    command = [client(), "draw", "records=1000", "limit=200000", *arguments]
+    drawn = np.array(subprocess.run(command, capture_output=True, check=True).stdout.split(), np.int64)
+    theirs = np.array(YCSB[name], np.float64)
+    ours = np.bincount(drawn, minlength=len(theirs)).astype(np.float64)
+    assert len(ours) <= len(theirs) + 1  # of latest, the key that is inserted last
+    ours = ours[: len(theirs)]
+    if name == "scrambled":
+        assert theirs[1000] > 0  # YCSB draws it, and draws again as no store has it
+        assert ours[1000] == 0
+        theirs[1000] = 0
+    few = ours + theirs < 20
+    a, b = (np.append(counts[~few], counts[few].sum()) for counts in (ours, theirs))
+    a, b = a[a + b > 0], b[a + b > 0]
+    ratio = np.sqrt(b.sum() / a.sum())
+    chi2, freedom = float(((a * ratio - b / ratio) ** 2 / (a + b)).sum()), len(a) - 1
+    assert freedom > 900
+    assert abs(chi2 - freedom) / np.sqrt(2 * freedom) < 5  # standard deviations
+
+
+def _answer(path: str, *words: str) -> bytes:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(path)
+        one.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words))
+        one.settimeout(5)
+        data = b""
+        while data.count(b"\r\n") < 41:  # of ten fields with their values
+            data += one.recv(65536)
+    return data
+
+
+@contextmanager
+def _redis(folder: Path) -> Iterator[str]:
+    """A server of the test's own; yields its socket."""
+    path = str(folder / "r.sock")
+    words = [word.replace("@socket@", path) for word in redis.server(resolved(CLOSED, "unix"))]
+    server = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 20
+        while not Path(path).exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        yield path
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_records_are_those_of_ycsb(tmp_path: Path) -> None:
+    need(redis)
+    with _redis(tmp_path) as path:
+        command = [client(), "store=redis", f"address=unix:{path}", "reads=1", "records=10", "limit=20", "clients=2"]
+        told = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout)
+        assert (told["operations"], told["missing"]) == (20, 0)
+        key = YCSB["value"].partition(":")[0]
+        fields = _answer(path, "HGETALL", key).split(b"\r\n")[2::2]
+    record = dict(zip(fields[::2], fields[1::2], strict=True))
+    assert record[b"field3"].decode() == YCSB["value"]
+    assert sorted(map(len, record.values())) == [100] * 10
+
+
+@contextmanager
+def _between(path: str, folder: Path, change: Callable[[bytes, int], bytes]) -> Iterator[str]:
+    """A socket before a server; answers pass through a function that gets them and their number."""
+    front = str(folder / "front.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(front)
+        listener.listen()
+
+        def serve() -> None:
+            number = 0
+            near, _ = listener.accept()
+            with near, socket.socket(socket.AF_UNIX) as far:
+                far.connect(path)
+
+                def there() -> None:
+                    while data := near.recv(65536):
+                        far.sendall(data)
+                    far.shutdown(socket.SHUT_RDWR)
+
+                threading.Thread(target=there, daemon=True).start()
+                while data := far.recv(65536):
+                    number += 1
+                    near.sendall(change(data, number))
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield front
+        thread.join(10)
+
+
+def test_a_wrong_byte_ends_the_run_before_anything_is_timed(tmp_path: Path) -> None:
+    need(redis)
+    with (
+        _redis(tmp_path) as path,
+        _between(path, tmp_path, lambda data, _: data.replace(b"field3:3", b"field3:4")) as front,
+    ):
+        command = [client(), "store=redis", f"address=unix:{front}", "reads=1", "records=10", "limit=20", "out=times"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "a record that was read is not the one that was written" in done.stderr
+    assert not (tmp_path / "times").exists()
+
+
+def test_what_waits_counts_in_the_open_loop(tmp_path: Path) -> None:
+    need(redis)
+    late: list[int] = []
+
+    def pause(data: bytes, number: int) -> bytes:
+        if b"field" in data and len(data) < 2000 and number > 60 and not late:
+            late.append(number)
+            time.sleep(0.3)
+        return data
+
+    with _redis(tmp_path) as path, _between(path, tmp_path, pause) as front:
+        command = [client(), "store=redis", f"address=unix:{front}", "reads=1", "records=10", "seconds=1.5", "rate=200"]
+        told = subprocess.run([*command, "out=times"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = layout.parse(told, (tmp_path / "times").read_bytes())
+    gaps = np.diff(found.due)
+    assert late
+    assert gaps.min() == gaps.max() == 5_000_000  # an operation is due whatever became of those before
+    service, response = found.end - found.start, found.end - found.due
+    assert (service > 150e6).sum() <= 3  # the machine may pause too
+    assert (response > 150e6).sum() >= 20
+
+
+# ---- runs
+
+
+@pytest.mark.parametrize(
+    ("name", "transport", "options"),
+    [
+        (CLOSED, "tcp", {"clients": 4, "workload": "F"}),
+        (OPEN, "unix", {"store": "memcached", "rate": 500.0, "arrivals": "poisson", "clients": 2}),
+        pytest.param(CLOSED, "tcp", {"workload": "E", "ip": "ipv6"}, marks=pytest.mark.slow),
+        pytest.param(CLOSED, "unix", {"workload": "D", "servers": 3, "clients": 2}, marks=pytest.mark.slow),
+        pytest.param(CLOSED, "tcp", {"store": "memcached", "servers": 2, "workload": "B"}, marks=pytest.mark.slow),
+        pytest.param(OPEN, "tcp", {"server_threads": 2, "distribution": "hotspot"}, marks=pytest.mark.slow),
+        pytest.param(
+            CLOSED, "tcp", {"store": "memcached", "server_threads": 2, "size": 100_000}, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_loops_run(name: str, transport: str, options: dict[str, object], mark: str) -> None:
+    need(memcached if options.get("store") == "memcached" else redis)
+    client()
+    outcome = run(name, transport=transport, **options)
+    assert outcome.origin == "measured"
+    assert outcome.meta["verified"]
+    assert outcome.time_ns.shape[0] == 1
+    assert outcome.time_ns.min() > 0
+    kinds = {layout.OPERATIONS[k] for k in np.unique(outcome.extras["operation"])}
+    allowed = {
+        "A": {"READ", "UPDATE"},
+        "B": {"READ", "UPDATE"},
+        "D": {"READ", "INSERT"},
+        "E": {"SCAN", "INSERT"},
+        "F": {"READ", "READ-MODIFY-WRITE"},
+    }
+    assert kinds <= allowed[str(options.get("workload", "A"))]
+    assert set(np.unique(outcome.extras["client"])) <= set(range(int(str(options.get("clients", 1)))))
+    start = outcome.extras["start_ns"][0]
+    own = outcome.extras["service_ns"][0] if name == OPEN else outcome.time_ns[0]
+    span = ((start + own).max() - start.min()) * 1e-9
+    assert reported(outcome, "transaction_rate_per_s") == pytest.approx(outcome.time_ns.size / span, rel=0.1)
+    assert ("loopback" in texts(outcome.badges)) == (transport == "tcp")
+    if name == OPEN:
+        assert (outcome.extras["service_ns"] <= outcome.time_ns).all()
+    assert not marked(mark)
+
+
+def test_proportions_and_counts_are_exact() -> None:
+    need(redis)
+    client()
+    outcome = run(CLOSED, Effort(iterations=2000, warmup=10, time_limit=30), "unix", workload="B", clients=3)
+    assert outcome.time_ns.size == 2000
+    updates = int((outcome.extras["operation"] == layout.OPERATIONS.index("UPDATE")).sum())
+    assert abs(updates - 100) < 5 * np.sqrt(2000 * 0.05 * 0.95)
+
+
+def test_overload_is_told() -> None:
+    need(redis)
+    client()
+    outcome = run(OPEN, Effort(time_cap=0.05, time_limit=20), "unix", rate=1e6, workload="C")
+    assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
+
+
+@pytest.mark.slow
+def test_servers_end_with_their_owner_even_if_it_is_killed(mark: str) -> None:
+    need(redis)
+    client()
+    code = (
+        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec; "
+        f"spec = benchmarks.resolve(Spec(benchmark={CLOSED!r}, size=1000, options={{'servers': 2}})); "
+        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code])
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not any("kv_client" in _name(pid) for pid in marked(mark)):
+        time.sleep(0.1)
+    names = [_name(pid) for pid in marked(mark)]
+    assert sum("redis-server" in name for name in names) == 2
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    while time.monotonic() < end and marked(mark):
+        time.sleep(0.1)
+    assert not marked(mark)
+
+
+def _name(pid: int) -> str:
+    try:
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return ""
+
+
+def test_redis_benchmark_runs() -> None:
+    need(redis_benchmark)
+    outcome = run("kv.redis_benchmark", Effort(iterations=500), clients=2)
+    rate, mean = reported(outcome, "transaction_rate_per_s"), reported(outcome, "round_trip_us")
+    assert outcome.origin == "reported"
+    assert 0 < reported(outcome, "round_trip_us", "p50") <= reported(outcome, "round_trip_us", "p99")
+    assert rate * mean * 1e-6 < 2.5  # Little: no more than the clients were under way
+
+
+# ---- command lines
+
+
+def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.Invocation, "missing", property(lambda self: []))
+    one = job(OPEN, Effort(iterations=500, warmup=0), rate=1000.0, workload="D", clients=4)
+    assert " ".join(one.server).startswith("redis-server --bind {address} --port {port} --protected-mode no --save  ")
+    assert one.client[1:] == (
+        "store=redis",
+        "address=tcp:{address}:{port}",
+        "rate=1000.0",
+        "arrivals=constant",
+        "reads=0.95",
+        "inserts=0.05",
+        "distribution=latest",
+        "records=1000",
+        "operations=500",
+        "fields=10",
+        "field_size=100",
+        "clients=4",
+        "seconds=0.5",
+        "limit=500",
+        "seed=1",
+        "out=samples",
+    )
+    two = job(CLOSED, transport="unix", store="memcached", server_threads=4)
+    assert " ".join(two.server).endswith("-s {socket} -t 4 -m 67 -c 4096")
+    assert (two.listens, two.client[2]) == ("unix", "address=unix:{socket}")
+    several = job(CLOSED, servers=3)
+    assert several.server[4:9] == ("3", "tcp", "{address}", "{port}", "{socket}")
+    assert several.client[2] == "address=@servers"
+    tool = job("kv.redis_benchmark", transport="unix", command="set", pipeline=4)
+    assert " ".join(tool.client) == "redis-benchmark -s {socket} -t set -n 2000 -c 1 -d 1000 -r 1000 -P 4 --csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "wrong"),
+    [
+        (CLOSED, {"workload": "E", "store": "memcached"}, "memcached has no scan"),
+        (CLOSED, {"workload": "E", "servers": 2}, "scans the keys of one server"),
+        (CLOSED, {"size": 1001}, "a multiple of 10"),
+        (CLOSED, {"clients": 0}, "clients=0, but it must be 1 to 1000"),
+        (CLOSED, {"transport": "shm"}, "a store listens on tcp or unix"),
+        (OPEN, {"rate": 0.0}, "rate=0, but it must be above 0"),
+        ("kv.redis_benchmark", {"pipeline": 0}, "pipeline=0"),
+    ],
+)
+def test_what_no_store_can_do_is_refused(name: str, options: dict[str, object], wrong: str) -> None:
+    with pytest.raises(SpecError, match=wrong):
+        resolved(name, **options)  # type: ignore[arg-type]
+
+
+def test_a_client_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_kv, "program", lambda: _kv.ABSENT)
+    with pytest.raises(LaunchError, match="make setup builds it with a C compiler"):
+        job(CLOSED)
+
+
+# ---- outputs
+
+
+def test_only_whole_results_of_the_client_are_read() -> None:
+    told = '{"operations": 2, "missing": 0, "unfinished": 1, "sent_B": 10, "received_B": 20}'
+    rows = np.array([[9, 10, 12, 0, 1], [1, 2, 5, 4, 0]], np.int64)
+    found = layout.parse(told, rows.tobytes())
+    assert (found.due.tolist(), found.end.tolist(), found.payload, found.unfinished) == ([1, 9], [5, 12], 20, 1)
+    for text, data in (
+        ("kv_client: no", rows.tobytes()),
+        (told, rows.tobytes()[:-8]),
+        (told.replace("2", "0", 1), b""),
+        (told, rows[:, [1, 0, 2, 3, 4]].tobytes()),
+        (told, (rows + np.array([0, 0, 0, 5, 0])).tobytes()),
+    ):
+        with pytest.raises(DataError, match="kv_client output: found"):
+            layout.parse(text, data)
+
+
+HEAD = (
+    '"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"'
+)
+
+
+def test_redis_benchmark_output() -> None:
+    text = f'{HEAD}\n"SET","25000.00","0.129","0.040","0.087","0.183","1.591","4.343"\n'  # of 7.0.15
+    values = {(v.name, v.statistic): v.value for v in csv_layout.parse(text)}
+    assert values["transaction_rate_per_s", "mean"] == 25000
+    assert values["round_trip_us", "p99"] == pytest.approx(1591)
+    assert values["round_trip_us", "mean"] == pytest.approx(129)
+    for wrong in (
+        "",
+        "Could not connect to Redis",
+        HEAD,
+        text + text.splitlines()[1],
+        text.replace("25000.00", "-nan"),
+    ):
+        with pytest.raises(DataError, match="redis-benchmark output"):
+            csv_layout.parse(wrong)
