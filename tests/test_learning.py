@@ -195,6 +195,7 @@ def test_the_plan_says_what_the_point_asks(monkeypatch: pytest.MonkeyPatch) -> N
         "iterations": 7,
         "warmup": 2,
         "seed": 5,
+        "time_cap": 2.0,
     }
     assert plan == Plan(options=options, **wanted)
     nccl = job(resolved("all_reduce", backend="nccl", device="cuda", transport="tcp"))
