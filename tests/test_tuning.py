@@ -313,7 +313,7 @@ def test_mpich_s_parameters_go_to_the_algorithms_that_read_them(monkeypatch: pyt
         "algorithm=pipelined_tree, fanout=4",
     ]
     assert dict(trees[3].environment)["MPIR_CVAR_BCAST_TREE_KVAL"] == "4"
-    with pytest.raises(SpecError, match="no algorithm of the race reads it.*algorithm=pipelined_tree"):
+    with pytest.raises(SpecError, match=r"no algorithm of the race reads it.*algorithm=pipelined_tree"):
         settings("mpi.bcast", {"algorithm": ["binomial"], "fanout": ["2"]})
     monkeypatch.setattr(mpich, "_text", lambda program, name: MPIVARS_4)
     assert "nb_tsp_tree" not in str(settings("mpi.bcast", {"algorithm": ["all"]}))

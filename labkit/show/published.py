@@ -74,9 +74,7 @@ def papers(form: str) -> str:
             for name, one in loaded.items()
         ]
         return json.dumps(rows, indent=1, ensure_ascii=False) if form == "json" else spreadsheet.of_rows(rows).rstrip()
-    lines = [
-        (name, str(len(reference.entries(file=name))), one.short, one.title) for name, one in loaded.items()
-    ]
+    lines = [(name, str(len(reference.entries(file=name))), one.short, one.title) for name, one in loaded.items()]
     return text_table(("paper", "numbers", "cited as", "title"), lines, right=(1,))
 
 
