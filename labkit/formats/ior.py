@@ -71,7 +71,7 @@ def repetitions(text: str, operation: str, where: str) -> tuple[int, list[float]
     results = tests[0].get("Results", ()) if tests else ()
     rates = [real(row.get("bwMiB"), "bwMiB", where) for row in results if row.get("access") == operation]
     if len(rows) != 1 or not rates or min(rates) <= 0:
-        raise malformed(where, 0, str(results)[:80], f"repetitions of {operation} in one test, each with a rate", REMEDY)
+        raise malformed(where, 0, str(results)[:80], f"repetitions of {operation}, each with a rate", REMEDY)
     tasks, segments, block = (whole(rows[0][name], name, where) for name in ("numTasks", "segmentCount", "blockSize"))
     return tasks, [tasks * segments * block / 2**20 / rate for rate in rates]
 
