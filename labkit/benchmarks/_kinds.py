@@ -2,8 +2,8 @@
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
 (`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark`, `FileBenchmark`, `SymmetricBenchmark` and
-`DeviceBenchmark` need more than buffers), a tool (`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks), the start of a program
-(`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
+`DeviceBenchmark` need more than buffers), a tool (`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks),
+the start of a program (`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
 """
 
 from __future__ import annotations

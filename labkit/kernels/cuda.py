@@ -1,4 +1,4 @@
-"""A GPU in a rank: CUDA's driver by its library, memory of each kind, and a stand-in in host memory with the same functions.
+"""A GPU in a rank: CUDA's driver by its library, memory of each kind, and a stand-in with the same functions.
 
 `libcuda.so.1` comes with the driver of every NVIDIA GPU, so nothing else needs to be installed. The stand-in
 (stand_in.c) is part of the compiled kernels. Its device memory cannot be read or written at its address, as that of a
@@ -37,7 +37,7 @@ class Gpu(ctypes.Structure):
     """What a kernel needs of a GPU; the structure of device.h."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in "cuda stream begin end empty context far_context".split()),
+        *((name, ctypes.c_void_p) for name in ["cuda", "stream", "begin", "end", "empty", "context", "far_context"]),
         ("remote", ctypes.c_uint64),
         ("device", ctypes.c_void_p * 2),
         ("host", ctypes.c_void_p * 2),
@@ -318,8 +318,8 @@ class _current:  # noqa: N801 (reads like a function)
 def aware(mpi: Any) -> bool:
     """Whether the MPI library says that it takes addresses of device memory.
 
-    Open MPI and MVAPICH answer ``MPIX_Query_cuda_support``, MPICH ``MPIX_GPU_query_support``. A library that has neither
-    does not say so.
+    Open MPI and MVAPICH answer ``MPIX_Query_cuda_support``, MPICH ``MPIX_GPU_query_support``. A library that has
+    neither does not say so.
     """
     symbols = ctypes.CDLL(mpi.__file__)
     if (ask := getattr(symbols, "MPIX_Query_cuda_support", None)) is not None:

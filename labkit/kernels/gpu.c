@@ -17,7 +17,7 @@ enum { TO_DEVICE = 0, TO_HOST = 1, ON_DEVICE = 2, TO_PEER = 3 }; /* args->mode o
 enum { PUT = 0, GET = 1 };                                       /* of a copy between processes */
 enum { STREAM = 0, CONTEXT = 1, EVENT = 2 };                     /* what is waited for */
 
-#define GPU const Gpu *const gpu = (const Gpu *)(const void *)args->extra
+#define GPU              const Gpu *const gpu = (const Gpu *)(const void *)args->extra
 #define ADDRESS(pointer) ((Address)(uintptr_t)(pointer))
 
 /* `window` copies of one message. */
@@ -29,12 +29,18 @@ static int copies(const Arguments *args)
     for (int j = 0; j < args->window; j++) {
         char *to = args->recv + j * args->stride, *from = args->send + j * args->stride;
         switch (args->mode) {
-        case TO_DEVICE: TRY_CUDA(cuda->MemcpyHtoDAsync_v2(ADDRESS(to), from, size, gpu->stream)); break;
-        case TO_HOST: TRY_CUDA(cuda->MemcpyDtoHAsync_v2(to, ADDRESS(from), size, gpu->stream)); break;
-        case ON_DEVICE: TRY_CUDA(cuda->MemcpyDtoDAsync_v2(ADDRESS(to), ADDRESS(from), size, gpu->stream)); break;
+        case TO_DEVICE:
+            TRY_CUDA(cuda->MemcpyHtoDAsync_v2(ADDRESS(to), from, size, gpu->stream));
+            break;
+        case TO_HOST:
+            TRY_CUDA(cuda->MemcpyDtoHAsync_v2(to, ADDRESS(from), size, gpu->stream));
+            break;
+        case ON_DEVICE:
+            TRY_CUDA(cuda->MemcpyDtoDAsync_v2(ADDRESS(to), ADDRESS(from), size, gpu->stream));
+            break;
         default:
-            TRY_CUDA(cuda->MemcpyPeerAsync(ADDRESS(to), gpu->far_context, ADDRESS(from), gpu->context, size,
-                                           gpu->stream));
+            TRY_CUDA(
+                cuda->MemcpyPeerAsync(ADDRESS(to), gpu->far_context, ADDRESS(from), gpu->context, size, gpu->stream));
         }
     }
     return 0;
@@ -81,9 +87,14 @@ KERNEL(gpu_synchronise)
     TRY_CUDA(cuda->EventRecord(gpu->begin, gpu->stream));
     TRY_CUDA(cuda->CtxSynchronize());
     switch (args->mode) {
-    case STREAM: TIMED(TRY_CUDA(cuda->StreamSynchronize(gpu->stream));, ); break;
-    case CONTEXT: TIMED(TRY_CUDA(cuda->CtxSynchronize());, ); break;
-    default: TIMED(TRY_CUDA(cuda->EventSynchronize(gpu->begin));, );
+    case STREAM:
+        TIMED(TRY_CUDA(cuda->StreamSynchronize(gpu->stream));, );
+        break;
+    case CONTEXT:
+        TIMED(TRY_CUDA(cuda->CtxSynchronize());, );
+        break;
+    default:
+        TIMED(TRY_CUDA(cuda->EventSynchronize(gpu->begin));, );
     }
     return 0;
 }

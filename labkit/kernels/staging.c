@@ -98,23 +98,23 @@ static int bcast(void *buffer, int count, Handle type, int root, Handle comm)
     return gpu->rank == root ? 0 : to_device(buffer, BYTES(count));
 }
 
-#define ROOTED(name, Name, out, back)                                                                              \
-    static int name(const void *from, int count, Handle type, void *to, int rcount, Handle rtype, int root,        \
-                    Handle comm)                                                                                   \
-    {                                                                                                              \
-        TRY(to_host(from, out));                                                                                   \
-        TRY(mpi->Name(mirror(from), count, type, mirror(to), rcount, rtype, root, comm));                          \
-        return to_device(to, back);                                                                                \
+#define ROOTED(name, Name, out, back)                                                                       \
+    static int name(const void *from, int count, Handle type, void *to, int rcount, Handle rtype, int root, \
+                    Handle comm)                                                                            \
+    {                                                                                                       \
+        TRY(to_host(from, out));                                                                            \
+        TRY(mpi->Name(mirror(from), count, type, mirror(to), rcount, rtype, root, comm));                   \
+        return to_device(to, back);                                                                         \
     }
 ROOTED(gather, Gather, BYTES(count), gpu->rank == root ? BYTES(rcount) * gpu->ranks : 0)
 ROOTED(scatter, Scatter, gpu->rank == root ? BYTES(count) * gpu->ranks : 0, BYTES(rcount))
 
-#define EVERY(name, Name, out)                                                                                     \
-    static int name(const void *from, int count, Handle type, void *to, int rcount, Handle rtype, Handle comm)     \
-    {                                                                                                              \
-        TRY(to_host(from, out));                                                                                   \
-        TRY(mpi->Name(mirror(from), count, type, mirror(to), rcount, rtype, comm));                                \
-        return to_device(to, BYTES(rcount) * gpu->ranks);                                                          \
+#define EVERY(name, Name, out)                                                                                 \
+    static int name(const void *from, int count, Handle type, void *to, int rcount, Handle rtype, Handle comm) \
+    {                                                                                                          \
+        TRY(to_host(from, out));                                                                               \
+        TRY(mpi->Name(mirror(from), count, type, mirror(to), rcount, rtype, comm));                            \
+        return to_device(to, BYTES(rcount) * gpu->ranks);                                                      \
     }
 EVERY(allgather, Allgather, BYTES(count))
 EVERY(alltoall, Alltoall, BYTES(count) * gpu->ranks)

@@ -352,9 +352,12 @@ DRIVER(GetErrorName)(int code, const char **name)
     static const struct {
         int code;
         const char *name;
-    } names[] = {{INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},     {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
-                 {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},   {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
-                 {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},             {NOT_READY, "CUDA_ERROR_NOT_READY"},
+    } names[] = {{INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
+                 {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+                 {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+                 {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+                 {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+                 {NOT_READY, "CUDA_ERROR_NOT_READY"},
                  {NOT_ENABLED, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if (names[k].code == code) {

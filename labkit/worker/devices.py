@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks
-from labkit.benchmarks import DeviceBenchmark
+from labkit.benchmarks import POISON, DeviceBenchmark
 from labkit.errors import KernelError
 from labkit.kernels import Native, cuda
 from labkit.spec import Spec
@@ -27,7 +27,7 @@ _LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_
 class Devices:
     """The GPUs that the points of this rank have used."""
 
-    def __init__(self, engine: Native, mpi: Any, ranks: Alone | Together) -> None:
+    def __init__(self, engine: Any, mpi: Any, ranks: Alone | Together) -> None:
         self._engine, self._mpi, self._ranks = engine, mpi, ranks
         self._open: dict[tuple[str, int], cuda.Device] = {}
         self._memory: dict[tuple[cuda.Device, str, str], cuda.Memory] = {}
@@ -48,8 +48,8 @@ class Devices:
                 return f"{LACKING}: {device.name} cannot access the next GPU's memory. Set peer_access=False."
         if spec.values.get("via") == "direct" and not self._direct(spec):
             return (
-                f"{LACKING}: MPI cannot take this memory: it does not say that it is CUDA-aware. Set via=staged, or use "
-                "a CUDA-aware MPI."
+                f"{LACKING}: MPI cannot take this memory: it does not say that it is CUDA-aware. Set via=staged, or "
+                "use a CUDA-aware MPI."
             )
         return ""
 
@@ -113,8 +113,8 @@ class Devices:
             assert self._engine._table is not None
             more["mpi"] = device.staged(ctypes.addressof(self._engine._table), gpu)
         more["extra"] = ctypes.addressof(gpu)
-        changes = {name: memory.address for name, memory in buffers.taken.items()}
-        setting.works[:] = [dataclasses.replace(work, more=more, **changes)]
+        send, recv = (buffers.taken[name].address for name in ("send", "recv"))
+        setting.works[:] = [dataclasses.replace(work, more=more, send=send, recv=recv)]
         setting.mirrored, setting.gpu = buffers, gpu
 
     def _of_peer(self, exported: bytes, peer: int) -> bytes:
@@ -173,9 +173,11 @@ class Buffers:
         return held.host[:size]
 
     def upload(self) -> None:
-        """Bring what the host wrote into device memory."""
+        """Bring what the host wrote into device memory; a copy that is left out afterwards finds no pattern here."""
         for name, memory in self.taken.items():
             self.device.upload(memory, self.sizes[name])
+            if memory.on_device:
+                memory.host[: self.sizes[name]] = POISON
 
     def download(self) -> None:
         """Bring what a kernel received back to the host."""

@@ -249,7 +249,7 @@ class Worker:
             assert self._devices is not None
             allocate = buffers = self._devices.allocator(spec, benchmark, allocate)
         setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
-        if buffers is not None:
+        if self._devices is not None and buffers is not None and isinstance(benchmark, DeviceBenchmark):
             self._devices.dress(setting, buffers, spec, benchmark)
         engine, kernel = self._engine, benchmark.kernel
         if options.get("binding", "c") != "c":

@@ -1,7 +1,8 @@
-"""Benchmarks of GPUs: copies, launches and messages from and to device memory; collectives from the logs of the originals.
+"""Benchmarks of GPUs: copies, launches, messages from and to device memory; collectives from logs of the originals.
 
 labkit calls CUDA's driver (`labkit.kernels.cuda`), which comes with every NVIDIA GPU. Without a GPU, the option
-``accelerator=stand-in`` runs the same code on a stand-in in host memory: it tests the way, and says nothing about a GPU.
+``accelerator=stand-in`` runs the same code on a stand-in in host memory. That tests the code and says nothing about a
+GPU.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ class OnGpu:
 
     Parameters
     ----------
-    accelerator : an NVIDIA GPU by its driver (`cuda`), or a `stand-in` in host memory that tests the way only.
+    accelerator : an NVIDIA GPU by its driver (`cuda`), or a `stand-in` in host memory, which only tests the code.
     """
 
     accelerator: Accelerator = "cuda"

@@ -55,9 +55,9 @@ FORMS = {
         kernel="gpu_copy_events",
         doc="""Copy between host and device memory, or inside device memory, on the device's clock.
 
-A sample is the time between two events (cuEventElapsedTime) around `copies` copies in one stream. It leaves out what the
-host does before and after. nvbandwidth times its copies so; it has 16 in a sample, and a kernel holds the stream until
-all are there. Copies of less than about 1 MiB are therefore not comparable. A copied byte counts once.
+A sample is the time between two events (cuEventElapsedTime) around `copies` copies in one stream. It leaves out what
+the host does before and after. nvbandwidth times its copies so; it has 16 in a sample, and a kernel holds the stream
+until all are there. Copies of less than about 1 MiB are therefore not comparable. A copied byte counts once.
 """,
     )
 }

@@ -2,8 +2,8 @@
 
 Rank 1 exports its buffer (cuIpcGetMemHandle) and rank 0 maps it (cuIpcOpenMemHandle), both untimed. A sample is one
 copy by rank 0, into the other process's memory (`put`) or from it (`get`), until rank 0 knows that it has ended
-(cuStreamSynchronize); rank 1 takes no part. It is what an MPI library does with large messages between processes on one host.
-Both ranks use the same GPU (`gpus=one`), or each its own, which must be able to access each other.
+(cuStreamSynchronize); rank 1 takes no part. MPI libraries move large messages between processes of a host so. Both
+ranks use the same GPU (`gpus=one`), or each its own; these must be able to access each other.
 """
 
 from dataclasses import dataclass

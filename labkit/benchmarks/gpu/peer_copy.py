@@ -2,8 +2,8 @@
 
 A sample is `copies` calls of cuMemcpyPeerAsync in one stream of the first GPU, and cuStreamSynchronize. With
 `peer_access` the first GPU accesses the memory of the other one directly (over NVLink or PCIe); without, the driver may
-copy through the host. The definition of the device-to-device copies of nvbandwidth and of CUDA's sample p2pBandwidthLatencyTest,
-timed on the host. It needs two GPUs.
+copy through the host. nvbandwidth and CUDA's sample p2pBandwidthLatencyTest measure the same copies, on the device's
+clock. It needs two GPUs.
 """
 
 from dataclasses import dataclass

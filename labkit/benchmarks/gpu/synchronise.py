@@ -1,7 +1,7 @@
 """Wait for work of a GPU that has already ended: what asking costs.
 
-A sample is one call: cuStreamSynchronize, cuCtxSynchronize (all streams), or cuEventSynchronize on an event that has been
-reached.
+A sample is one call: cuStreamSynchronize, cuCtxSynchronize (all streams), or cuEventSynchronize on an event that has
+been reached.
 """
 
 from dataclasses import dataclass
