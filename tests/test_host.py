@@ -532,6 +532,9 @@ PRINTED = {
     "quarto": ("1.6.40\n", "1.6.40"),
     "smpirun": ("SimGrid version 3.32\n", "3.32"),
     "iproute2": ("ip utility, iproute2-6.1.0, libbpf 1.1.2\n", "6.1.0"),
+    "redis": ("Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=ae4d7c971a948f0\n", "7.0.15"),
+    "redis_benchmark": ("redis-benchmark 7.0.15\n", "7.0.15"),
+    "memcached": ("memcached 1.6.18\n", "1.6.18"),
     "qemu": ("QEMU emulator version 7.2.13 (Debian 1:7.2+dfsg-7+deb12u7)\n", "7.2.13"),
 }
 

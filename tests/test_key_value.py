@@ -246,10 +246,12 @@ def test_proportions_and_counts_are_exact() -> None:
     assert abs(updates - 100) < 5 * np.sqrt(2000 * 0.05 * 0.95)
 
 
-def test_overload_is_told() -> None:
+@pytest.mark.parametrize("seconds", [0.05, 1.0])
+def test_overload_is_told_whether_or_not_what_waited_was_done_in_the_end(seconds: float) -> None:
     need(redis)
     client()
-    outcome = run(OPEN, Effort(time_cap=0.05, time_limit=20), "unix", rate=1e6, workload="C")
+    effort = Effort(time_cap=seconds, time_limit=20)
+    outcome = run(OPEN, effort, "unix", rate=1e6, workload="C")
     assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
 
 

@@ -31,6 +31,7 @@ _SAMPLES = "samples"
 _MOST = 500_000  # operations of a closed loop
 ABSENT = "kv_client (make setup builds it with a C compiler)"
 _WARMUP = 100  # operations, but no more than a tenth of those of a time
+_WAITING = 0.05  # of the operations at the end of an open loop: more is an overload
 _LOADED_PER_S = 2000  # records at least, over a slow link
 
 
@@ -141,13 +142,13 @@ def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
         result,
         extras=kept,
         reported=(Reported("transaction_rate_per_s", "1/s", "mean", len(ends) / span),),
-        warnings=(*result.warnings, *_doubts(found)),
+        warnings=(*result.warnings, *_doubts(found, paced=paced)),
         facts={"verified": True, "payload_B": found.payload},
     )
 
 
-def _doubts(found: layout.Result) -> list[Note]:
-    """Warnings of what was not found, and of what was due and never done."""
+def _doubts(found: layout.Result, *, paced: bool) -> list[Note]:
+    """Warnings of what was not found, and of what was due and waited, or was never done."""
     doubts, done = list[Note](), len(found.end)
     if found.missing:
         text = f"{found.missing} of {done} operations did not find their key: the store has dropped records."
@@ -155,6 +156,9 @@ def _doubts(found: layout.Result) -> list[Note]:
     if found.unfinished:
         text = f"overload: {found.unfinished} operations that were due were not done, so the tail is longer than shown."
         doubts.append(note("overload", text, unfinished=found.unfinished, done=done))
+    elif paced and (waiting := int((found.start > found.due.max()).sum())) > _WAITING * done:
+        text = f"overload: {waiting} of {done} operations still waited when the last was due: the tail grows with time."
+        doubts.append(note("overload", text, waiting=waiting, done=done))
     return doubts
 
 
