@@ -11,14 +11,21 @@
  */
 #define _GNU_SOURCE
 #define PROGRAM "microservices"
+#include "call_graph.h"
 #include "hdsearch.h"
-#include <math.h>
+#include "recommend.h"
+#include "router.h"
+#include "set_algebra.h"
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 
 static const Service SERVICES[] = {
     {"hdsearch", hd_make, hd_next, hd_finish, hd_query, hd_expected, NULL},
+    {"router", rt_make, rt_next, rt_finish, rt_query, NULL, rt_right},
+    {"set_algebra", sa_make, sa_next, sa_finish, sa_query, sa_expected, NULL},
+    {"recommend", rc_make, rc_next, rc_finish, rc_query, rc_expected, NULL},
+    {"call_graph", cg_make, cg_next, cg_finish, cg_query, cg_expected, NULL},
 };
 
 enum { QUERIES = 256 };
@@ -188,7 +195,10 @@ int main(int argc, char **argv)
     job.leaves = (int)number(argc, argv, "leaves", 1), job.seed = (uint64_t)number(argc, argv, "seed", 1);
     job.exact = !strcmp(given(argc, argv, "search", "lsh"), "exact");
     job.number = (int)number(argc, argv, "number", 0);
-    if (job.records < 1 || job.size < 8 || job.size % 8 || job.leaves < 1 || job.leaves > CALLS)
+    job.replicas = (int)number(argc, argv, "replicas", 1), job.words = (int64_t)number(argc, argv, "words", 1000);
+    job.reads = number(argc, argv, "reads", 0.9), job.graph = given(argc, argv, "graph", "");
+    if (job.replicas < 1 || job.replicas > job.leaves || job.words < 8 || job.records < 1 || job.size < 8 ||
+        job.size % 8 || job.leaves < 1 || job.leaves > CALLS)
         fail("an argument is out of range", NULL);
     alarm((unsigned)number(argc, argv, "lifetime", 600)); /* ends, whatever became of the one who started it */
     if (!strcmp(argv[1], "load")) {

@@ -1,4 +1,4 @@
-"""labkit's microservices (``labkit/programs/microservices.c``): services that ask one another, and an open-loop client."""
+"""labkit's microservices (``labkit/programs/microservices.c``): services that ask one another, and their client."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def _doubts(found: layout.Result, busy: Mapping[str, int], processes: int) -> li
     else:
         half, last = (int(((found.due <= time) & (found.end > time)).sum()) for time in found.due[[done // 2, -1]])
         if last > max(_WAITING * done, _FEW, _GROWN * half):
-            text = f"overload: {last} of {done} requests waited when the last was due, {half} at half time: the tail grows."
+            text = f"overload: {last} of {done} requests waited at the end, {half} at half time: the tail grows."
             doubts.append(note("overload", text, waiting=last, half=half, done=done))
     share = busy[layout.CLIENT] / found.elapsed_ns
     if share > _BUSY:
