@@ -93,7 +93,21 @@ def parse(text: str, samples: bytes) -> Result:
     if ((start < due) | (end < start)).any() or (np.diff(due) < 0).any():
         raise DataError(f"{_WHAT}: found times out of order, wanted due <= start <= end.")
     moved = max(counts.pop("sent_B"), counts.pop("received_B"))
-    return Result(due=due, start=start, end=end, operation=operation, trace=trace, payload_B=moved, **counts, **shares)
+    return Result(
+        due=due,
+        start=start,
+        end=end,
+        operation=operation,
+        trace=trace,
+        payload_B=moved,
+        unfinished=counts["unfinished"],
+        origin_ns=counts["origin_ns"],
+        elapsed_ns=counts["elapsed_ns"],
+        cpu_ns=counts["cpu_ns"],
+        queries=counts["queries"],
+        recall=shares["recall"],
+        candidates=shares["candidates"],
+    )
 
 
 def parse_spans(data: bytes) -> Spans:
