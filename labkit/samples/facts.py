@@ -165,7 +165,6 @@ MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
 BACKEND = Fact(
     "backend", "", "", "Library that moved the data between the ranks of torch.distributed, with its version."
 )
-GPU = Fact("gpu", "", "", "Model of the GPU that held the buffers.")
 BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
 RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
 PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")
