@@ -227,7 +227,7 @@ def test_unreliable_percentile_says_so() -> None:
     figure = figures.versus_size(over, "latency_us")
     assert "fewer than 10 samples beyond" in text(figure)
     assert [symbol.endswith("-open") for symbol in figure.data[1].marker.symbol] == [True, True]
-    assert "open where fewer than 10 samples lie beyond" in figure.layout.xaxis.title.text
+    assert "open with fewer than 10 samples beyond" in figure.layout.xaxis.title.text
     assert not figures.versus_size(records.summary(table()), "latency_us").data[1].marker.symbol.endswith("-open")
 
 
