@@ -177,9 +177,7 @@ def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None)
     """Say which of the requested statistics are missing, and why; not of the tail of reported values."""
     own = frame[frame["n"] > 0]
     wanted = {statistic: frame, tail: own if statistic == lines.HEADLINE else frame}
-    return joined(
-        lines.gaps(rows, metric, name) for name, rows in wanted.items() if name and name != lines.HEADLINE
-    )
+    return joined(lines.gaps(rows, metric, name) for name, rows in wanted.items() if name and name != lines.HEADLINE)
 
 
 def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover: bool) -> list[dict[str, Any]]:

@@ -132,12 +132,12 @@ def _lack(figure: go.Figure) -> int:
     margin = TEMPLATE["layout"]["margin"]
     names = [len(trace.name or "") for trace in figure.data if trace.showlegend is not False] * bool(layout.showlegend)
     rows = math.ceil(sum(_LETTER * count + _KEY for count in names) / (layout.width - margin["l"] - margin["r"]))
-    taken = margin["t"] + (_LEGEND + _ROW * (rows - 1) if rows else 0)
+    taken: int = margin["t"] + (_LEGEND + _ROW * (rows - 1) if rows else 0)
     taken += margin["b"] + _LINE * str(layout.xaxis.title.text or "").count("<br>")
     if layout.height == HEIGHT and all(trace.type in ("scatter", "bar") for trace in figure.data):
         places = {place for trace in figure.data for place in (trace.x if trace.x is not None else ())}
         return _LEAST + (_MORE if len(places) > _FEW else 0) - (HEIGHT - taken)
-    return max(0, _LEAST - (layout.height - taken))
+    return max(0, _LEAST - int(layout.height) + taken)
 
 
 def _fold(figure: go.Figure) -> None:

@@ -18,9 +18,9 @@ from labkit.report import figures
 from labkit.report.options import options, written
 
 HALF = "half"  # class of such a figure's cell
-_WIDTH, _HEIGHT, _ROW, _LINE = 351, 210, 20, 18  # px: of a figure, of a row of its legend, of a line of its note
+_WIDTH, _HEIGHT, _ROW, _LINE = 351, 200, 20, 18  # px: of a figure, of a row of its legend, of a line of its note
 _TALL = 340  # px of a figure that needs its height
-_FITS, _TITLE = 46, 24  # characters of a line of small print, and of the title of the upward axis
+_FITS, _TITLE = 50, 24  # characters of a line of small print, and of the title of the upward axis
 _LEGEND = 12  # px of its letters, 8 pt in the PDF
 _TICKS = 6  # labels of the axis to the right
 _NAME, _KEY, _LETTER = 34, 45, 6.5  # characters of a name in a legend; px of its line there, and of a letter

@@ -14,7 +14,7 @@ from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import KeyNumber, key_numbers, sized, title
 
-_LINES = 36  # of the table of key numbers: more do not fit on a page
+_LINES = 32  # of the table of key numbers: more do not fit on a page
 _WIDE = (20, 24)  # characters of a line of its columns quantity and setting
 _OPEN = "auto"  # a path that the library chose
 _TWICE = ("mpi.latency", "mpi.bandwidth")  # shown on every path

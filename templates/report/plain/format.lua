@@ -80,7 +80,7 @@ local function floats(blocks)       -- two small figures share a row; text stays
       blocks:insert(i, raw("#grid(columns: (1fr, 1fr), column-gutter: 12pt, ["))
     elseif text and near > 0 then
       blocks:insert(i + 1, raw("]"))
-      blocks:insert(i, raw("#block(sticky: true, spacing: 0.9em)["))
+      blocks:insert(i, raw("#block(sticky: true, spacing: 0.85em)["))
     end
     right, near = half and not right, b.t == "Figure" and 3 or text and near - 1 or 0
   end
