@@ -2,8 +2,8 @@
 
     python -S attach.py FOLDER CONNECTION_FILE
 
-It needs the standard library alone, and lives as long as the kernel. Each ends with the other. After a restart no kernel
-waits, and this process becomes the new one.
+It needs the standard library alone, and lives as long as the kernel; each ends with the other. After a restart no
+kernel waits, and this process becomes the new one.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 MODEL = "b1e2d0c49a5f4f0e8d3c7a6b5e4f3021"  # name of the page among the kernel's widgets
 SOCKET, OPENED, FAILED = "kernel", "opened", "failed"  # files in a server's folder
@@ -56,7 +57,7 @@ def main(folder: Path, connection: str = "") -> None:
     from ipykernel.kernelapp import IPKernelApp
     from tornado.ioloop import IOLoop
 
-    app = IPKernelApp.instance()
+    app: Any = IPKernelApp.instance()
     app.initialize(["-f", connection])
     ipywidgets.register_comm_target()  # else done when it is loaded in a kernel
 
