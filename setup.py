@@ -2,9 +2,9 @@
 
 setuptools compiles every ``labkit/kernels/*.c`` once for each kind of MPI handle. The kernels are optional: without a
 compiler labkit still installs, and measures with its mpi4py loops. Each ``labkit/programs/*.c`` becomes a program
-beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` in a checkout, where the
-libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates, reference data and
-recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
+beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` in a checkout, if
+the libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates, reference
+data and recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
 ``labkit/project.py`` finds them.
 """
 
@@ -26,7 +26,8 @@ SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
 PROGRAMS = sorted(Path("labkit/programs").glob("*.c"))
 LINKED = sorted(Path("labkit/programs").glob("*.cc"))
-MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in (".c", ".cc", ".h", ".proto", ".thrift"))
+SOURCE = (".c", ".cc", ".h", ".proto", ".thrift")
+MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in SOURCE)
 BUILT_FROM = re.compile(r"Built from ([\w.]+) with the libraries ([\w+ ]+)\.")
 GENERATORS = {
     ".proto": ("protoc", "--cpp_out={folder}", "-I{parent}"),
@@ -95,7 +96,8 @@ class BuildExt(build_ext):
     def _linked(self, source: Path) -> str:
         """Build a program in C++ beside its source, unless it is newer than what it is made of; return what failed."""
         target, folder = source.with_suffix(""), Path(self.build_temp, source.stem)
-        if target.exists() and target.stat().st_mtime > max(one.stat().st_mtime for one in (Path("setup.py"), *MADE_OF)):
+        changed = max(one.stat().st_mtime for one in (Path("setup.py"), *MADE_OF))
+        if target.exists() and target.stat().st_mtime > changed:
             return ""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -18,7 +18,8 @@
 #include "rpc.pb.h"
 #include "rpc_load.h"
 
-namespace {
+namespace
+{
 
 using grpc::ByteBuffer;
 using grpc::Slice;
@@ -72,25 +73,16 @@ size_t length_of(const Payload &payload)
     return length;
 }
 
-size_t length_of(const ByteBuffer &payload)
-{
-    return payload.Length();
-}
+size_t length_of(const ByteBuffer &payload) { return payload.Length(); }
 
 void put(Payload *answer, const Payload *request)
 {
     answer->Swap(const_cast<Payload *>(request)); /* as a service that passes on what it got */
 }
 
-void put(ByteBuffer *answer, const ByteBuffer *request)
-{
-    *answer = *request; /* refers to the same slices */
-}
+void put(ByteBuffer *answer, const ByteBuffer *request) { *answer = *request; /* refers to the same slices */ }
 
-void put(Answer *answer, uint64_t number)
-{
-    answer->set_number(number);
-}
+void put(Answer *answer, uint64_t number) { answer->set_number(number); }
 
 void put(ByteBuffer *answer, uint64_t number)
 {
@@ -98,10 +90,7 @@ void put(ByteBuffer *answer, uint64_t number)
     *answer = ByteBuffer(&one, 1);
 }
 
-uint64_t number_of(const Answer &answer)
-{
-    return answer.number();
-}
+uint64_t number_of(const Answer &answer) { return answer.number(); }
 
 uint64_t number_of(const ByteBuffer &answer)
 {
@@ -114,8 +103,9 @@ uint64_t number_of(const ByteBuffer &answer)
 
 /* ---- server */
 
-template <class Message, class Number> class Service : public grpc::Service {
-public:
+template <class Message, class Number> class Service : public grpc::Service
+{
+  public:
     explicit Service(const char *const *methods)
     {
         add<Message>(methods[load::ECHO],
@@ -135,7 +125,7 @@ public:
                     });
     }
 
-private:
+  private:
     template <class Result, class Function> void add(const char *name, Function function)
     {
         using grpc::internal::RpcMethod;
@@ -172,8 +162,9 @@ int serve(const load::Arguments &given)
 
 /* ---- client */
 
-template <class Message, class Number> class Caller : public load::Connection {
-public:
+template <class Message, class Number> class Caller : public load::Connection
+{
+  public:
     Caller(const load::Address &address, const char *const *methods) : names_(methods, methods + 3)
     {
         grpc::ChannelArguments arguments;
@@ -186,10 +177,7 @@ public:
         numbers_.reset(new grpc::TemplatedGenericStub<Message, Number>(channel));
     }
 
-    void prepare(const load::Buffers &buffers) override
-    {
-        make(&payload_, buffers);
-    }
+    void prepare(const load::Buffers &buffers) override { make(&payload_, buffers); }
 
     void begin(load::Method method, int count) override
     {
@@ -199,8 +187,10 @@ public:
         for (int k = 0; k < count; k++) {
             Call &call = calls_[(size_t)k];
             call.context.reset(new grpc::ClientContext);
-            if (method == load::ECHO) start(*messages_, call, &call.message, call.for_message);
-            else start(*numbers_, call, &call.number, call.for_number);
+            if (method == load::ECHO)
+                start(*messages_, call, &call.message, call.for_message);
+            else
+                start(*numbers_, call, &call.number, call.for_number);
         }
     }
 
@@ -218,17 +208,11 @@ public:
         return sum;
     }
 
-    uint64_t number() const override
-    {
-        return number_of(calls_[0].number);
-    }
+    uint64_t number() const override { return number_of(calls_[0].number); }
 
-    std::string echoed() const override
-    {
-        return joined(calls_[0].message);
-    }
+    std::string echoed() const override { return joined(calls_[0].message); }
 
-private:
+  private:
     struct Call {
         std::unique_ptr<grpc::ClientContext> context;
         Status status;

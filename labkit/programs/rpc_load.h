@@ -24,7 +24,8 @@
 #include <utility>
 #include <vector>
 
-namespace load {
+namespace load
+{
 
 /* ECHO brings the payload back, SEND the number of its bytes, DIGEST a digest of them. */
 enum Method { ECHO, SEND, DIGEST };
@@ -51,8 +52,9 @@ inline size_t length_of(const Buffers &buffers)
     return length;
 }
 
-class Arguments {
-public:
+class Arguments
+{
+  public:
     Arguments(int argc, char **argv) : words_(argv + 1, argv + argc) {}
 
     std::string text(const std::string &name, const std::string &otherwise) const
@@ -86,7 +88,7 @@ public:
         return parts;
     }
 
-private:
+  private:
     std::vector<std::string> words_;
 };
 
@@ -108,8 +110,9 @@ struct Address {
 };
 
 /* A client's connection to one server. */
-class Connection {
-public:
+class Connection
+{
+  public:
     virtual ~Connection() = default;
     /* Make what calls send. */
     virtual void prepare(const Buffers &buffers) = 0;
@@ -140,8 +143,9 @@ struct Plan {
     uint64_t seed;
 };
 
-class Run {
-public:
+class Run
+{
+  public:
     Run(const Plan &plan, const Connect &connect) : plan_(plan), connect_(connect) {}
 
     /* Connect, check every connection's bytes, run, and check once more. Returns whether all went well. */
@@ -176,7 +180,7 @@ public:
                (long long)bulk_ns_);
     }
 
-private:
+  private:
     using Connections = std::vector<std::unique_ptr<Connection>>;
 
     static void usleep_(int64_t us)
@@ -243,9 +247,12 @@ private:
             while (!started_) usleep_(100);
             prctl(PR_SET_TIMERSLACK, 1UL);
             wait_until(origin_);
-            if (bulk) background(all, length(sizes));
-            else if (plan_.rate > 0) open(all, number, length(sizes));
-            else closed(all, number, length(sizes));
+            if (bulk)
+                background(all, length(sizes));
+            else if (plan_.rate > 0)
+                open(all, number, length(sizes));
+            else
+                closed(all, number, length(sizes));
             for (size_t k = 0; k < all.size(); k++)
                 check(*all[k], sizes, plan_.seed * 1000003 + (uint64_t)number * 1009 + 500 + k);
         } catch (const std::exception &error) {
@@ -287,7 +294,7 @@ private:
         std::uniform_real_distribution<double> phase(0.0, 1.0);
         double mean = 1e9 * plan_.clients / plan_.rate;
         int64_t share = plan_.limit / plan_.clients + (number < plan_.limit % plan_.clients), calls = 0;
-        int64_t due = origin_ + (int64_t)(phase(chance) * mean);             /* clients begin at moments of their own */
+        int64_t due = origin_ + (int64_t)(phase(chance) * mean);            /* clients begin at moments of their own */
         int64_t last = stop_ + (int64_t)(plan_.seconds * 1e9) + 1000000000; /* for what waits */
         for (; due < stop_ && calls < share; calls++) {
             if (now_ns() < due) wait_until(due);

@@ -20,7 +20,8 @@
 #include "Rpc.h"
 #include "rpc_load.h"
 
-namespace {
+namespace
+{
 
 using namespace apache::thrift;
 using namespace apache::thrift::protocol;
@@ -41,27 +42,47 @@ shared_ptr<TProtocolFactory> protocols(const load::Arguments &given)
     throw std::runtime_error("protocol=" + name + ", but it must be binary, compact or json");
 }
 
+/* Thrift counts the bytes of a message against its limit of 100 MiB, and does not begin anew with the next message. */
+template <class Transport> class Counting : public Transport
+{
+  public:
+    using Transport::Transport;
+
+    uint32_t readEnd() override
+    {
+        this->resetConsumedMessageSize();
+        return Transport::readEnd();
+    }
+};
+
+template <class Transport> class Transports : public TTransportFactory
+{
+  public:
+    shared_ptr<TTransport> getTransport(shared_ptr<TTransport> socket) override
+    {
+        return make_shared<Counting<Transport>>(socket);
+    }
+};
+
 shared_ptr<TTransportFactory> transports(const load::Arguments &given)
 {
     std::string name = given.text("framing", "framed");
-    if (name == "framed") return make_shared<TFramedTransportFactory>();
-    if (name == "buffered") return make_shared<TBufferedTransportFactory>();
+    if (name == "framed") return make_shared<Transports<TFramedTransport>>();
+    if (name == "buffered") return make_shared<Transports<TBufferedTransport>>();
     throw std::runtime_error("framing=" + name + ", but it must be framed or buffered");
 }
 
 /* ---- server */
 
-class Handler : public labkit::rpc::RpcIf {
-public:
+class Handler : public labkit::rpc::RpcIf
+{
+  public:
     void echo(Payload &answer, const Payload &payload) override
     {
         answer.buffers.swap(const_cast<Payload &>(payload).buffers); /* as a service that passes on what it got */
     }
 
-    int64_t send(const Payload &payload) override
-    {
-        return (int64_t)load::length_of(payload.buffers);
-    }
+    int64_t send(const Payload &payload) override { return (int64_t)load::length_of(payload.buffers); }
 
     int64_t digest(const Payload &payload) override
     {
@@ -83,8 +104,8 @@ int serve(const load::Arguments &given)
         server.serve();
         return 0;
     }
-    auto socket = where.unix_socket ? make_shared<TServerSocket>(where.host)
-                                    : make_shared<TServerSocket>(where.host, where.port);
+    auto socket =
+        where.unix_socket ? make_shared<TServerSocket>(where.host) : make_shared<TServerSocket>(where.host, where.port);
     TThreadedServer server(processor, socket, transports(given), protocols(given));
     server.serve();
     return 0;
@@ -92,29 +113,30 @@ int serve(const load::Arguments &given)
 
 /* ---- client */
 
-class Caller : public load::Connection {
-public:
+class Caller : public load::Connection
+{
+  public:
     Caller(const load::Address &address, const load::Arguments &given)
     {
-        auto socket = address.unix_socket ? make_shared<TSocket>(address.host)
-                                          : make_shared<TSocket>(address.host, address.port);
+        auto socket =
+            address.unix_socket ? make_shared<TSocket>(address.host) : make_shared<TSocket>(address.host, address.port);
         auto transport = transports(given)->getTransport(socket);
         client_.reset(new labkit::rpc::RpcClient(protocols(given)->getProtocol(transport)));
         transport->open();
     }
 
-    void prepare(const load::Buffers &buffers) override
-    {
-        payload_.buffers = buffers;
-    }
+    void prepare(const load::Buffers &buffers) override { payload_.buffers = buffers; }
 
     void begin(load::Method method, int count) override
     {
         method_ = method, under_way_ = count;
         for (int k = 0; k < count; k++) {
-            if (method == load::ECHO) client_->send_echo(payload_);
-            else if (method == load::SEND) client_->send_send(payload_);
-            else client_->send_digest(payload_);
+            if (method == load::ECHO)
+                client_->send_echo(payload_);
+            else if (method == load::SEND)
+                client_->send_send(payload_);
+            else
+                client_->send_digest(payload_);
         }
     }
 
@@ -133,10 +155,7 @@ public:
         return sum;
     }
 
-    uint64_t number() const override
-    {
-        return number_;
-    }
+    uint64_t number() const override { return number_; }
 
     std::string echoed() const override
     {
@@ -145,7 +164,7 @@ public:
         return all;
     }
 
-private:
+  private:
     std::unique_ptr<labkit::rpc::RpcClient> client_;
     Payload payload_, answer_;
     uint64_t number_ = 0;
