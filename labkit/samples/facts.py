@@ -121,6 +121,11 @@ COMMUNICATION = Fact[dict[str, Any]](
     "B",
     "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
 )
+# GPUs
+GPU = Fact("gpu", "", "", "Name of rank 0's GPU, or of what stands in for it.")
+GPU_DRIVER = Fact("gpu_driver", "", "", "Version of CUDA that its driver offers; stand-in where there is no GPU.")
+GPU_PATH = Fact("gpu_path", "", "", "Whether MPI took device memory directly, or labkit staged it through the host.")
+GPU_MPI = Fact("gpu_mpi", "", "", "Whether the MPI library says that it is CUDA-aware.")
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
