@@ -61,6 +61,7 @@ GRPC="|g++ libgrpc++-dev libprotobuf-dev protobuf-compiler|rpc.* with gRPC"
 THRIFT="|g++ libthrift-dev libevent-dev thrift-compiler|rpc.* with Apache Thrift"
 PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
 KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
+TORCH="|python3-torch|learning.*; optional for others: 140 MB to download, 600 MB installed"
 PMIX="|libpmix-dev|the Slurm tests with srun: Slurm's plugin loads libpmix.so, which is in no other package"
 FONTS="|fonts-liberation|the fonts of static figures; other fonts replace them"
 VENV="|python3-venv|Python environments if uv is missing"
@@ -95,6 +96,7 @@ all_missing() {
     [ -n "$TESTS" ] || return 0
     missing "${TESTING[@]}"
     compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
+    compgen -G '/usr/lib*/python3*/*-packages/torch/__init__.py' >/dev/null || python3 -c 'import torch' 2>/dev/null || say "$TORCH"
     compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
 }
 
