@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,19 +23,21 @@ from labkit import benchmarks, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import microservices as layout
+from labkit.formats import otlp
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
-from labkit.tools import _microservices, microservices
+from labkit.tools import _call_graph, _microservices, microservices
 from tests.test_tools import mark, marked, reported
 
 __all__ = ["mark"]  # a fixture
 SHORT = Effort(time_cap=0.3, time_limit=20)
-HDSEARCH = "services.hdsearch"
+HDSEARCH, SOCIAL = "services.hdsearch", "services.social_network"
+SIZES = {HDSEARCH: 512, "services.router": 1000, SOCIAL: 256}
 HEAD = struct.Struct("=IIqQQQ")  # wire.h
 
 
 def resolved(name: str, transport: str = "auto", size: int | None = None, **options: object) -> Spec:
-    size = {HDSEARCH: 512}.get(name, 0) if size is None else size
+    size = SIZES.get(name, 0) if size is None else size
     return benchmarks.resolve(Spec(benchmark=name, size=size, transport=transport, options=options))  # type: ignore[arg-type]
 
 
@@ -139,6 +141,89 @@ def test_the_nearest_vectors_are_those_that_numpy_finds(tmp_path: Path) -> None:
             assert np.allclose(found["distance"], np.sort(distances)[:10], rtol=1e-5)
 
 
+def test_documents_are_those_that_hold_all_words(tmp_path: Path) -> None:
+    documents, words = 400, 30
+    w, d = np.meshgrid(np.arange(words, dtype=np.uint64), np.arange(documents, dtype=np.uint64), indexing="ij")
+    holds = unit(31, w * np.uint64(1 << 32) + d) < 0.5 / (w.astype(float) + 1) + 0.002
+    with served(tmp_path, tiers("set_algebra", 3, f"records={documents}", f"words={words}")):
+        for query in ([2, 3], [7, 2, 5], [29, 28], [4]):
+            found = np.frombuffer(asked(tmp_path / "front", np.array(query, np.uint32).tobytes()), np.uint32)
+            assert found.tolist() == np.flatnonzero(holds[query].all(axis=0)).tolist()
+
+
+def test_ratings_are_those_of_the_factorisation_in_numpy(tmp_path: Path) -> None:
+    users, items, rank, leaves = 60, 200, 5, 2
+    u, i, k = (np.arange(n, dtype=np.uint64) for n in (users, items, rank))
+    place = u[:, None] * np.uint64(items) + i
+    taste = unit(42, u[:, None] * np.uint64(rank) + k) @ unit(43, i[:, None] * np.uint64(rank) + k).T
+    ratings = np.minimum(1 + np.floor(taste * 3.2 + 0.5 * unit(44, place)), 5) * (unit(41, place) < 0.2)
+    dealt = drawn(45, place) % np.uint64(leaves)
+    wanted = []
+    for leaf in range(leaves):
+        v, h = ratings * (dealt == leaf), unit(46, np.arange(items * rank, dtype=np.uint64)).reshape(items, rank)
+        for _ in range(8):
+            w = np.linalg.solve(h.T @ h + 1e-6 * np.eye(rank), h.T @ v.T).T.clip(0)
+            h = np.linalg.solve(w.T @ w + 1e-6 * np.eye(rank), w.T @ v).T.clip(0)
+        distance = ((w[:, None] - w[None]) ** 2).sum(axis=2) + np.diag(np.full(users, np.inf))
+        wanted.append((w @ h.T)[np.argsort(distance, kind="stable")[:, :5]].mean(axis=1))
+    with served(tmp_path, tiers("recommend", leaves, f"records={users}")):
+        for pair in ((0, 0), (17, 150), (59, 199)):
+            answer = asked(tmp_path / "front", np.array(pair, np.uint32).tobytes())
+            assert struct.unpack("d", answer)[0] == pytest.approx(np.mean(wanted, axis=0)[pair], rel=1e-6)
+
+
+def test_a_write_reaches_all_replicas_and_no_other_leaf(tmp_path: Path) -> None:
+    key, value = struct.pack("q", 42), bytes(range(64))
+    with served(tmp_path, tiers("router", 3, "records=100", "size=64", "replicas=2")):
+        before = asked(tmp_path / "front", key)
+        assert struct.unpack_from("qq", before) == (42, 0)
+        assert asked(tmp_path / "front", key + value, 1) == key
+        assert {asked(tmp_path / "front", key) for _ in range(4)} == {value}
+        assert sorted(asked(tmp_path / f"{k}.front", key) for k in (1, 2, 3)) == [b"", value, value]
+
+
+def _answer(graph: _call_graph.Graph, node: int, operation: int, key: int) -> list[int]:
+    """The answer of call_graph.h, in words."""
+
+    def fold(total: int, word: int) -> int:
+        total = (total ^ word) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
+        return total ^ total >> 29
+
+    places = (np.uint64(key) + np.arange(graph.reads[node], dtype=np.uint64) * np.uint64(7)) % np.uint64(1 << 16)
+    total = operation
+    for word in drawn(61, np.uint64(node << 16) + places).tolist():
+        total = fold(total, word)
+    calls = sorted((call for call in graph.calls if call[:2] == (node, operation)), key=lambda call: call[2])
+    for *_, callee in calls:
+        for word in _answer(graph, callee, operation, key):
+            total = fold(total, word)
+    first = int(drawn(62, np.array([key * 4096 + node & (1 << 64) - 1], np.uint64))[0])
+    return [total, *((first + k) & (1 << 64) - 1 for k in range(8, graph.answers[node], 8))]
+
+
+@pytest.mark.parametrize("graph", [_call_graph.social_network(128), _call_graph.generated(14, 256, 3)])
+def test_an_answer_proves_that_every_service_was_asked(tmp_path: Path, graph: _call_graph.Graph) -> None:
+    (tmp_path / "graph").write_text(graph.text())
+    data = ["service=call_graph", "role=front", "graph=graph", "lifetime=60"]
+    plan: list[dict[str, object]] = [{"arguments": data, "asks": graph.asks(k)} for k in range(len(graph.names))]
+    with served(tmp_path, plan):
+        for operation in range(len(graph.operations)):
+            key = 123456789 + operation
+            answer = asked(tmp_path / "front", struct.pack("Q", key) + bytes(56), operation)
+            assert list(struct.unpack(f"{len(answer) // 8}Q", answer)) == _answer(graph, 0, operation, key)
+
+
+def test_graphs_reach_every_service_and_have_no_circle() -> None:
+    for graph in (_call_graph.social_network(64), *(_call_graph.generated(n, 64, n) for n in (12, 30, 48))):
+        reached = {0}
+        for caller, _, _, callee in sorted(graph.calls):
+            assert caller < callee
+            reached |= {callee} if caller in reached else set()
+        assert reached == set(range(len(graph.names)))
+        assert len(graph.names) >= 12
+    assert _call_graph.generated(20, 64, 5) == _call_graph.generated(20, 64, 5) != _call_graph.generated(20, 64, 6)
+
+
 def test_a_wrong_answer_ends_the_run_before_anything_is_timed(tmp_path: Path) -> None:
     with served(tmp_path, tiers("hdsearch", 2, "records=500", "size=64", leaf=["seed=2"])):
         done = loaded(tmp_path, "service=hdsearch", "leaves=2", "records=500", "size=64")
@@ -170,6 +255,11 @@ def test_what_waits_counts_from_the_moment_when_it_was_due(tmp_path: Path) -> No
     ("name", "transport", "options"),
     [
         (HDSEARCH, "unix", {"leaves": 2, "records": 1000}),
+        (SOCIAL, "tcp", {"load": 100.0}),
+        pytest.param(SOCIAL, "unix", {"topology": "random", "services": 24}, marks=pytest.mark.slow),
+        pytest.param("services.router", "tcp", {"replicas": 3}, marks=pytest.mark.slow),
+        pytest.param("services.set_algebra", "unix", {"leaves": 1}, marks=pytest.mark.slow),
+        pytest.param("services.recommend", "tcp", {"users": 200}, marks=pytest.mark.slow),
         pytest.param(HDSEARCH, "tcp", {"search": "exact", "ip": "ipv6", "size": 256}, marks=pytest.mark.slow),
     ],
 )
@@ -185,7 +275,23 @@ def test_services_run(name: str, transport: str, options: dict[str, object], mar
     assert (paths >= 0).all()
     assert (paths.sum(axis=0) == outcome.time_ns[0]).all()
     assert reported(outcome, "busy_percent", "max") > 0
+    spans = otlp.loads(outcome.source)
+    known = {(one.trace, one.span): one for one in spans}
+    assert len(known) == len(spans)
+    for one in spans:
+        if one.parent:
+            above = known[one.trace, one.parent]
+            assert above.start_ns <= one.start_ns <= one.end_ns <= above.end_ns
+        else:
+            assert (one.service, one.kind) == ("client", otlp.CLIENT)
+    assert otlp.loads(otlp.dumps(spans)) == sorted(spans, key=_by_service(spans))
     assert not marked(mark)
+
+
+def _by_service(spans: Sequence[otlp.Span]) -> Callable[[otlp.Span], int]:
+    """Key that puts the spans of a service side by side, as OTLP has them."""
+    order = list(dict.fromkeys(one.service for one in spans))
+    return lambda one: order.index(one.service)
 
 
 @pytest.mark.slow
@@ -245,6 +351,12 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (HDSEARCH, {"records": 3}, "each leaf needs one"),
         (HDSEARCH, {"load": 0.0}, "load=0, but it must be above 0"),
         (HDSEARCH, {"transport": "shm"}, "services listen on tcp or unix"),
+        ("services.router", {"replicas": 5}, "replicas=5, but there are 4 leaves"),
+        ("services.router", {"reads": 1.5}, "it is a share"),
+        ("services.set_algebra", {"words": 5}, "words=5, but it must be 8"),
+        ("services.recommend", {"users": 5}, "takes five others"),
+        (SOCIAL, {"services": 20}, "a social network has 18"),
+        (SOCIAL, {"services": 5, "topology": "random"}, "services=5, but it must be 12 to 48"),
     ],
 )
 def test_what_no_service_can_do_is_refused(name: str, options: dict[str, object], wrong: str) -> None:
@@ -277,6 +389,8 @@ def test_only_whole_results_are_read() -> None:
     ):
         with pytest.raises(DataError, match="microservices output: found"):
             layout.parse(text, data)
+    with pytest.raises(DataError, match="OTLP JSON: found"):
+        otlp.loads(otlp.BEGINS + "1}")
     with pytest.raises(DataError, match="B of spans"):
         layout.parse_spans(np.array([1, 1, 0], np.int64).tobytes())
 

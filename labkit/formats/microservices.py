@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
+from labkit.formats import otlp
 
 _WHAT = "microservices output"
 _COUNTS = ("requests", "unfinished", "origin_ns", "elapsed_ns", "cpu_ns", "sent_B", "received_B", "queries")
@@ -178,3 +179,60 @@ def critical_paths(result: Result, spans: Sequence[Spans], groups: Sequence[str]
         table[row] = shares
     table[:, 0] = result.start - result.due
     return dict(zip(names, table.T, strict=True))
+
+
+def traces(
+    result: Result,
+    spans: Sequence[Spans],
+    names: Sequence[str],
+    operations: Sequence[str],
+    rows: Sequence[int],
+    offset_ns: int,
+) -> list[otlp.Span]:
+    """Spans of some requests, as OpenTelemetry has them.
+
+    Parameters
+    ----------
+    result, spans : as in `critical_paths`.
+    names : of the services, each its own.
+    operations : name of each operation.
+    rows : requests, by their places in the result.
+    offset_ns : from CLOCK_MONOTONIC to the time since 1970.
+    """
+    wanted = {int(result.trace[row]): row for row in rows}
+    whole, origin, offset = result.origin_ns << 64, result.origin_ns + offset_ns, offset_ns
+    kept = []
+    for trace, row in wanted.items():
+        operation = operations[int(result.operation[row])]
+        attributes = {"labkit.sent_after_ns": int(result.start[row] - result.due[row])}
+        due, end = int(result.due[row]) + origin, int(result.end[row]) + origin
+        kept.append(
+            otlp.Span(
+                service=CLIENT,
+                name=operation,
+                kind=otlp.CLIENT,
+                trace=whole | trace,
+                span=1,
+                parent=0,
+                start_ns=due,
+                end_ns=end,
+                attributes=attributes,
+            )
+        )
+    for number, one in enumerate(spans):
+        chosen = one.rows[np.isin(one.rows[:, 0], list(wanted))]
+        for trace, span, parent, start, end, peer in chosen.tolist():
+            operation = operations[int(result.operation[wanted[trace]])]
+            kept.append(
+                otlp.Span(
+                    service=names[number],
+                    name=operation if peer < 0 else names[peer],
+                    kind=otlp.SERVER if peer < 0 else otlp.CLIENT,
+                    trace=whole | trace,
+                    span=span,
+                    parent=parent,
+                    start_ns=start + offset,
+                    end_ns=end + offset,
+                )
+            )
+    return kept

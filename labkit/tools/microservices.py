@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from labkit import __version__, host
 from labkit.errors import DataError
 from labkit.formats import microservices as layout
+from labkit.formats import otlp
 from labkit.notes import Note, note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import _microservices, this_machine, trimmed
+from labkit.tools import _call_graph, _microservices, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool
 
 ABSENT = "microservices (make setup builds it with a C compiler)"
 MOST = 20_000  # requests of a run
-_SAMPLES, _PLAN = "samples", "services.json"
+TRACES = 10  # requests whose spans a point keeps: as many of the slowest, and as many at even distances
+_SAMPLES, _PLAN, _GRAPH = "samples", "services.json", "graph"
 _WAITING, _FEW, _GROWN = 0.05, 3, 1.5  # of the requests at the end of a run, and beside half time: more is an overload
 _BUSY = 0.7  # of a core: more, and the client itself may be what is slow
 _START_S = 5.0  # until all services have their data
@@ -65,7 +71,39 @@ TOOL = Tool(
 def hdsearch(spec: Spec, effort: Effort) -> Invocation:
     """Search for the nearest vectors."""
     data = _data(spec, effort, "hdsearch", records=spec.option("records"), search=spec.option("search"))
-    return _invocation(spec, effort, data, _two_tiers(spec, data))
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["search"])
+
+
+def router(spec: Spec, effort: Effort) -> Invocation:
+    """Read and write through a router."""
+    options = {name: spec.option(name) for name in ("records", "replicas", "reads")}
+    data = _data(spec, effort, "router", **options)
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["get", "set"])
+
+
+def set_algebra(spec: Spec, effort: Effort) -> Invocation:
+    """Intersect posting lists."""
+    data = _data(spec, effort, "set_algebra", records=spec.option("records"), words=spec.option("words"))
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["intersect"])
+
+
+def recommend(spec: Spec, effort: Effort) -> Invocation:
+    """Predict a rating."""
+    data = _data(spec, effort, "recommend", records=spec.option("users"))
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["predict"])
+
+
+def social_network(spec: Spec, effort: Effort) -> Invocation:
+    """Ask the first of a graph of services."""
+    if spec.option("topology") == "random":
+        graph = _call_graph.generated(spec.option("services"), spec.size, effort.seed)
+    else:
+        graph = _call_graph.social_network(spec.size)
+    data = _data(spec, effort, "call_graph", graph=_GRAPH)
+    plan = [
+        Service(group=name, arguments=(*data, "role=front"), asks=graph.asks(k)) for k, name in enumerate(graph.names)
+    ]
+    return _invocation(spec, effort, data, plan, list(graph.operations), {_GRAPH: graph.text()})
 
 
 def _data(spec: Spec, effort: Effort, service: str, **further: Any) -> tuple[str, ...]:
@@ -83,13 +121,22 @@ def _two_tiers(spec: Spec, data: Sequence[str]) -> list[Service]:
     return [front, *(Service(group="leaf", arguments=(*data, "role=leaf", f"leaf={leaf}")) for leaf in leaves)]
 
 
-def _invocation(spec: Spec, effort: Effort, data: Sequence[str], plan: Sequence[Service]) -> Invocation:
+def _invocation(
+    spec: Spec,
+    effort: Effort,
+    data: Sequence[str],
+    plan: Sequence[Service],
+    operations: Sequence[str],
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> Invocation:
     """A run of the client against services.
 
     Parameters
     ----------
     data : arguments of all.
     plan : every service; the client asks the first.
+    operations : their names.
+    files : name → text of what the services read.
     """
     unix, client = spec.transport == "unix", program()
     rate, wanted = float(spec.option("load")), effort.iterations
@@ -112,7 +159,8 @@ def _invocation(spec: Spec, effort: Effort, data: Sequence[str], plan: Sequence[
 
     def prepare(folder: Path) -> Facts:
         told = [{"group": one.group, "arguments": one.arguments, "asks": one.asks} for one in plan]
-        (folder / _PLAN).write_text(json.dumps(told))
+        for name, text in {_PLAN: json.dumps(told), **files}.items():
+            (folder / name).write_text(text)
         return {}
 
     return Invocation(
@@ -129,7 +177,7 @@ def _invocation(spec: Spec, effort: Effort, data: Sequence[str], plan: Sequence[
         ),
         listens="unix" if unix else "tcp",
         each=({"hosts": "[]"},),
-        parse=lambda text, folder: _parsed(text, folder, effort, [one.group for one in plan]),
+        parse=lambda text, folder: _parsed(text, folder, effort, [one.group for one in plan], operations),
         prepare=prepare,
         address="" if unix else this_machine(spec),
         definition="labkit microservices: time of a request from the moment when it was due to the end of its answer, "
@@ -139,7 +187,7 @@ def _invocation(spec: Spec, effort: Effort, data: Sequence[str], plan: Sequence[
     )
 
 
-def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str]) -> Parsed:
+def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str], operations: Sequence[str]) -> Parsed:
     """Samples of a run, in the order in which the requests were due.
 
     Raises
@@ -150,11 +198,12 @@ def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str]) -> P
     file = folder / _SAMPLES
     found = layout.parse(text, file.read_bytes() if file.exists() else b"")
     extras = {"start_ns": found.start, "operation": found.operation, "service_ns": found.end - found.start}
-    spans = []
+    spans, output = list[layout.Spans](), ""
     if not found.unfinished:
         spans = [layout.parse_spans((folder / f"spans.{number}").read_bytes()) for number in range(len(groups))]
         paths = layout.critical_paths(found, spans, groups)
-        extras |= {f"path_{name}_ns": values for name, values in paths.items()}
+        extras |= {f"path_{name.replace('-', '_')}_ns": values for name, values in paths.items()}
+        output = f"{text.strip()}\n{_traces(found, spans, groups, operations)}\n"
     extras["end_ns"] = found.end
     warmup = effort.warmup if effort.warmup is not None else int(_WARMUP * len(found.end)) * (effort.iterations is None)
     result = trimmed(Parsed(time_ns=found.end - found.due, extras=extras), replace(effort, warmup=warmup))
@@ -178,7 +227,20 @@ def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str]) -> P
         reported=tuple(reported),
         warnings=(*result.warnings, *_doubts(found, busy, processes=len(groups) + 1)),
         facts={"verified": True, "payload_B": found.payload_B},
+        output=output,
     )
+
+
+def _traces(
+    found: layout.Result, spans: Sequence[layout.Spans], groups: Sequence[str], operations: Sequence[str]
+) -> str:
+    """Spans of the slowest requests and of some between them, as OTLP JSON."""
+    slow = np.argsort(found.end - found.due, kind="stable")[-TRACES:]
+    even = np.linspace(0, len(found.end) - 1, TRACES).astype(int)
+    rows = sorted({*slow.tolist(), *even.tolist()})
+    names = [f"{name}-{number}" if groups.count(name) > 1 else name for number, name in enumerate(groups)]
+    offset = time.time_ns() - time.monotonic_ns()
+    return otlp.dumps(layout.traces(found, spans, names, operations, rows, offset), scope="labkit.microservices")
 
 
 def _by_group(spans: Sequence[layout.Spans], groups: Sequence[str]) -> dict[str, int]:
