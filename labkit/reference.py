@@ -199,6 +199,7 @@ class Claim:
     where : table or section.
     page : of the paper; 0 if unknown.
     least : whether the paper says "more than".
+    drawn : point of the paper's figure that `saved` belongs to, % cheaper; 0 if it is `cheaper` itself.
     note : what to know about it.
     """
 
@@ -210,7 +211,23 @@ class Claim:
     where: str
     page: int = 0
     least: bool = False
+    drawn: float = 0
     note: str = ""
+
+    @property
+    def number(self) -> Number:
+        """What is saved, as a number of its own."""
+        return Number(
+            name="_".join(("saved", self.total, *self.parts)),
+            text=f"{self.total} saved by a cheaper part: {self.text}",
+            value=self.saved,
+            unit="%",
+            relation="above" if self.least else "",
+            where=self.where,
+            page=self.page,
+            conditions=f"{self.cheaper:g} % cheaper, modelled",
+            note=self.note,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,9 +394,13 @@ def _follow(paper: Paper) -> None:
 
 
 def entries(*, file: str = "") -> list[Entry]:
-    """Return all numbers of all papers, or of one, in the order of the files."""
+    """Return all numbers of all papers, or of one, in the order of the files; what claims say is saved comes last."""
     papers = {name: load(name) for name in ([file] if file else names())}
-    return [Entry(name, paper, number) for name, paper in papers.items() for number in paper.numbers.values()]
+    return [
+        Entry(name, paper, number)
+        for name, paper in papers.items()
+        for number in (*paper.numbers.values(), *(claim.number for claim in paper.claims))
+    ]
 
 
 def search(words: Iterable[str], *, file: str = "") -> list[Entry]:

@@ -95,6 +95,9 @@ def test_what_breaking_band_says_of_cheaper_parts_follows_from_its_numbers(paper
     for claim in paper.claims:
         saved = what_if.published(paper, claim.total, claim.parts, claim.cheaper)
         assert saved > claim.saved if claim.least else saved == pytest.approx(claim.saved, abs=0.2), claim
+        if claim.drawn:
+            drawn = what_if.published(paper, claim.total, claim.parts, claim.drawn)
+            assert drawn == pytest.approx(claim.saved, abs=0.005), claim
     assert what_if.published(paper, "injection", ["wire", "pcie"], 90) == 0
     assert what_if.published(paper, "latency", ["switch"], 70) == pytest.approx(5.45, abs=0.005)
     software = ["hlp_post", "llp_post", "llp_prog", "hlp_rx_prog"]
@@ -194,6 +197,7 @@ def test_a_search_finds_numbers_that_have_all_words() -> None:
     found = reference.search(["RoCE", "mpi.latency"])
     assert [(one.file, one.number.name) for one in found] == [("ethernet-scientific-2020", "roce_latency")]
     assert {one.file for one in reference.search(["latency"])} == set(FILES) - {"ibisco-cluster-2025"}
+    assert [one.number.stated for one in reference.search(["saved", "switch"])] == ["5.45 %"]
     assert len(reference.search([], file="ibisco-cluster-2025")) == len(reference.load("ibisco-cluster-2025").numbers)
     assert reference.search(["no such thing"]) == []
 

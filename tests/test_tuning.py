@@ -256,6 +256,13 @@ scatter_recursive_doubling_allgather    - Force Scatter Recursive-Doubling Allga
 scatter_ring_allgather                  - Force Scatter Ring
 \tMPIR_CVAR_BCAST_INTER_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast \
 algorithmauto - Internal algorithm selectionflat - Force flat algorithm
+\tMPIR_CVAR_IBCAST_TREE_KVAL      =2\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tk value for tree
+\tMPIR_CVAR_IBCAST_TREE_PIPELINE_CHUNK_SIZE=0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tchunk size
+\tMPIR_CVAR_IBCAST_RING_CHUNK_SIZE=0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tchunk size
+\tMPIR_CVAR_IBCAST_INTRA_ALGORITHM=0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select \
+ibcast algorithmauto - Internal algorithm selectionsched_binomial - Force Binomial algorithmtsp_tree      - Force Generic \
+Transport Tree algorithmtsp_ring        - Force Generic Transport Ring algorithm
+\tMPIR_CVAR_BCAST_INTRANODE_TREE_KVAL=64\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tin a host
 """
 MPIVARS_5 = """\
 \tMPIR_CVAR_BCAST_INTRA_ALGORITHM =0\tSCOPE_ALL_EQ\tNo-object\tMPI_INT\tVERBOSITY_USER_BASIC\tVariable to select bcast algorithm
@@ -271,7 +278,8 @@ def mpich_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """An MPICH whose programs need not exist, and whose mpivars prints `MPIVARS_5`."""
     mpiexec = launch.Launcher("mpich", "/none/mpiexec", "MPICH 5.0.2", (5, 0, 2), launch._files.file("mpich"))
     monkeypatch.setattr(launch, "get", lambda name: mpiexec)
-    monkeypatch.setattr(mpich, "algorithms", lambda program, name: mpich.listed(MPIVARS_5, name))
+    monkeypatch.setattr(mpich, "_text", lambda program, name: MPIVARS_5)
+    monkeypatch.setattr(mpich, "algorithms", lambda program, name: mpich.listed(mpich._text(program, name), name))
 
 
 def test_mpich_s_algorithms_are_found_in_both_forms_of_its_list() -> None:
@@ -293,6 +301,38 @@ def test_mpich_s_algorithms_are_settings() -> None:
         settings("mpi.bcast", {"algorithm": ["binomal"]})
     with pytest.raises(SpecError, match="labkit knows none"):
         settings("mpi.bcast", {"segment": ["8192"]})
+
+
+@pytest.mark.usefixtures("mpich_only")
+def test_mpich_s_parameters_go_to_the_algorithms_that_read_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A binomial tree has no fan-out to set; 4.0's trees with parameters are those of nonblocking collectives."""
+    trees = settings("mpi.bcast", {"algorithm": ["binomial", "pipelined_tree"], "fanout": ["2", "4"]})
+    assert [one.name for one in trees[1:]] == [
+        "algorithm=binomial",
+        "algorithm=pipelined_tree, fanout=2",
+        "algorithm=pipelined_tree, fanout=4",
+    ]
+    assert dict(trees[3].environment)["MPIR_CVAR_BCAST_TREE_KVAL"] == "4"
+    with pytest.raises(SpecError, match=r"no algorithm of the race reads it.*algorithm=pipelined_tree"):
+        settings("mpi.bcast", {"algorithm": ["binomial"], "fanout": ["2"]})
+    monkeypatch.setattr(mpich, "_text", lambda program, name: MPIVARS_4)
+    assert "nb_tsp_tree" not in str(settings("mpi.bcast", {"algorithm": ["all"]}))
+    factors = {"algorithm": ["nb_tsp_tree", "nb_tsp_ring"], "fanout": ["1"], "segment": ["8192"]}
+    assert [dict(one.environment) for one in settings("mpi.bcast", factors)[1:]] == [
+        {
+            "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "nb",
+            "MPIR_CVAR_IBCAST_INTRA_ALGORITHM": "tsp_tree",
+            "MPIR_CVAR_IBCAST_TREE_KVAL": "1",
+            "MPIR_CVAR_IBCAST_TREE_PIPELINE_CHUNK_SIZE": "8192",
+        },
+        {
+            "MPIR_CVAR_BCAST_INTRA_ALGORITHM": "nb",
+            "MPIR_CVAR_IBCAST_INTRA_ALGORITHM": "tsp_ring",
+            "MPIR_CVAR_IBCAST_RING_CHUNK_SIZE": "8192",
+        },
+    ]
+    with pytest.raises(SpecError, match="fanout=4k, but it must be a whole number"):
+        settings("mpi.bcast", {"algorithm": ["nb_tsp_tree"], "fanout": ["4k"]})
 
 
 def test_mpich_without_mpivars_or_algorithms_says_what_to_write(tmp_path: Path) -> None:
@@ -571,6 +611,7 @@ def test_mpich_gets_rules_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     written = files.write(tmp_path / "tree", asked, [replace(one, winner=4, confirmed=win) for one in claims])
     assert [path.name for path in written.paths] == ["mpich.env"]
     assert "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree" in written.paths[0].read_text()
+    assert files.reading(written, "mpich") == (("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "tree"),)
 
 
 def test_file_that_does_not_help_is_a_warning(cluster: Cluster, tmp_path: Path) -> None:
@@ -818,6 +859,8 @@ def test_real_mpich_lists_its_algorithms_and_takes_one(tmp_path: Path) -> None:
         pytest.skip("needs MPICH")
     names = mpich.algorithms(found.program, "mpi.bcast")
     assert {"binomial", "scatter_ring_allgather"} <= set(names)
+    assert "nb_tsp_tree" in mpich.nonblocking(found.program, "mpi.bcast")
+    assert "MPIR_CVAR_IBCAST_TREE_PIPELINE_CHUNK_SIZE" in mpich.parameters(found.program, "mpi.bcast", "segment")
     (chosen,) = settings("mpi.bcast", {"algorithm": ["scatter_ring_allgather"]}, "mpich")[1:]
     spec = chosen.of(Spec(benchmark="mpi.bcast", size=1024, launcher="mpich"))
     measuring.measure(spec, Effort(iterations=3, warmup=0), into=Campaign(tmp_path / "c"), launches=[0])

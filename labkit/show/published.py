@@ -69,12 +69,12 @@ def papers(form: str) -> str:
     loaded = {name: reference.load(name) for name in reference.names()}
     if form != "table":
         rows = [
-            {"paper": name, "numbers": len(one.numbers), "title": one.title, "authors": one.authors}
+            {"paper": name, "numbers": len(reference.entries(file=name)), "title": one.title, "authors": one.authors}
             | {"published": one.published, "doi": one.doi, "conditions": one.conditions}
             for name, one in loaded.items()
         ]
         return json.dumps(rows, indent=1, ensure_ascii=False) if form == "json" else spreadsheet.of_rows(rows).rstrip()
-    lines = [(name, str(len(one.numbers)), one.short, one.title) for name, one in loaded.items()]
+    lines = [(name, str(len(reference.entries(file=name))), one.short, one.title) for name, one in loaded.items()]
     return text_table(("paper", "numbers", "cited as", "title"), lines, right=(1,))
 
 

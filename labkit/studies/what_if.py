@@ -122,7 +122,7 @@ class Study(studies.Study):
                 "by (%)": claim.cheaper,
                 "whole": claim.total,
                 "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
-                "computed (% saved)": f"{what_if.saving(wholes[claim.total], _parts(paper, claim), claim.cheaper):.2f}",
+                "computed (% saved)": _computed(wholes[claim.total], _parts(paper, claim), claim),
                 "where": claim.where,
             }
             for claim in paper.claims
@@ -191,6 +191,12 @@ class Study(studies.Study):
         if missing := self.missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
         return markdown_list(sentences)
+
+
+def _computed(whole: Breakdown, parts: list[str], claim: reference.Claim) -> str:
+    """What follows from Table 1, also at the point of the figure that the paper read its number at."""
+    text = f"{what_if.saving(whole, parts, claim.cheaper):.2f}"
+    return f"{text}; {what_if.saving(whole, parts, claim.drawn):.2f} by {claim.drawn:g} %" if claim.drawn else text
 
 
 def _parts(paper: reference.Paper, claim: reference.Claim) -> list[str]:

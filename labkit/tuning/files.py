@@ -42,7 +42,7 @@ class Written:
     ----------
     paths : of the files, in the order in which they were written.
     parameters : Open MPI's file with parameters, which names the rules; None if there is none.
-    variables : of MPICH, which name its selection; empty if there is none.
+    variables : of MPICH, with the one that names its selection; empty if there are none.
     digest : of their contents; empty if there are none.
     left_out : settings that are in no file, each with its reason.
     """
@@ -86,7 +86,7 @@ def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
     known = (_MCA, *SHELL)
     if rows := [f"export {k}={shlex.quote(v)}" for k, v in variables.items() if not k.startswith(known)]:
         texts["other.env"] = _lines(head, rows)
-    of_mpich = [pair for pair in variables.items() if SELECTION in texts and pair[0].startswith("MPIR_CVAR_")]
+    of_mpich = [pair for pair in variables.items() if pair[0].startswith("MPIR_CVAR_")]
     return replace(_put(folder, texts), variables=tuple(of_mpich), left_out=tuple(left_out))
 
 

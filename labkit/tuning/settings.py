@@ -63,7 +63,13 @@ def settings(benchmark: str, factors: Mapping[str, Sequence[str | int]], launche
         count *= len(axis)
     if count > MOST:
         raise SpecError(f"The factors have {count} combinations, but a race takes at most {MOST}. Leave levels out.")
-    combined = [_combined(levels) for levels in itertools.product(*axes)]
+    combined = [_combined(benchmark, levels) for levels in itertools.product(*axes)]
+    for level in (one for axis in axes for one in axis if one.environment):
+        if not any(set(level.environment) & set(one.environment) for one in combined):
+            raise SpecError(
+                f"--factor {level.name}, but no algorithm of the race reads it. Add such as --factor algorithm="
+                f"{','.join(_reading(benchmark, level, launcher)) or 'NAME'}."
+            )
     return [Setting(DEFAULT), *(one for one in dict.fromkeys(combined) if one.fields or one.environment)]
 
 
@@ -80,9 +86,12 @@ def inherited(every: Sequence[Setting]) -> dict[str, str]:
     return {name: os.environ[name] for name in sorted(about) if name in os.environ}
 
 
-def _combined(levels: Sequence[Setting]) -> Setting:
-    """Return several settings as one."""
+def _combined(benchmark: str, levels: Sequence[Setting]) -> Setting:
+    """Return several settings as one, without the levels that its algorithm of MPICH does not read."""
     variables = {name: value for one in levels for name, value in one.environment}
+    unread = mpich.unread(benchmark, variables)
+    variables = {name: value for name, value in variables.items() if name not in unread}
+    levels = [one for one in levels if one.fields or not one.environment or {k for k, _ in one.environment} - unread]
     if any(openmpi.VARIABLE.fullmatch(name) for name in variables):  # Open MPI ignores the others without it
         variables = {f"OMPI_MCA_{openmpi.DYNAMIC}": "1"} | variables
     fields = tuple(pair for one in levels for pair in one.fields)
@@ -129,9 +138,18 @@ def _of_collective(benchmark: str, name: str, levels: Sequence[str], launcher: s
     if chosen.kind == "openmpi" and what:
         return _of_openmpi(what, name, levels, program)
     if chosen.kind == "mpich" and name == "algorithm" and benchmark.startswith("mpi."):
-        variable, every = mpich.variable(benchmark), mpich.algorithms(program, benchmark)
-        words = every if list(levels) == ["all"] else [mpich.checked(level, every) for level in levels]
-        return [Setting(f"algorithm={word}", environment=((variable, word),)) for word in words]
+        every = mpich.algorithms(program, benchmark)
+        if list(levels) == ["all"]:
+            words = every
+        else:
+            more = (*every, *(mpich.nonblocking(program, benchmark) if "nb" in every else ()))
+            words = tuple(mpich.checked(level, more) for level in levels)
+        return [
+            Setting(f"algorithm={word}", environment=tuple(mpich.chosen(benchmark, word).items())) for word in words
+        ]
+    if chosen.kind == "mpich" and what and (variables := mpich.parameters(program, benchmark, name)):
+        _whole(name, levels)
+        return [Setting(f"{name}={level}", environment=tuple((one, level) for one in variables)) for level in levels]
     raise SpecError(
         f"--factor {name}, but labkit knows none of {benchmark} in {chosen.library}. Name the library's variable: "
         "--factor env.NAME=A,B."
@@ -146,8 +164,23 @@ def _of_openmpi(what: str, name: str, levels: Sequence[str], program: str) -> li
         words = {number: word for word, number in names.items()}
         numbers = list(words) if list(levels) == ["all"] else [openmpi.numbered(one, names, what) for one in levels]
         return [Setting(f"algorithm={words[one]}", environment=((prefix, str(one)),)) for one in numbers]
-    wrong = [level for level in levels if parse_count(level) is None]
-    if wrong:
-        raise SpecError(f"--factor {name}={wrong[0]}, but it must be a whole number. Set for example {name}=0,8192.")
+    _whole(name, levels)
     suffix = "segmentsize" if name == "segment" else f"{openmpi.COLLECTIVES[what].fanout}_fanout"
     return [Setting(f"{name}={level}", environment=((f"{prefix}_{suffix}", level),)) for level in levels]
+
+
+def _whole(name: str, levels: Sequence[str]) -> None:
+    """Refuse a segment or a fan-out that is no whole number."""
+    wrong = [level for level in levels if parse_count(level) is None]
+    if wrong:
+        example = f"{name}=2,4" if name == "fanout" else f"{name}=0,8192"
+        raise SpecError(f"--factor {name}={wrong[0]}, but it must be a whole number. Set for example {example}.")
+
+
+def _reading(benchmark: str, level: Setting, launcher: str) -> list[str]:
+    """Return the algorithms of MPICH that read a level's variables."""
+    chosen = launch.get(launcher)
+    program = chosen.of.program if chosen.of else chosen.program
+    every = (*mpich.algorithms(program, benchmark), *mpich.nonblocking(program, benchmark))
+    variables = dict(level.environment)
+    return [one for one in every if set(variables) - mpich.unread(benchmark, variables | mpich.chosen(benchmark, one))]
