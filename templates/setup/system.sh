@@ -57,6 +57,8 @@ NOT_FREE=(
     "iozone|iozone3|storage.iozone and storage.iozone_throughput"
 )
 CODES="|liberasurecode1 libisal2 libjerasure2|storage.encode and storage.decode"
+GRPC="|g++ libgrpc++-dev libprotobuf-dev protobuf-compiler|rpc.* with gRPC"
+THRIFT="|g++ libthrift-dev libevent-dev thrift-compiler|rpc.* with Apache Thrift"
 PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
 KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
 TORCH="|python3-torch|learning.*; optional for others: 140 MB to download, 600 MB installed"
@@ -86,6 +88,8 @@ missing() {
 all_missing() {
     missing "${MEASURING[@]}" "${REPORTING[@]}"
     compgen -G '/usr/lib*/*-linux-gnu/liberasurecode.so.1' >/dev/null || compgen -G '/usr/lib*/liberasurecode.so.1' >/dev/null || say "$CODES"
+    { have protoc && have c++ && [ -e /usr/include/grpcpp/grpcpp.h ]; } || say "$GRPC"
+    { have thrift && have c++ && [ -e /usr/include/thrift/Thrift.h ]; } || say "$THRIFT"
     compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
