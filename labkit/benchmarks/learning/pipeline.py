@@ -2,7 +2,7 @@
 
 The schedule is GPipe's (Huang et al., 2019): all micro-batches forward, then all back. Of p ranks and m micro-batches a
 share of (p - 1) / (m + p - 1) of the time is idle even if messages cost nothing. Before the timing each rank compares
-its gradients with those of the whole model. `waiting_ms` is what the slowest rank waits for others, messages included.
+its gradients with those of the whole model. `waiting_s` is what the slowest rank waits for others, messages included.
 
 The rate counts the sequences. A rank computes with one thread.
 """
@@ -43,8 +43,8 @@ BENCHMARK = ProgramBenchmark(
     sized=False,
     ranks=(2, None),
     check=_check,
-    metrics={"step_ms": lambda spec: 1, "operation_rate_per_s": _sequences},
-    phases={"waiting_ns": "waiting_ms"},
+    metrics={"step_s": lambda spec: 1, "operation_rate_per_s": _sequences},
+    phases={"waiting_ns": "waiting_s"},
     tools=(torch.training,),
     cadence="streaming",
 )

@@ -51,8 +51,8 @@ BENCHMARK = ProgramBenchmark(
     sized=False,
     ranks=(2, None),
     check=_check,
-    metrics={"step_ms": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks * spec.option("batch")},
-    phases={"all_to_all_ns": "all_to_all_ms", "all_reduce_ns": "all_reduce_ms"},
+    metrics={"step_s": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks * spec.option("batch")},
+    phases={"all_to_all_ns": "all_to_all_s", "all_reduce_ns": "all_reduce_s"},
     tools=(torch.training,),
     cadence="streaming",
 )
