@@ -20,6 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from labkit import benchmarks, studies, tools
+from labkit.analysis import traces
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import microservices as layout
@@ -395,6 +396,14 @@ def test_only_whole_results_are_read() -> None:
         layout.parse_spans(np.array([1, 1, 0], np.int64).tobytes())
 
 
+def test_only_services_have_traces() -> None:
+    traces.check(SOCIAL)
+    with pytest.raises(SpecError, match="mpi.latency, which keeps no traces"):
+        traces.check("mpi.latency")
+    with pytest.raises(DataError, match="No point has traces"):
+        traces.text([])
+
+
 def test_the_critical_path_follows_the_call_that_came_back_last() -> None:
     """Due 0, sent 2, back at 100; the first service has 10 to 90 and asks two at once, then one more."""
     due = np.array([0]), np.array([2]), np.array([100])
@@ -434,6 +443,7 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     shown += [study.link_figure("rate"), study.findings()]
     assert studies.LEFT_OUT not in shown
     assert study.link_figure("delay") == studies.LEFT_OUT
+    assert {one.trace for one in otlp.loads(traces.text(study.samples))}
     [linked] = [one for one in study.samples if one.spec.testbed != "local"]
     crossed = linked.meta["evidence"]
     requests = linked.time_ns.size
