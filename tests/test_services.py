@@ -398,7 +398,7 @@ def test_only_whole_results_are_read() -> None:
 
 def test_only_services_have_traces() -> None:
     traces.check(SOCIAL)
-    with pytest.raises(SpecError, match="mpi.latency, which keeps no traces"):
+    with pytest.raises(SpecError, match="which keeps no traces"):
         traces.check("mpi.latency")
     with pytest.raises(DataError, match="No point has traces"):
         traces.text([])
