@@ -162,6 +162,9 @@ PYVERBS_REFUSED_POST_NS = Fact("pyverbs_refused_post_ns", 0, "ns", "Cost of a re
 SERVED = Fact("served", 0, "", "Requests that the server answered.")
 REQUESTS_PER_S = Fact("requests_per_s", 0.0, "1/s", "Requests per second over the whole run.")
 MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
+BACKEND = Fact(
+    "backend", "", "", "Library that moved the data between the ranks of torch.distributed, with its version."
+)
 BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
 RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
 PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")
