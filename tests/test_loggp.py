@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import launch, studies
+from labkit import studies
 from labkit.analysis import loggp as analysis
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
+from labkit.launch import installed
 from labkit.models import loggp
 from labkit.models.loggp import Times, fit
 from labkit.models.loggp_engine import Stage, finish
@@ -350,7 +351,7 @@ def test_forced_algorithms_stand_beside_their_predictions_alone(tmp_path: Path) 
     assert study.algorithms_figure("allreduce", "shm") == studies.LEFT_OUT
 
 
-@pytest.mark.skipif("mpich" not in launch.installed(), reason="needs MPICH")
+@pytest.mark.skipif("mpich" not in installed(), reason="needs MPICH")
 def test_algorithms_of_another_library_cannot_be_forced(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="algorithms=True forces algorithms of Open MPI"):
         loggp_study.Study(campaign=str(tmp_path / "c"), launcher="mpich", algorithms=True, collectives="bcast")
