@@ -8,10 +8,13 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 OTHER_MPIS := .venv-ompi5 .venv-mpich
-KERNELS := $(wildcard labkit/kernels/*.[ch] labkit/programs/*.[ch])
+KERNELS := $(wildcard labkit/kernels/*.[ch] $(addprefix labkit/programs/*.,c cc h))
+INTERFACES := $(wildcard labkit/programs/*.proto labkit/programs/*.thrift)
 NOTEBOOKS := $(shell find notebooks -name '*.ipynb' -not -path '*/.*' 2>/dev/null)
-# a compiler that came after the first set-up
+# a compiler, or what a program is linked to, that came after the first set-up
 UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -v cc gcc),unbuilt))
+UNBUILT += $(if $(wildcard labkit/programs/rpc_grpc),,$(if $(shell command -v protoc),$(if $(wildcard /usr/include/grpcpp/grpcpp.h),unbuilt)))
+UNBUILT += $(if $(wildcard labkit/programs/rpc_thrift),,$(if $(shell command -v thrift),$(if $(wildcard /usr/include/thrift/Thrift.h),unbuilt)))
 # tests that need the machine for themselves run one after the other, the rest on all cores
 MACHINE := mpi or netns or verbs or slurm or browser
 PARALLEL := -n logical --dist loadfile
@@ -61,7 +64,7 @@ $(VENV)/.tests: $(VENV)/.lab $(SETUP)/test.lock
 	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock $(SETUP)/$*.lock
 	@touch $@
 
-$(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(UNBUILT)
+$(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFACES) $(UNBUILT)
 	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
 unbuilt:

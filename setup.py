@@ -2,14 +2,19 @@
 
 setuptools compiles every ``labkit/kernels/*.c`` once for each kind of MPI handle. The kernels are optional: without a
 compiler labkit still installs, and measures with its mpi4py loops. Each ``labkit/programs/*.c`` becomes a program
-beside its source; what needs one that is missing says so. Notebooks, templates, reference data and
-recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
+beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` in a checkout, if
+the libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates, reference
+data and recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
 ``labkit/project.py`` finds them.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -20,6 +25,14 @@ from setuptools.errors import CompileError, LinkError
 SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
 PROGRAMS = sorted(Path("labkit/programs").glob("*.c"))
+LINKED = sorted(Path("labkit/programs").glob("*.cc"))
+SOURCE = (".c", ".cc", ".h", ".proto", ".thrift")
+MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in SOURCE)
+BUILT_FROM = re.compile(r"Built from ([\w.]+) with the libraries ([\w+ ]+)\.")
+GENERATORS = {
+    ".proto": ("protoc", "--cpp_out={folder}", "-I{parent}"),
+    ".thrift": ("thrift", "--gen", "cpp:no_skeleton", "-out", "{folder}"),
+}
 SHIPPED = ("_quarto.yml", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
 LEFT_OUT = ("templates/setup",)  # sets up a checkout
 NOT_OURS = ("run-", "_start", ".", "__pycache__")  # files that learners, editors and Python leave behind
@@ -52,7 +65,7 @@ class BuildPy(build_py):
 
     def get_source_files(self) -> list[str]:
         """Files for an sdist."""
-        return [*super().get_source_files(), *shipped(), *HEADERS, *map(str, Path("labkit/programs").glob("*.[ch]"))]
+        return [*super().get_source_files(), *shipped(), *HEADERS, *map(str, MADE_OF)]
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Files that it writes."""
@@ -64,7 +77,7 @@ class BuildExt(build_ext):
     """Build the kernels, then the programs."""
 
     def run(self) -> None:
-        """Build; a program that cannot be built is left out, as a kernel is."""
+        """Build; what cannot be built is left out, as a kernel is."""
         super().run()
         here = self.inplace or self.editable_mode
         for source in PROGRAMS if self.extensions else ():
@@ -75,6 +88,40 @@ class BuildExt(build_ext):
                 self.compiler.link_executable(objects, source.stem, output_dir=str(target), libraries=["m"])
             except (CompileError, LinkError) as error:
                 self.warn(f"{source} was not built: {error}")
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for source, error in zip(LINKED, pool.map(self._linked, LINKED if here else ()), strict=False):
+                if error:
+                    self.warn(f"{source} was not built: {error}")
+
+    def _linked(self, source: Path) -> str:
+        """Build a program in C++ beside its source, unless it is newer than what it is made of; return what failed."""
+        target, folder = source.with_suffix(""), Path(self.build_temp, source.stem)
+        changed = max(one.stat().st_mtime for one in (Path("setup.py"), *MADE_OF))
+        if target.exists() and target.stat().st_mtime > changed:
+            return ""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        interface, libraries = BUILT_FROM.search(source.read_text()).groups()
+        compiler = (os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-Wall", "-Wextra", f"-I{folder}")
+        generator = [word.format(folder=folder, parent=source.parent) for word in GENERATORS[Path(interface).suffix]]
+        try:
+            _run(*generator, source.parent / interface)
+            sources = [source, *(one for one in folder.iterdir() if one.suffix in (".cc", ".cpp"))]
+            objects = [folder / f"{one.stem}.o" for one in sources]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                compiled = zip(objects, sources, strict=True)
+                list(pool.map(lambda pair: _run(*compiler, "-c", "-o", *pair), compiled))
+            wanted = [f"-l{name}" for name in libraries.split()]
+            _run(compiler[0], "-o", folder / target.name, *objects, "-Wl,--copy-dt-needed-entries", *wanted)
+            (folder / target.name).replace(target)
+        except (OSError, subprocess.CalledProcessError) as error:
+            lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+            return next((line for line in lines if "error" in line), lines[-1])
+        return ""
+
+
+def _run(*command: object) -> None:
+    subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
 
 
 def kernels(handle: str) -> Extension:

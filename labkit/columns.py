@@ -119,6 +119,8 @@ METRICS = {
         Metric("line_transfer_ns", "cost", 1e9, "ns", "cache line between cores", "Time for a line of cache to go from one core to another: half a turn of a ping-pong on one shared word."),
         Metric("system_call_ns", "cost", 1e9, "ns", "system call", "Time of a system call that does next to nothing (getppid)."),
         Metric("wake_up_us", "cost", 1e6, "µs", "wake-up", "Time to wake a thread that sleeps in read: half the round of a byte through two pipes."),
+        Metric("launch_us", "cost", 1e6, "µs", "launch call", "Time inside the call that launches an empty kernel on a GPU."),
+        Metric("wait_us", "cost", 1e6, "µs", "wait for the GPU", "Time from the end of the launching call until the host knows that the kernel has run."),
         Metric("quantum_us", "cost", 1e6, "µs", "work quantum", "Time of a fixed amount of arithmetic; what disturbs it makes it longer."),
         Metric("gap_us", "cost", 1e6, "µs", "gap between quanta", "Time from the end of one work quantum to the start of the next."),
         Metric("noise_percent", "loss", 1.0, "%", "noise", "Share of the time of all work quanta beyond that of the fastest one."),

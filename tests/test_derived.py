@@ -137,6 +137,7 @@ def test_a_program_that_samples_name_is_not_started(tmp_path: Path) -> None:
     assert not (tmp_path / "PWNED").exists()
 
 
+@pytest.mark.slow
 def test_a_report_of_an_example_changes_nothing_in_it(root: Path) -> None:
     from labkit import report
 

@@ -167,6 +167,7 @@ def test_the_study_says_what_is_missing(nightly: Path) -> None:
     assert whole.history.series == ()
 
 
+@pytest.mark.slow
 def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Path) -> None:
     read = [sources.read(nightly / f"day{day:02}") for day in range(14)]
     past = over_time.of(Content(read, {}))

@@ -62,7 +62,7 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
     ),
     "mdtest/three_iterations.txt": (
         *("mdtest", 10, "mdtest", 0, 2),
-        {"operation": "file stat", "items": 40},
+        {"operation": "file stat", "items": 20},
         {"operation_rate_per_s mean": 6698.606, "operation_rate_per_s stddev": 7942.218},
     ),
     "mdtest/rate_and_time.txt": ("mdtest", 10, "mdtest", 0, 2, {"operation": "tree removal"}, {}),

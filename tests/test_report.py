@@ -494,6 +494,7 @@ def test_pdf_has_no_time_stamp(built: report.Built) -> None:
     assert reader.xmp_metadata is None or reader.xmp_metadata.xmp_create_date is None
 
 
+@pytest.mark.slow
 def test_two_campaigns_share_a_report(tmp_path: Path) -> None:
     first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
     facts = json.loads((second / "campaign.json").read_text()) | {"name": "other"}

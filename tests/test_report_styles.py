@@ -254,6 +254,7 @@ def test_a_contract_that_is_none_is_refused_before_anything_is_read(tmp_path: Pa
         styles.required("acceptance", ["a"], tmp_path / "c.toml")
 
 
+@pytest.mark.slow
 def test_comparison_has_the_verdicts_of_labkit_compare(tmp_path: Path) -> None:
     first, second = make_campaign(tmp_path / "a"), make_campaign(tmp_path / "b")
     facts = json.loads((second / "campaign.json").read_text())
@@ -323,6 +324,7 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
             styles.load("house")
 
 
+@pytest.mark.slow
 def test_a_lab_report_has_predictions_figures_and_answers(tmp_path: Path) -> None:
     folder, lab = tmp_path / "run-latency-and-bandwidth", definition.get("latency_and_bandwidth")
     attempts = Attempts(folder)

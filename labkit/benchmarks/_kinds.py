@@ -1,9 +1,9 @@
 """The kinds of benchmark, and the fields that each kind needs.
 
 Every benchmark has a definition, metrics, options and sizes (`Benchmark`). Its kind is what makes its samples: a kernel
-(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark`, `FileBenchmark` and `SymmetricBenchmark` need more than
-buffers), a tool (`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks), the start of a program
-(`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
+(`KernelBenchmark`; `CollectiveBenchmark`, `OneSidedBenchmark`, `FileBenchmark`, `SymmetricBenchmark` and
+`DeviceBenchmark` need more than buffers), a tool (`ToolBenchmark`; `ProgramBenchmark` if a launcher starts its ranks),
+the start of a program (`StartBenchmark`), or two jobs side by side (`InterferenceBenchmark`).
 """
 
 from __future__ import annotations
@@ -295,6 +295,22 @@ class SymmetricBenchmark(KernelBenchmark):
     """
 
     work_array: Callable[[Spec], int] = lambda spec: 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceBenchmark(KernelBenchmark):
+    """A benchmark of a GPU, or of messages from and to its memory.
+
+    Its options name the `accelerator`.
+
+    Parameters
+    ----------
+    memories : kinds of memory of a rank's send and receive buffer, as in `labkit.kernels.cuda.Memory`.
+    maps : whether each of two ranks maps the receive buffer of the other (``recv``), or its send buffer (``send``).
+    """
+
+    memories: Callable[[Spec, int], tuple[str, str]] = lambda spec, rank: ("device", "device")
+    maps: Callable[[Spec], Literal["", "send", "recv"]] = lambda spec: ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""IOR's summary of all tests (text, and ``-O summaryFormat=JSON``), of IOR 3 and 4.
+"""IOR's summary of all tests (text, and ``-O summaryFormat=JSON``), and the repetitions in its JSON; of IOR 3 and 4.
 
 A bandwidth is the bytes of all tasks over the time from the first open to the last close (``ior-output.c``:
 ``bw_values``, ``results[i].write.time``), in MiB/s; here it is MB/s. IOPS are the same bytes over the transfer size
@@ -26,6 +26,7 @@ _ACCESS = {"single-shared-file": "shared", "file-per-process": "file per process
 _COLUMNS = {
     "numTasks": "#Tasks",
     "tasksPerNode": "tPN",
+    "segmentCount": "segcnt",
     "repetitions": "reps",
     "filePerProc": "fPP",
     "transferSize": "xsize",
@@ -46,6 +47,33 @@ def runs(text: str, where: str) -> list[Run]:
     for first, last, version in lines.blocks(_TEXT):
         made += _block(lines, first, last, version[1])
     return made
+
+
+def repetitions(text: str, operation: str, where: str) -> tuple[int, list[float]]:
+    """Read the time of each repetition from the JSON summary of one test.
+
+    Parameters
+    ----------
+    operation : ``write`` or ``read``.
+
+    Returns
+    -------
+    Number of tasks, and times from the first open to the last close, s. These follow from the bandwidths, which have
+    more digits than the times that IOR prints.
+
+    Raises
+    ------
+    DataError
+        If there are no repetitions of that operation, or one has no rate.
+    """
+    told = document(text, where)
+    tests, rows = told.get("tests"), [row for row in told.get("summary", ()) if row.get("operation") == operation]
+    results = tests[0].get("Results", ()) if tests else ()
+    rates = [real(row.get("bwMiB"), "bwMiB", where) for row in results if row.get("access") == operation]
+    if len(rows) != 1 or not rates or min(rates) <= 0:
+        raise malformed(where, 0, str(results)[:80], f"repetitions of {operation}, each with a rate", REMEDY)
+    tasks, segments, block = (whole(rows[0][name], name, where) for name in ("numTasks", "segmentCount", "blockSize"))
+    return tasks, [tasks * segments * block / 2**20 / rate for rate in rates]
 
 
 def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
@@ -115,7 +143,7 @@ def _run(row: Mapping[str, Any], told: Mapping[str, str], version: str, number: 
         "api": str(row.get("API", "")),
         "file": "file per process" if whole(row["filePerProc"], "filePerProc", where) else "shared",
         "block_size": whole(row["blockSize"], "blockSize", where),
-        "tasks_per_node": whole(row["tasksPerNode"], "tasksPerNode", where),
+        "segments": whole(row["segmentCount"], "segmentCount", where),
     }
     remark = note("repeats-in-a-start", f"{repetitions} repetitions inside one start", count=repetitions)
     return Run(
@@ -125,7 +153,7 @@ def _run(row: Mapping[str, Any], told: Mapping[str, str], version: str, number: 
         size=size,
         ranks=tasks,
         options=options,
-        parameters=told,
+        parameters={**told, "tasks per node": str(whole(row["tasksPerNode"], "tasksPerNode", where))},
         version=version,
         remarks=(remark, MEAN_OF_RATES) if repetitions > 1 else (),
         source=source,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SCRATCH = 64
 LOOP_AT = 56  # offset in it at which a kernel writes the time of its loop, ns
 TIMINGS = ("each", "total")
+CUDA_CODES = 10000  # from here on, a negative code is one of the CUDA driver, as in device.h
 HANDLES = ("comm", "datatype", "op", "byte", "win", "group", "info")
 
 
@@ -265,7 +266,9 @@ class Native:
         return np.array([self._handle(value) for value in values], np.uint64).astype(self._handle_type)
 
     def _text(self, code: int) -> str:
-        """MPI's text for an error code; without MPI, and where it is negative, it is an errno."""
+        """MPI's text for an error code; without MPI, and where it is negative, it is an errno or an error of CUDA."""
+        if code <= -CUDA_CODES:
+            return f"error {-code - CUDA_CODES} of the CUDA driver (cuda.h names it as a CUresult)"
         return self._mpi.Get_error_string(code) if self._mpi is not None and code > 0 else os.strerror(abs(code))
 
 

@@ -10,8 +10,11 @@ import numpy as np
 
 from labkit import benchmarks, launch, tools
 from labkit.benchmarks import KernelBenchmark
-from labkit.notes import Note, badge, note
+from labkit.kernels import cuda
+from labkit.notes import FUNCTIONAL, Note, badge, note
 from labkit.samples.facts import (
+    GPU_DRIVER,
+    GPU_PATH,
     HOST_B,
     INTERFACE_B,
     ITERATIONS,
@@ -50,6 +53,16 @@ def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: lau
         notes.append(badge("oversubscription"))
     if STOPPED_BY.of(facts) == "cap":
         notes.append(badge("time cap"))
+    return [*notes, *_of_gpu(facts)]
+
+
+def _of_gpu(facts: Mapping[str, Any]) -> list[Note]:
+    """Badges of a point with device memory."""
+    notes: list[Note] = []
+    if GPU_DRIVER.of(facts) == cuda.STAND_IN:
+        notes.append(badge(f"stand-in for a GPU: {FUNCTIONAL}"))
+    if GPU_PATH.of(facts).startswith("staged"):
+        notes.append(badge("staged through the host"))
     return notes
 
 

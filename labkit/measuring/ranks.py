@@ -31,7 +31,7 @@ from labkit.stats import over_ranks
 from labkit.stats.over_ranks import OverRanks
 from labkit.testbeds import Testbed
 from labkit.units import KiB
-from labkit.worker import ABSENT, PIECE, Frame, Reader, links, reported_failure
+from labkit.worker import ABSENT, LACKING, PIECE, Frame, Reader, links, reported_failure
 
 STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
@@ -221,7 +221,7 @@ class Start:
             point = self._current
             self._end(self._index)
             self._saving.flush()  # whoever is told of the failure finds the points before it
-            kind = AbsentError if header["reason"].startswith(ABSENT) else KernelError
+            kind = AbsentError if header["reason"].startswith((ABSENT, LACKING)) else KernelError
             yield Failure(point, kind(f"{benchmarks.label(point.spec)}: {header['reason']}"))
         elif kind == "over ranks":
             self._over = over_ranks.unpacked(frame.values, **header)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from labkit import benchmarks
-from labkit.benchmarks import InterferenceBenchmark, StartBenchmark, SymmetricBenchmark, ToolBenchmark
+from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, StartBenchmark, SymmetricBenchmark, ToolBenchmark
 from labkit.host import allocation
 from labkit.measuring import nodes
 from labkit.measuring.point import Failure, Point
@@ -56,6 +56,8 @@ def setting(spec: Spec) -> tuple[object, ...]:
     program = "" if benchmark.mpi and not isinstance(benchmark, InterferenceBenchmark) else spec.benchmark
     if isinstance(benchmark, SymmetricBenchmark):
         program = spec.family  # its library is started with settings of its own
+    if isinstance(benchmark, DeviceBenchmark):
+        program = f"{spec.family} on {spec.values.get('accelerator', 'cuda')}, MPI: {benchmark.mpi}"
     path = spec.launcher, spec.transport, spec.device, spec.bind, spec.environment
     return (program, *path, spec.ranks, spec.ppn, spec.hosts, spec.testbed)
 

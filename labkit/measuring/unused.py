@@ -73,7 +73,7 @@ def _of_tool(spec: Spec, field: str) -> str:
         follows = spec.family == "verbs" and not (ucx and spec.transport == "shm")
         return "" if follows else f"{spec.benchmark} over {_path(spec)} has no choice of device"
     if field == "transport":
-        follows = ucx or spec.benchmark in ("congestion.incast", "kv.closed_loop", "kv.open_loop", "kv.redis_benchmark")
+        follows = ucx or spec.family in ("kv", "rpc", "services") or spec.benchmark == "congestion.incast"
         return "" if follows else f"{spec.benchmark} uses the transport of its tool"
     local_only = spec.family == "storage" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
     return f"{spec.benchmark} measures the storage of this machine" if local_only else ""

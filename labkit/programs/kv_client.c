@@ -10,7 +10,8 @@
  * is late, and its times from the moment it was due show that.
  */
 #define _GNU_SOURCE
-#include "kv_connection.h"
+#define PROGRAM "kv_client"
+#include "connection.h"
 #include "kv_protocol.h"
 #include <poll.h>
 #include <sys/epoll.h>

@@ -40,7 +40,7 @@ typedef struct {
     Zipfian zipfian;
 } Workload;
 
-static uint64_t chance_next(Chance *chance)
+static inline uint64_t chance_next(Chance *chance)
 {
     uint64_t *s = chance->state, turned = s[1] * 5, result = ((turned << 7) | (turned >> 57)) * 9, t = s[1] << 17;
     s[2] ^= s[0], s[3] ^= s[1], s[1] ^= s[2], s[0] ^= s[3], s[2] ^= t;
@@ -48,7 +48,7 @@ static uint64_t chance_next(Chance *chance)
     return result;
 }
 
-static void chance_seed(Chance *chance, uint64_t seed)
+static inline void chance_seed(Chance *chance, uint64_t seed)
 {
     for (int k = 0; k < 4; k++) { /* splitmix64 */
         uint64_t z = (seed += 0x9E3779B97F4A7C15u);
@@ -58,33 +58,33 @@ static void chance_seed(Chance *chance, uint64_t seed)
     }
 }
 
-static double chance_unit(Chance *chance) { return (double)(chance_next(chance) >> 11) * 0x1p-53; }
+static inline double chance_unit(Chance *chance) { return (double)(chance_next(chance) >> 11) * 0x1p-53; }
 
-static int64_t chance_below(Chance *chance, int64_t limit)
+static inline int64_t chance_below(Chance *chance, int64_t limit)
 {
     return (int64_t)((chance_next(chance) >> 1) % (uint64_t)limit);
 }
 
 /* Utils.fnvhash64 */
-static int64_t fnvhash64(int64_t value)
+static inline int64_t fnvhash64(int64_t value)
 {
     uint64_t hash = 0xCBF29CE484222325u, rest = (uint64_t)value;
     for (int k = 0; k < 8; k++, rest >>= 8) hash = (hash ^ (rest & 0xff)) * 1099511628211u;
     return (int64_t)(hash >> 63 ? 0 - hash : hash);
 }
 
-static double zeta(int64_t from, int64_t to, double theta, double sum)
+static inline double zeta(int64_t from, int64_t to, double theta, double sum)
 {
     for (int64_t k = from; k < to; k++) sum += 1 / pow((double)(k + 1), theta);
     return sum;
 }
 
-static double zipfian_eta(const Zipfian *z)
+static inline double zipfian_eta(const Zipfian *z)
 {
     return (1 - pow(2.0 / (double)z->items, 1 - z->theta)) / (1 - z->zeta2 / z->zetan);
 }
 
-static void zipfian_make(Zipfian *z, int64_t items, double theta, double zetan)
+static inline void zipfian_make(Zipfian *z, int64_t items, double theta, double zetan)
 {
     *z = (Zipfian){.items = items, .counted = items, .theta = theta, .zetan = zetan, .alpha = 1 / (1 - theta)};
     z->zeta2 = zeta(0, 2, theta, 0);
@@ -92,7 +92,7 @@ static void zipfian_make(Zipfian *z, int64_t items, double theta, double zetan)
     z->eta = zipfian_eta(z);
 }
 
-static int64_t zipfian_next(Zipfian *z, Chance *chance, int64_t items)
+static inline int64_t zipfian_next(Zipfian *z, Chance *chance, int64_t items)
 {
     if (items > z->counted) {
         z->zetan = zeta(z->counted, items, z->theta, z->zetan);
@@ -106,7 +106,7 @@ static int64_t zipfian_next(Zipfian *z, Chance *chance, int64_t items)
 }
 
 /* CoreWorkload.init: operations is YCSB's operationcount, from which it expects new keys. */
-static void workload_make(Workload *w, int64_t operations, uint64_t seed)
+static inline void workload_make(Workload *w, int64_t operations, uint64_t seed)
 {
     chance_seed(&w->chance, seed);
     w->space = w->records + (int64_t)((double)operations * w->shares[INSERT] * 2.0) + 1;
@@ -118,7 +118,7 @@ static void workload_make(Workload *w, int64_t operations, uint64_t seed)
         zipfian_make(&w->zipfian, 10000000001, 0.99, 26.46902820178302); /* ITEM_COUNT + 1, ZETAN */
 }
 
-static int64_t key_drawn(Workload *w)
+static inline int64_t key_drawn(Workload *w)
 {
     int64_t hot, total = w->records;
     switch (w->distribution) {
@@ -136,7 +136,7 @@ static int64_t key_drawn(Workload *w)
 }
 
 /* CoreWorkload.nextKeynum: a key that the store has. */
-static int64_t workload_key(Workload *w)
+static inline int64_t workload_key(Workload *w)
 {
     int64_t key;
     do key = key_drawn(w);
@@ -145,7 +145,7 @@ static int64_t workload_key(Workload *w)
 }
 
 /* DiscreteGenerator, in the order of createOperationGenerator. */
-static int workload_operation(Workload *w)
+static inline int workload_operation(Workload *w)
 {
     double value = chance_unit(&w->chance);
     int last = READ;
@@ -158,33 +158,33 @@ static int workload_operation(Workload *w)
 }
 
 /* AcknowledgedCounterGenerator.acknowledge */
-static void workload_acknowledge(Workload *w, int64_t key)
+static inline void workload_acknowledge(Workload *w, int64_t key)
 {
     w->acknowledged[key - w->records] = 1;
     while (w->known + 1 < w->inserted && w->acknowledged[w->known + 1 - w->records]) w->known++;
 }
 
 /* The number of a key among all clients: beyond the loaded ones each client inserts its own. */
-static int64_t workload_number(const Workload *w, int64_t key)
+static inline int64_t workload_number(const Workload *w, int64_t key)
 {
     return key < w->records ? key : w->records + (key - w->records) * w->stride + w->offset;
 }
 
 /* CoreWorkload.buildKeyName, insertorder=hashed. */
-static int key_name(char *text, int64_t number)
+static inline int key_name(char *text, int64_t number)
 {
     return snprintf(text, KEY_B, "user%lld", (long long)fnvhash64(number));
 }
 
 /* String.hashCode */
-static int32_t java_hash(uint32_t hash, const char *text, size_t length)
+static inline int32_t java_hash(uint32_t hash, const char *text, size_t length)
 {
     for (size_t k = 0; k < length; k++) hash = hash * 31 + (unsigned char)text[k];
     return (int32_t)hash;
 }
 
 /* CoreWorkload.buildDeterministicValue (dataintegrity=true); the text needs SLACK_B more than the size. */
-static void value_make(char *text, size_t size, const char *key, int field)
+static inline void value_make(char *text, size_t size, const char *key, int field)
 {
     size_t length = (size_t)snprintf(text, SLACK_B, "%s:field%d", key, field), done = 0;
     uint32_t hash = 0;

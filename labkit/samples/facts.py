@@ -121,6 +121,11 @@ COMMUNICATION = Fact[dict[str, Any]](
     "B",
     "Of one run of a program: messages and B of each pair of ranks, calls and B of collectives, messages by size.",
 )
+# GPUs
+GPU = Fact("gpu", "", "", "Name of rank 0's GPU, or of what stands in for it.")
+GPU_DRIVER = Fact("gpu_driver", "", "", "Version of CUDA that its driver offers; stand-in where there is no GPU.")
+GPU_PATH = Fact("gpu_path", "", "", "Whether MPI took device memory directly, or labkit staged it through the host.")
+GPU_MPI = Fact("gpu_mpi", "", "", "Whether the MPI library says that it is CUDA-aware.")
 # a victim and its aggressor
 ORDER = Fact[list[str]]("order", [], "", "Order of the phases alone and beside the aggressor.")
 EVIDENCE_ALONE = Fact[dict[str, int]]("evidence_alone", {}, "", "Counters of the phase without the aggressor.")
@@ -157,6 +162,9 @@ PYVERBS_REFUSED_POST_NS = Fact("pyverbs_refused_post_ns", 0, "ns", "Cost of a re
 SERVED = Fact("served", 0, "", "Requests that the server answered.")
 REQUESTS_PER_S = Fact("requests_per_s", 0.0, "1/s", "Requests per second over the whole run.")
 MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
+BACKEND = Fact(
+    "backend", "", "", "Library that moved the data between the ranks of torch.distributed, with its version."
+)
 BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
 RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
 PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")

@@ -239,8 +239,10 @@ def _write(
 def _foreign(samples: Iterable[Samples], form: str, full: bool) -> str:
     """Return results in the layout of another program."""
     from labkit import equivalents
-    from labkit.analysis import gpcnet
+    from labkit.analysis import gpcnet, traces
 
+    if form == "otlp":
+        return traces.text(samples).removesuffix("\n")
     text = gpcnet.text(list(samples)) if form == "gpcnet" else equivalents.text(list(samples), form, full=full)
     return text.removesuffix("\n")
 

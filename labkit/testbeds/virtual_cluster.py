@@ -121,6 +121,10 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         """Return the ends of a tool, on the hosts of the spec; by default the server is on the last host."""
         clients, server = _ends(spec, options)
         words = tuple(tuple(on(client, [])) for client in clients)
+        if spec.family == "services":
+            ip, hosts = str(spec.values.get("ip")), _serving(spec, options)[1:]
+            there = [[address(options.hosts.index(host), ip), *on(host, [])] for host in hosts]
+            return Place(address=there[0][0], client=words[0], server_words={"hosts": json.dumps(there)})
         return Place(
             address=address(options.hosts.index(server), str(spec.values.get("ip"))),
             server=tuple(on(server, [])),
@@ -162,6 +166,12 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     )
 
 
+def _serving(spec: Spec, options: Options) -> list[str]:
+    """Return the host of the client of services, then those of the services."""
+    hosts = [host.partition(":")[0] for host in spec.hosts] or list(options.hosts)
+    return hosts if len(hosts) > 1 else [options.hosts[0], *hosts]
+
+
 def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     """Return the hosts of the clients and of the server of a tool."""
     if spec.family == "verbs" or spec.transport == "verbs":
@@ -175,6 +185,9 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     for host in hosts:
         if host not in options.hosts:
             raise known("host", host, options.hosts)
+    if spec.family == "services":
+        client, server, *_ = _serving(spec, options)
+        return [client], server
     if not spec.has("senders"):
         if len(hosts) > 2:
             raise SpecError(

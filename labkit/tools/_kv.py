@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import DataError, SpecError
+from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
 from labkit.notes import Note, note
-from labkit.spec import Effort, Reported, Spec
-from labkit.tools import _kv_servers, this_machine, trimmed
+from labkit.spec import Effort, Spec
+from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
 
@@ -30,8 +28,6 @@ FIELDS = 10
 _SAMPLES = "samples"
 _MOST = 500_000  # operations of a closed loop
 ABSENT = "kv_client (make setup builds it with a C compiler)"
-_WARMUP = 100  # operations, but no more than a tenth of those of a time
-_WAITING = 0.05  # of the operations at the end of an open loop: more is an overload
 _LOADED_PER_S = 2000  # records at least, over a slow link
 
 
@@ -55,12 +51,11 @@ def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *,
     where = "unix:{socket}" if unix else "tcp:{address}:{port}"
     if count > 1:
         kind = "unix" if unix else "tcp"
-        words = [sys.executable, "-I", "-S", _kv_servers.__file__, str(count), kind, "{address}", "{port}", "{socket}"]
-        server, where = [*words, *server], f"@{_kv_servers.LIST}"
+        words = [sys.executable, "-I", "-S", _servers.__file__, str(count), kind, "{address}", "{port}", "{socket}"]
+        server, where = [*words, *server], f"@{_servers.LIST}"
     else:
         server = [word.replace("@port@", "{port}").replace("@socket@", "{socket}") for word in server]
-    warmup = _WARMUP if effort.warmup is None else effort.warmup
-    arguments, seconds = _arguments(spec, effort, warmup, paced=paced)
+    arguments, seconds = _arguments(spec, effort, paced=paced)
     load = spec.option("records") / _LOADED_PER_S
     client = program()
 
@@ -84,28 +79,21 @@ def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *,
     )
 
 
-def _arguments(spec: Spec, effort: Effort, warmup: int, *, paced: bool) -> tuple[list[str], float]:
+def _arguments(spec: Spec, effort: Effort, *, paced: bool) -> tuple[list[str], float]:
     """Arguments of the client, and the time of the run, s."""
     shares, distribution = WORKLOADS[spec.option("workload")]
     if spec.option("distribution") != "auto":
         distribution = spec.option("distribution")
-    count = (effort.iterations or 0) and effort.iterations + warmup
-    seconds, limit, expected = effort.time_cap, count or _MOST, count or spec.option("records")
     given: dict[str, Any] = {}
     if paced:
-        rate = float(spec.option("rate"))
-        seconds = count / rate if count else max(effort.time_cap, warmup / rate)
-        expected = math.ceil(seconds * rate)
-        limit = count or 2 * expected + 1000  # poisson arrivals vary
-        seconds = 2 * seconds if count and spec.option("arrivals") == "poisson" else seconds
-        given = {"rate": repr(rate), "arrivals": spec.option("arrivals")}
-    elif count:
-        seconds = effort.time_limit
+        given = {"rate": repr(float(spec.option("rate"))), "arrivals": spec.option("arrivals")}
+    rate, poisson = (float(spec.option("rate")), spec.option("arrivals") == "poisson") if paced else (0.0, False)
+    seconds, limit, expected = _load.bounds(effort, rate, _MOST, poisson=poisson)
     given |= {
         **shares,
         "distribution": distribution,
         "records": spec.option("records"),
-        "operations": expected,
+        "operations": expected or spec.option("records"),
         "fields": FIELDS,
         "field_size": spec.size // FIELDS,
         "clients": spec.option("clients"),
@@ -126,40 +114,14 @@ def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
     """
     file = folder / _SAMPLES
     found = layout.parse(text, file.read_bytes() if file.exists() else b"")
-    extras = {"start_ns": found.start, "end_ns": found.end, "operation": found.operation, "client": found.client}
-    if paced:
-        extras["service_ns"] = found.end - found.start
-    exact = effort.warmup is not None or effort.iterations is not None
-    warmup = min(_WARMUP, len(found.end) if exact else len(found.end) // 10) if effort.warmup is None else effort.warmup
-    effort = replace(effort, warmup=warmup)
-    result = trimmed(Parsed(time_ns=found.end - (found.due if paced else found.start), extras=extras), effort)
-    if not len(result.time_ns):
-        raise DataError(f"kv_client: {len(found.end)} operations, wanted more than the warm-up of {effort.warmup}.")
-    kept = dict(result.extras)
-    ends = kept.pop("end_ns")
-    span = float(ends.max() - (ends - result.time_ns).min()) * 1e-9
-    return replace(
-        result,
-        extras=kept,
-        reported=(Reported("transaction_rate_per_s", "1/s", "mean", len(ends) / span),),
-        warnings=(*result.warnings, *_doubts(found, paced=paced)),
-        facts={"verified": True, "payload_B": found.payload},
-    )
-
-
-def _doubts(found: layout.Result, *, paced: bool) -> list[Note]:
-    """Warnings of what was not found, and of what was due and waited, or was never done."""
     doubts, done = list[Note](), len(found.end)
     if found.missing:
         text = f"{found.missing} of {done} operations did not find their key: the store has dropped records."
         doubts.append(note("missing-keys", text, missing=found.missing, done=done))
-    if found.unfinished:
-        text = f"overload: {found.unfinished} operations that were due were not done, so the tail is longer than shown."
-        doubts.append(note("overload", text, unfinished=found.unfinished, done=done))
-    elif paced and (waiting := int((found.start > found.due.max()).sum())) > _WAITING * done:
-        text = f"overload: {waiting} of {done} operations still waited when the last was due: the tail grows with time."
-        doubts.append(note("overload", text, waiting=waiting, done=done))
-    return doubts
+    doubts += _load.overload(found.due, found.start, found.unfinished, paced=paced)
+    extras = {"operation": found.operation, "client": found.client}
+    times = found.due, found.start, found.end
+    return _load.parsed(*times, extras, effort, paced=paced, payload=found.payload, doubts=doubts)
 
 
 def program() -> str:

@@ -1,4 +1,4 @@
-"""The libraries that a program loads: its MPI and its BLAS, as the dynamic loader finds them here."""
+"""What a program's file tells: the libraries that it loads here, its MPI and its BLAS, and texts that it holds."""
 
 from __future__ import annotations
 
@@ -62,3 +62,16 @@ def _ldd(path: str, changed_ns: int) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
+
+
+def written(program: str, pattern: bytes) -> str:
+    """Return the first group of a text in the file of a program on the PATH, for one that has no option that tells it.
+
+    Empty if the program is not there, cannot be read, or has no such text.
+    """
+    path = shutil.which(program)
+    try:
+        match = re.search(pattern, Path(path).read_bytes()) if path else None
+    except OSError:
+        return ""
+    return match[1].decode(errors="replace") if match else ""

@@ -31,6 +31,7 @@ PIECE = 4096  # B of a plan that are on their way at once; MPICH gives up if a r
 INPUT = "stdin:"  # instead of a plan, with the thread level or "none" behind it: the plan is a line of standard input
 FAILED = "labkit-rank-failed: "
 ABSENT = "not in this MPI"  # how the reason begins when the library lacks what a benchmark calls
+LACKING = "not on this machine"  # how it begins when the machine lacks what a benchmark needs
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,19 @@ import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic, perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, kernels
-from labkit.benchmarks import KernelBenchmark, ParallelFileBenchmark, StartBenchmark, SymmetricBenchmark
+from labkit.benchmarks import (
+    DeviceBenchmark,
+    KernelBenchmark,
+    ParallelFileBenchmark,
+    StartBenchmark,
+    SymmetricBenchmark,
+)
 from labkit.kernels import openshmem
 from labkit.spec import Spec
 from labkit.stats import over_ranks
@@ -27,6 +33,9 @@ from labkit.worker.stop import CHUNK, Stop
 from labkit.worker.verify import verify
 from labkit.worker.windows import Windows
 
+if TYPE_CHECKING:
+    from labkit.worker.devices import Devices
+
 
 class Worker:
     """One rank with its buffers and its kernels."""
@@ -37,6 +46,7 @@ class Worker:
         self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
         self._openshmem: openshmem.OpenShmem | None = None  # from the first point on that needs it
+        self._devices: Devices | None = None  # likewise
         self._leaders: Together | None = None  # one rank of each host, where there are several
         self._several = False  # hosts, whose clocks differ
         self._links: Mapping[str, list[str]] = json.loads(os.environ.get(links.LINKS, "{}"))
@@ -118,7 +128,7 @@ class Worker:
             self._start(index, benchmark)
             return
         assert isinstance(benchmark, KernelBenchmark)
-        reason, compared = self._impossible(benchmark), False
+        reason, compared = self._impossible(spec, benchmark), False
         if not reason:
             reason, compared = self._agreed(*verify(self, spec, benchmark))
         if reason:
@@ -149,6 +159,8 @@ class Worker:
             from labkit.worker import files  # inside the function: few points need it, and a rank should open few
 
             facts |= files.facts(spec, benchmark)
+        if self._devices is not None and isinstance(benchmark, DeviceBenchmark):
+            facts |= self._devices.facts(spec)
         if kept.over:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
             self.send("over ranks", over_ranks.packed(kept.over), **about)
@@ -169,8 +181,8 @@ class Worker:
             facts |= {"verified": False, "rows": list(range(self.ranks.size)), "interface_B": {}}
             self.send("samples", rows, index=index, shape=rows.shape, **facts)
 
-    def _impossible(self, benchmark: KernelBenchmark) -> str:
-        """Return why this engine or this MPI library cannot run a benchmark; empty if they can."""
+    def _impossible(self, spec: Spec, benchmark: KernelBenchmark) -> str:
+        """Return why this engine, this MPI library or this machine cannot run a benchmark; empty if they can."""
         if not self._engine.has(benchmark.kernel):
             return f"{benchmark.name} needs the compiled kernels. Run: make setup."
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
@@ -179,6 +191,11 @@ class Worker:
             return f"{ABSENT}: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
         if isinstance(benchmark, SymmetricBenchmark) and self._openshmem is None:
             return self._start_openshmem()
+        if isinstance(benchmark, DeviceBenchmark):
+            from labkit.worker import devices  # inside the function: few points need it, and a rank should open few
+
+            self._devices = self._devices or devices.Devices(self._engine, self.mpi, self.ranks)
+            return self._agreed(self._devices.impossible(spec, benchmark), False)[0]
         return ""
 
     def _start_openshmem(self) -> str:
@@ -227,7 +244,13 @@ class Worker:
             assert self._openshmem is not None
             allocate = self._openshmem.buffer(options.get("memory", "heap"))
             values |= self._openshmem.fields
+        buffers = None
+        if isinstance(benchmark, DeviceBenchmark):
+            assert self._devices is not None
+            allocate = buffers = self._devices.allocator(spec, benchmark, allocate)
         setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
+        if self._devices is not None and buffers is not None and isinstance(benchmark, DeviceBenchmark):
+            self._devices.dress(setting, buffers, spec, benchmark)
         engine, kernel = self._engine, benchmark.kernel
         if options.get("binding", "c") != "c":
             engine = self._loops
@@ -237,6 +260,8 @@ class Worker:
             yield engine.prepare(kernel, *setting.works), setting
         finally:
             setting.close()
+            if buffers is not None:
+                buffers.device.unmap()
 
     def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[Kept, dict[str, Any]]:
         """Run timed chunks until the stop rule ends the point; return what rank 0 keeps, and facts."""

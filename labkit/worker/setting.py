@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,16 @@ from labkit.spec import Spec
 
 Allocate = Callable[[str, int], NDArray[np.uint8]]
 PAGE = 4096
+
+
+class Mirrored(Protocol):
+    """Buffers in device memory, which the host reads and writes through arrays of its own."""
+
+    def upload(self) -> None:
+        """Bring what the host wrote into device memory."""
+
+    def download(self) -> None:
+        """Bring what a kernel received back to the host."""
 
 
 class Setting:
@@ -64,6 +74,8 @@ class Setting:
         self._compared: NDArray[np.uint8] | None = None  # what MPI_Compare_and_swap compares with
         self.exposed: NDArray[np.uint8] | None = None
         self.path, self.offset, self.folder = "", 0, ""
+        self.mirrored: Mirrored | None = None  # what copies the buffers to and from device memory
+        self.gpu: object = None  # what the kernel needs of it, which must live as long as the setting
         self._fork(self._options.get("forked", 0))
         for thread in range(self._options.get("threads", 1)):
             suffix = f"-{thread}" if thread else ""
@@ -265,6 +277,8 @@ class Setting:
 
     def write_patterns(self, pattern: NDArray[Any], peer_pattern: NDArray[Any]) -> None:
         """Write patterns where a verified iteration reads them: in the window, the value to compare with, the file."""
+        if self.mirrored is not None:
+            self.mirrored.upload()
         if self.exposed is not None:
             self.exposed[:] = np.resize(pattern.view(np.uint8), len(self.exposed))
         if self._compared is not None:
@@ -276,6 +290,8 @@ class Setting:
 
     def result(self, recv: NDArray[np.uint8], pattern: NDArray[Any]) -> NDArray[np.uint8]:
         """The result of a verified iteration: the receive buffer, or the contents of the file after a write."""
+        if self.mirrored is not None:
+            self.mirrored.download()
         if self.exposed is not None:
             self._mpi_window.Lock(self._rank)  # what others wrote becomes visible
             self._mpi_window.Unlock(self._rank)

@@ -57,8 +57,11 @@ NOT_FREE=(
     "iozone|iozone3|storage.iozone and storage.iozone_throughput"
 )
 CODES="|liberasurecode1 libisal2 libjerasure2|storage.encode and storage.decode"
+GRPC="|g++ libgrpc++-dev libprotobuf-dev protobuf-compiler|rpc.* with gRPC"
+THRIFT="|g++ libthrift-dev libevent-dev thrift-compiler|rpc.* with Apache Thrift"
 PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
 KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
+TORCH="|python3-torch|learning.*; optional for others: 140 MB to download, 600 MB installed"
 PMIX="|libpmix-dev|the Slurm tests with srun: Slurm's plugin loads libpmix.so, which is in no other package"
 FONTS="|fonts-liberation|the fonts of static figures; other fonts replace them"
 VENV="|python3-venv|Python environments if uv is missing"
@@ -85,12 +88,15 @@ missing() {
 all_missing() {
     missing "${MEASURING[@]}" "${REPORTING[@]}"
     compgen -G '/usr/lib*/*-linux-gnu/liberasurecode.so.1' >/dev/null || compgen -G '/usr/lib*/liberasurecode.so.1' >/dev/null || say "$CODES"
+    { have protoc && have c++ && [ -e /usr/include/grpcpp/grpcpp.h ]; } || say "$GRPC"
+    { have thrift && have c++ && [ -e /usr/include/thrift/Thrift.h ]; } || say "$THRIFT"
     compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
     compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
     have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
     [ -n "$TESTS" ] || return 0
     missing "${TESTING[@]}"
     compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
+    compgen -G '/usr/lib*/python3*/*-packages/torch/__init__.py' >/dev/null || python3 -c 'import torch' 2>/dev/null || say "$TORCH"
     compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
 }
 

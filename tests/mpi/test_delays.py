@@ -43,9 +43,9 @@ def verdicts(run_plan: Run, delays: Path, specs: list[Spec], delay: str, rank: i
     ("name", "ranks", "delay", "rank"),
     [
         ("allreduce", 2, "late", 1),
-        ("allreduce", 3, "late", 2),
-        ("bcast", 3, "late", 0),
-        ("bcast", 3, "slow", 2),
+        pytest.param("allreduce", 3, "late", 2, marks=pytest.mark.slow),
+        pytest.param("bcast", 3, "late", 0, marks=pytest.mark.slow),
+        pytest.param("bcast", 3, "slow", 2, marks=pytest.mark.slow),
     ],
 )
 def test_a_rank_that_sleeps_is_named(run_plan: Run, delays: Path, name: str, ranks: int, delay: str, rank: int) -> None:
@@ -63,6 +63,7 @@ def test_a_rank_that_sleeps_is_named(run_plan: Run, delays: Path, name: str, ran
     assert not verdict.table.drop(index=rank)["slow"].any()
 
 
+@pytest.mark.slow
 def test_sleep_inside_a_synchronising_call_is_seen_but_blamed_on_nobody(run_plan: Run, delays: Path) -> None:
     [verdict] = verdicts(run_plan, delays, [Spec(benchmark="mpi.allreduce", size=8, ranks=3)], "slow", 2)
     assert verdict.undecided >= 8

@@ -99,11 +99,10 @@ def test_measuring_again_starts_nothing(campaign: Campaign) -> None:
 
 def test_settings_take_turns_and_rows_say_which_they_are(tmp_path: Path) -> None:
     limits = {"env.OMPI_MCA_btl_tcp_eager_limit": ["1024", "65536"]}
-    specs = sweep("mpi.latency", sizes="8,4Ki", transport=["shm", "tcp"], **limits)
-    points = list(measuring.measure(specs, Effort(launches=3, time_cap=0.02), into=tmp_path / "c").samples())
+    specs = sweep("mpi.latency", sizes="8", transport=["shm", "tcp"], **limits)
+    points = list(measuring.measure(specs, Effort(launches=2, time_cap=0.02), into=tmp_path / "c").samples())
     order = [(s.launch, s.spec.transport, s.spec.environment) for s in sorted(points, key=lambda s: s.meta["start"])]
-    assert len(order) == 24
-    assert len(set(order)) == 12
+    assert len(order) == len(set(order)) == 8
     assert [launch for launch, *_ in order] == sorted(launch for launch, *_ in order)
     for one in points:
         limit = dict(one.spec.environment)["OMPI_MCA_btl_tcp_eager_limit"]
@@ -345,7 +344,7 @@ def test_a_start_is_one_sample_of_a_launch(tmp_path: Path, name: str) -> None:
 
 def test_phases_of_an_overlapped_collective_become_columns(tmp_path: Path) -> None:
     specs = [Spec(benchmark="mpi.iallreduce", size=64), Spec(benchmark="mpi.allreduce_persistent", size=64)]
-    campaign = measuring.measure(specs, Effort(launches=1, iterations=200), into=tmp_path)
+    campaign = measuring.measure(specs, Effort(launches=1, iterations=50), into=tmp_path)
     table = records.table(campaign.samples()).set_index("benchmark")
     row = table.loc["mpi.iallreduce"]
     assert row["latency_us_p50"] >= row["compute_us_p50"] > 0

@@ -15,7 +15,13 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks, launch
-from labkit.benchmarks import ApplicationBenchmark, KernelBenchmark, ParallelFileBenchmark, SymmetricBenchmark
+from labkit.benchmarks import (
+    ApplicationBenchmark,
+    DeviceBenchmark,
+    KernelBenchmark,
+    ParallelFileBenchmark,
+    SymmetricBenchmark,
+)
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
@@ -27,8 +33,8 @@ from .conftest import HERE, Run, printed_by
 
 pytestmark = pytest.mark.mpi
 
-# those: test_nas.py and test_hpcg.py, test_shmem.py, test_parallel_io.py
-APART = (ApplicationBenchmark, SymmetricBenchmark, ParallelFileBenchmark)
+# those: test_nas.py and test_hpcg.py, test_gpu.py, test_shmem.py, test_parallel_io.py
+APART = (ApplicationBenchmark, DeviceBenchmark, SymmetricBenchmark, ParallelFileBenchmark)
 WITH_RANKS = [
     name
     for name, b in benchmarks.find().items()

@@ -1,1 +1,63 @@
-"""Benchmarks of accelerators, from the logs of the originals."""
+"""Benchmarks of GPUs: copies, launches, messages from and to device memory; collectives from logs of the originals.
+
+labkit calls CUDA's driver (`labkit.kernels.cuda`), which comes with every NVIDIA GPU. Without a GPU, the option
+``accelerator=stand-in`` runs the same code on a stand-in in host memory. That tests the code and says nothing about a
+GPU.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from labkit.benchmarks import DeviceBenchmark
+from labkit.spec import Spec
+
+Accelerator = Literal["cuda", "stand-in"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnGpu:
+    """Options of every benchmark of a GPU.
+
+    Parameters
+    ----------
+    accelerator : an NVIDIA GPU by its driver (`cuda`), or a `stand-in` in host memory, which only tests the code.
+    """
+
+    accelerator: Accelerator = "cuda"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copies(OnGpu):
+    """Options of copies through a stream.
+
+    Parameters
+    ----------
+    copies : in a sample, one after the other in a stream, between the same two buffers.
+    """
+
+    copies: int = 1
+
+
+def counted(spec: Spec) -> str:
+    """Say why there cannot be so many copies in a sample; empty if there can."""
+    copies = spec.option("copies")
+    return "" if 1 <= copies <= 4096 else f"copies={copies}, but it must be 1 to 4096. Set copies=1."
+
+
+def copying(**fields: Any) -> DeviceBenchmark:
+    """Make a benchmark of copies that one process starts."""
+    defaults: dict[str, Any] = {
+        "options": Copies,
+        "mpi": False,
+        "sizes": "4:256Mi:*4",
+        "check": counted,
+        "window": lambda spec: spec.option("copies"),
+        "metrics": {
+            "bandwidth_MBps": lambda spec: spec.option("copies") * spec.size,
+            "latency_us": lambda spec: spec.option("copies"),
+        },
+        "expected": lambda spec, rank, send: send(rank),
+        "cadence": "streaming",
+        "warmup": (20, 2),
+    }
+    return DeviceBenchmark(**(defaults | fields))

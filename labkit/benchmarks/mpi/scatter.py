@@ -23,7 +23,7 @@ BENCHMARK = CollectiveBenchmark(
     replaces="recv",
     expected=lambda spec, rank, send: (
         None
-        if spec.option("in_place") and rank == spec.option("root")
+        if spec.values.get("in_place") and rank == spec.option("root")
         else pieces(spec, send, [spec.option("root")], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},

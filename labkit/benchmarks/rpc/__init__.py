@@ -1,1 +1,1 @@
-"""Benchmarks of requests over HTTP, from the logs of the originals."""
+"""Benchmarks of remote procedure calls."""

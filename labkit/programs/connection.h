@@ -1,6 +1,6 @@
-/* Connections to a store, over TCP or a Unix socket, and what ends the program. */
-#ifndef LABKIT_KV_CONNECTION_H
-#define LABKIT_KV_CONNECTION_H
+/* Connections over TCP or a Unix socket, the clock, and what ends the program, whose name is PROGRAM. */
+#ifndef LABKIT_CONNECTION_H
+#define LABKIT_CONNECTION_H
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 static void fail(const char *what, const char *detail)
 {
-    fprintf(stderr, "kv_client: %s%s%.200s\n", what, detail ? ": " : "", detail ? detail : "");
+    fprintf(stderr, PROGRAM ": %s%s%.200s\n", what, detail ? ": " : "", detail ? detail : "");
     exit(1);
 }
 

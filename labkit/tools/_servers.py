@@ -1,4 +1,4 @@
-"""Several servers of a store as one command: ``_kv_servers.py COUNT tcp|unix ADDRESS PORT SOCKET COMMAND…``.
+"""Several servers of a kind as one command: ``_servers.py COUNT tcp|unix ADDRESS PORT SOCKET COMMAND…``.
 
 The standard library alone. In COMMAND ``@port@`` and ``@socket@`` stand for where a server listens. All but the first
 choose free ports. When they listen, their addresses are written to the file `LIST`, and this process becomes the first

@@ -1,0 +1,167 @@
+"""MPI messages and collectives from and to the memory of GPUs: the patterns of the family mpi, in other buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from labkit import benchmarks
+from labkit.benchmarks import DeviceBenchmark, KernelBenchmark
+from labkit.benchmarks.gpu import OnGpu
+from labkit.spec import Spec
+
+Kind = Literal["device", "managed", "pinned", "host"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffers(OnGpu):
+    """Options of MPI calls with memory of GPUs.
+
+    Parameters
+    ----------
+    memory : of all buffers, or of rank 0's where there are two ranks: `device`, `managed`, page-locked memory of the
+        host (`pinned`), or pageable memory of the `host`.
+    via : what gets the buffers: MPI itself (`direct`), or labkit's copies through page-locked memory (`staged`); `auto`
+        is direct with a CUDA-aware MPI.
+    gpus : `each` rank of a host uses its own GPU, or all use `one`.
+    """
+
+    memory: Kind = "device"
+    via: Literal["auto", "direct", "staged"] = "auto"
+    gpus: Literal["each", "one"] = "each"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair(Buffers):
+    """Options of messages between two ranks.
+
+    Parameters
+    ----------
+    peer_memory : of rank 1's buffers, as `memory`.
+    timing : `each` iteration by its own pair of clock reads, or `total` time around the loop.
+    """
+
+    peer_memory: Kind = "device"
+    timing: Literal["each", "total"] = "each"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window(Pair):
+    """Options of windows of messages.
+
+    Parameters
+    ----------
+    window : messages in flight.
+    """
+
+    window: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collective(Buffers):
+    """Options of a collective.
+
+    Parameters
+    ----------
+    cadence : `isolated` by a barrier after every iteration, or `streaming` back to back.
+    """
+
+    cadence: Literal["isolated", "streaming"] = "isolated"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rooted(Collective):
+    """Options of a collective with a root.
+
+    Parameters
+    ----------
+    root : rank that sends to all, or receives from all.
+    """
+
+    root: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction(Collective):
+    """Options of a collective that computes.
+
+    Parameters
+    ----------
+    datatype : type of the elements; the default is OSU's -T mpi_float.
+    operation : MPI_SUM and so on.
+    """
+
+    datatype: Literal["float32", "float64", "int32", "int64"] = "float32"
+    operation: Literal["sum", "prod", "max", "min"] = "sum"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootedReduction(Rooted, Reduction):
+    """Options of a collective that computes for a root."""
+
+
+def _memories(spec: Spec, rank: int) -> tuple[str, str]:
+    kind = spec.option("peer_memory") if rank and spec.has("peer_memory") else spec.option("memory")
+    return kind, kind
+
+
+def _allowed(spec: Spec) -> str:
+    root, window = spec.values.get("root", 0), spec.values.get("window", 1)
+    if not 0 <= root < spec.ranks:
+        return f"root={root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
+    if not 1 <= window <= 65536:
+        return f"window={window}, but it must be 1 to 65536. Set window=64."
+    return ""
+
+
+_DOC = """{title} with buffers in the memory of GPUs: {call}.
+
+The pattern, the bytes and the metrics are those of {plain}, so those of {osu} with `-d cuda` (OMB 7.4). {which}
+`via` says what MPI gets. With `direct` it gets the address in device memory, which needs a CUDA-aware MPI. With
+`staged` each call copies what it sends from the device to page-locked memory before, and what it received back
+afterwards, whole messages at a time, inside the timed part. A program does so if its MPI knows nothing of GPUs. A
+record says which one it was.
+"""
+_SIDES = "`memory` is where rank 0's buffers are and `peer_memory` where rank 1's are, as OSU's `D D`, `D H`, `H D`."
+_ALL = "`memory` is where the buffers of all ranks are."
+
+
+def _on_gpu(plain: str, call: str, options: type[Any], *, sides: bool = False) -> DeviceBenchmark:
+    """Make the benchmark of the family mpi one with memory of GPUs."""
+    base = benchmarks.get(plain)
+    assert isinstance(base, KernelBenchmark)
+    same: Mapping[str, Any] = {
+        name: getattr(base, name)
+        for name in (
+            *("kernel", "metrics", "ranks", "sizes", "dtype", "window", "requests", "buffers", "expected", "peer"),
+            *("peers", "active", "warmup", "reduce", "cadence"),
+        )
+    }
+    title = base.title.capitalize()
+    osu = next(name for name in base.equivalents if name.startswith("osu_"))
+    doc = _DOC.format(title=title, call=call, plain=plain, osu=osu, which=_SIDES if sides else _ALL)
+    return DeviceBenchmark(
+        title=f"{base.title}, memory of GPUs", options=options, check=_allowed, memories=_memories, doc=doc, **same
+    )
+
+
+COLLECTIVES = {
+    "bcast": Rooted,
+    "gather": Rooted,
+    "scatter": Rooted,
+    "allgather": Collective,
+    "alltoall": Collective,
+    "reduce": RootedReduction,
+    "allreduce": Reduction,
+    "reduce_scatter_block": Reduction,
+}
+FORMS = {
+    "mpi_latency": _on_gpu("mpi.latency", "ping-pong, one-way time", Pair, sides=True),
+    "mpi_bandwidth": _on_gpu("mpi.bandwidth", "a window of messages, closed by a short answer", Window, sides=True),
+    "mpi_bibandwidth": _on_gpu("mpi.bibandwidth", "a window of messages each way", Window, sides=True),
+    **{
+        f"mpi_{name}": _on_gpu(f"mpi.{name}", f"MPI_{name.capitalize()}", options)
+        for name, options in COLLECTIVES.items()
+    },
+}

@@ -1,0 +1,32 @@
+"""Copy from the memory of one GPU into that of the next one, by a process that has both.
+
+A sample is `copies` calls of cuMemcpyPeerAsync in one stream of the first GPU, and cuStreamSynchronize. With
+`peer_access` the first GPU accesses the memory of the other one directly (over NVLink or PCIe); without, the driver may
+copy through the host. nvbandwidth and CUDA's sample p2pBandwidthLatencyTest measure the same copies, on the device's
+clock. It needs two GPUs.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks.gpu import Copies, copying
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Copies):
+    """Options of gpu.peer_copy.
+
+    Parameters
+    ----------
+    peer_access : let the first GPU access the memory of the second one directly.
+    """
+
+    peer_access: bool = True
+
+
+BENCHMARK = copying(
+    title="copy between two GPUs",
+    kernel="gpu_copy",
+    options=Options,
+    memories=lambda spec, rank: ("device", "peer"),
+    work=lambda spec: {"mode": 3},
+)

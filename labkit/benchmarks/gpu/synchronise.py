@@ -1,0 +1,38 @@
+"""Wait for work of a GPU that has already ended: what asking costs.
+
+A sample is one call: cuStreamSynchronize, cuCtxSynchronize (all streams), or cuEventSynchronize on an event that has
+been reached.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import DeviceBenchmark
+from labkit.benchmarks.gpu import OnGpu
+
+WAITS = ("stream", "context", "event")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(OnGpu):
+    """Options of gpu.synchronise.
+
+    Parameters
+    ----------
+    waits_for : a `stream`, the `context` with all streams, or an `event`.
+    """
+
+    waits_for: Literal["stream", "context", "event"] = "stream"
+
+
+BENCHMARK = DeviceBenchmark(
+    title="synchronisation with an idle GPU",
+    kernel="gpu_synchronise",
+    options=Options,
+    mpi=False,
+    sized=False,
+    buffers=lambda spec: (0, 0),
+    work=lambda spec: {"mode": WAITS.index(spec.option("waits_for"))},
+    metrics={"latency_us": lambda spec: 1},
+    cadence="streaming",
+)

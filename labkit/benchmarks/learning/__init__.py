@@ -1,0 +1,1 @@
+"""Benchmarks of the communication of deep learning."""

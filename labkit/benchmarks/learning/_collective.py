@@ -1,0 +1,125 @@
+"""What the collectives of torch.distributed share: options, the check of a spec, and the factors of nccl-tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.spec import Spec
+
+ITEM_B = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
+SIZES = "1Ki:4Mi:*16"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """Options of every group of ranks.
+
+    Parameters
+    ----------
+    backend : of torch.distributed.
+    device : where the buffers are; gloo brings those of a GPU to the host.
+    directory : where the ranks find one another; where they run on several hosts, all must see it.
+    """
+
+    backend: Literal["gloo", "nccl"] = "gloo"
+    device: Literal["cpu", "cuda"] = "cpu"
+    directory: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Ranks):
+    """Options of a call.
+
+    Parameters
+    ----------
+    cadence : one call after the other, as nccl-tests, or after a barrier.
+    """
+
+    cadence: Literal["streaming", "isolated"] = "streaming"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data(Call):
+    """Options of a call that moves data.
+
+    Parameters
+    ----------
+    dtype : of the elements.
+    """
+
+    dtype: Literal["float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8"] = "float32"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed(Data):
+    """Options of a call that may work in place.
+
+    Parameters
+    ----------
+    in_place : whether input and output are of one buffer.
+    """
+
+    in_place: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reducing(Placed):
+    """Options of a call that reduces.
+
+    Parameters
+    ----------
+    operation : of the reduction.
+    """
+
+    operation: Literal["sum", "max", "min"] = "sum"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rooted(Data):
+    """Options of a call with a root.
+
+    Parameters
+    ----------
+    root : its rank.
+    """
+
+    root: int = 0
+
+
+def check(spec: Spec) -> str:
+    """Say what is wrong with a spec whose size is that of whole elements; empty if nothing is."""
+    return _whole(spec, 1)
+
+
+def check_parts(spec: Spec) -> str:
+    """The same for calls whose size is split among the ranks."""
+    return _whole(spec, spec.ranks)
+
+
+def _whole(spec: Spec, parts: int) -> str:
+    unit = ITEM_B[spec.option("dtype")] * parts
+    if not spec.size or spec.size % unit:
+        of = f"{spec.option('dtype')}" + (f" on each of {parts} ranks" if parts > 1 else "")
+        return (
+            f"size={spec.size} B, but it must be whole elements of {of}. "
+            f"Set size={max(unit, spec.size // unit * unit)}, or another multiple of {unit}."
+        )
+    if spec.has("root") and not 0 <= spec.option("root") < spec.ranks:
+        return f"root={spec.option('root')}, but ranks are 0 to {spec.ranks - 1}. Set root=0."
+    return ""
+
+
+def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec], float]]:
+    """Metrics of a collective.
+
+    Parameters
+    ----------
+    factor : bus bandwidth over algorithm bandwidth, from the number of ranks (nccl-tests, doc/PERFORMANCE.md).
+    """
+    return {
+        "busbw_GBps": lambda spec: factor(spec.ranks) * spec.size,
+        "algbw_GBps": lambda spec: spec.size,
+        "latency_us": lambda spec: 1,
+    }

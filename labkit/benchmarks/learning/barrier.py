@@ -1,0 +1,15 @@
+"""Barrier of torch.distributed: the time until all ranks have arrived. On a GPU the ranks also wait for it."""
+
+from labkit.benchmarks import ProgramBenchmark
+from labkit.benchmarks.learning import _collective
+from labkit.tools import torch
+
+BENCHMARK = ProgramBenchmark(
+    title="barrier of torch.distributed",
+    options=_collective.Call,
+    sized=False,
+    ranks=(2, None),
+    metrics={"latency_us": lambda spec: 1},
+    tools=(torch.collective,),
+    cadence="streaming",
+)

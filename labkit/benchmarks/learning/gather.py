@@ -1,0 +1,20 @@
+"""The tensors of all ranks on one rank (torch.distributed.gather).
+
+The size is that of the result. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as gather_perf of
+nccl-tests 2.19.6 counts it.
+"""
+
+from labkit.benchmarks import ProgramBenchmark
+from labkit.benchmarks.learning import _collective
+from labkit.tools import torch
+
+BENCHMARK = ProgramBenchmark(
+    title="gather of torch.distributed",
+    options=_collective.Rooted,
+    sizes=_collective.SIZES,
+    ranks=(2, None),
+    check=_collective.check_parts,
+    metrics=_collective.metrics(lambda ranks: (ranks - 1) / ranks),
+    tools=(torch.collective,),
+    cadence="streaming",
+)

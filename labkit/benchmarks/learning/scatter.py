@@ -1,0 +1,20 @@
+"""A different n-th of one rank's tensor on each rank (torch.distributed.scatter).
+
+The size is that of the root's tensor. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as
+scatter_perf of nccl-tests 2.19.6 counts it.
+"""
+
+from labkit.benchmarks import ProgramBenchmark
+from labkit.benchmarks.learning import _collective
+from labkit.tools import torch
+
+BENCHMARK = ProgramBenchmark(
+    title="scatter of torch.distributed",
+    options=_collective.Rooted,
+    sizes=_collective.SIZES,
+    ranks=(2, None),
+    check=_collective.check_parts,
+    metrics=_collective.metrics(lambda ranks: (ranks - 1) / ranks),
+    tools=(torch.collective,),
+    cadence="streaming",
+)

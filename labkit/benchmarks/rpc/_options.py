@@ -1,0 +1,103 @@
+"""Options that the benchmarks of remote procedure calls share, and their check."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.spec import Spec
+from labkit.tools import _rpc
+from labkit.units import MiB, format_size
+
+MOST_B = 8 * MiB  # of a message: Thrift's frames end at 16,384,000 B
+UNDER_WAY_B = 512 * MiB  # of all calls that are under way at once
+_LIMITS: Mapping[str, tuple[int, int]] = {
+    "clients": (1, 256),
+    "workers": (1, 64),
+    "servers": (1, 16),
+    "server_threads": (0, 64),
+    "window": (1, 1024),
+    "bulk_clients": (0, 64),
+    "bulk_size": (1, MOST_B),
+    "buffers": (1, 100),
+    "small": (1, MOST_B),
+    "medium": (1, MOST_B),
+    "large": (1, MOST_B),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """Options of a call.
+
+    Parameters
+    ----------
+    system : ``grpc`` or ``thrift``, each with a server and a client in C++.
+    method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
+    serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
+    protocol : Thrift's.
+    framing : Thrift's transport: framed or buffered.
+    model : Thrift's server: a thread for each connection, or one loop over all (needs framing=framed).
+    server_threads : gRPC's completion queues, or the loops of Thrift's nonblocking server; 0 for the library's choice.
+    ip : version of the internet protocol.
+    """
+
+    system: Literal["grpc", "thrift"] = "grpc"
+    method: Literal["echo", "send"] = "echo"
+    serialised: bool = True
+    protocol: Literal["binary", "compact", "json"] = "binary"
+    framing: Literal["framed", "buffered"] = "framed"
+    model: Literal["threaded", "nonblocking"] = "threaded"
+    server_threads: int = 0
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tensors(Call):
+    """Options of TF-gRPC-Bench: a payload of several buffers, as a TensorFlow worker sends its tensors.
+
+    Parameters
+    ----------
+    scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
+    buffers : number of buffers of a payload.
+    small, medium, large : their sizes, B.
+    draw : seed of scheme=random.
+    """
+
+    scheme: Literal["uniform", "random", "skew"] = "uniform"
+    buffers: int = 10
+    small: int = 10
+    medium: int = 10 * 1024
+    large: int = 1024 * 1024
+    draw: int = 1
+
+
+def payload(spec: Spec) -> int:
+    """Return the bytes of a call's payload."""
+    return sum(_rpc.buffers(spec))
+
+
+def check(spec: Spec) -> str:
+    """Say what no system can do; empty if nothing."""
+    values = spec.values
+    if spec.size == 0 and "scheme" not in values:
+        return "size=0, but a payload has at least 1 B. Set size=1."
+    for name, (least, most) in _LIMITS.items():
+        if name in values and not least <= values[name] <= most:
+            return f"{name}={values[name]}, but it must be {least} to {most}. Set {name}={max(least, 1)}."
+    sent = payload(spec)
+    if "scheme" in values and sent > 15_000_000 and values["system"] == "thrift":
+        return f"the buffers have {sent} B, but a frame of Thrift takes 16,384,000 B. Set fewer buffers."
+    at_once = sent * values.get("window", 1) * values.get("clients", values.get("workers", 1))
+    at_once *= values.get("servers", 1)
+    if at_once > UNDER_WAY_B:
+        return (
+            f"{format_size(at_once)} would be under way at once, but {format_size(UNDER_WAY_B)} is the most. "
+            "Set a smaller size, or fewer clients or a smaller window."
+        )
+    if values["model"] == "nonblocking" and values["framing"] != "framed":
+        return "framing=buffered, but model=nonblocking needs frames. Set framing=framed."
+    if spec.transport not in ("auto", "tcp", "unix"):
+        return f"transport={spec.transport}, but a server listens on tcp or unix. Set transport=tcp."
+    if spec.transport == "unix" and spec.testbed != "local":
+        return "transport=unix stays inside one host. Set testbed=local, or transport=tcp."
+    return ""

@@ -1,0 +1,40 @@
+"""Bandwidth of calls to one server, several of them under way at once over one connection, with gRPC or Apache Thrift.
+
+A sample is a window of calls that are begun together, to the end of the last answer. gRPC carries them as streams of
+one HTTP/2 connection; Thrift sends one request after the other and reads the answers in order. The answer has the
+number of bytes that came (``method=send``). Point-to-point bandwidth of TF-gRPC-Bench (Biswas, Lu and Panda, 2018),
+with labkit's usual window.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.tools import grpc, thrift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Call):
+    """Options of rpc.bandwidth.
+
+    Parameters
+    ----------
+    method : ``send`` answers with the number of bytes.
+    window : calls that are under way at once.
+    """
+
+    method: Literal["send"] = "send"
+    window: int = 64
+
+
+BENCHMARK = ToolBenchmark(
+    title="RPC bandwidth",
+    options=Options,
+    sizes="1Ki,64Ki,1Mi",
+    max_size=_options.MOST_B,
+    check=_options.check,
+    metrics={"bandwidth_MBps": lambda spec: spec.size * spec.option("window")},
+    tools=(grpc.load, thrift.load),
+    cadence="windowed",
+)

@@ -1,0 +1,22 @@
+"""Round trip of one call at a time over one connection, with gRPC or Apache Thrift.
+
+A sample is the time from the begin of the call to the end of its answer, which has the same payload (``method=echo``),
+with all that the library does: its messages, its protocol, its threads. So `sockets.tcp_rr` and `sockets.unix_rr` of
+the same size show what the library adds to the transport. Point-to-point latency of TF-gRPC-Bench (Biswas, Lu and
+Panda, 2018) and the latency benchmark of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021) are this loop.
+"""
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.tools import grpc, thrift
+
+BENCHMARK = ToolBenchmark(
+    title="RPC latency",
+    options=_options.Call,
+    sizes="64,1Ki,64Ki",
+    max_size=_options.MOST_B,
+    check=_options.check,
+    metrics={"round_trip_us": lambda spec: 1},
+    tools=(grpc.load, thrift.load),
+    cadence="streaming",
+)

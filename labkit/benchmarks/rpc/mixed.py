@@ -1,0 +1,40 @@
+"""Round trip of small calls while other clients send large ones to the same server, with gRPC or Apache Thrift.
+
+The mixed benchmark of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021): calls for which latency counts
+beside calls for which throughput counts. A sample is one small call; the bandwidth of the large ones (``send`` of
+`bulk_size` B, one at a time from each of `bulk_clients`) is reported. `rpc.latency` has the same calls alone.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.tools import grpc, thrift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Call):
+    """Options of rpc.mixed.
+
+    Parameters
+    ----------
+    clients : with small calls.
+    bulk_clients : with large ones.
+    bulk_size : of a large call, B.
+    """
+
+    clients: int = 1
+    bulk_clients: int = 1
+    bulk_size: int = 128 * 1024
+
+
+BENCHMARK = ToolBenchmark(
+    title="RPC latency under bulk calls",
+    options=Options,
+    sizes="512",
+    max_size=_options.MOST_B,
+    check=_options.check,
+    metrics={"round_trip_us": lambda spec: 1},
+    tools=(grpc.load, thrift.load),
+    cadence="streaming",
+)

@@ -1,0 +1,51 @@
+"""Calls that are due at a rate of their own, with gRPC or Apache Thrift (open loop).
+
+Every client has a schedule: a call is due whether or not the one before has been answered. A sample is the time from
+the moment when the call was due to the end of its answer (wrk2's corrected latency, YCSB's ``Intended-``), so that what
+waits counts: no coordinated omission. `round_trip_us` is the same call without what it waited at the client. Above the
+rate that the server can serve the waiting grows as long as the run lasts; labkit then warns of an overload.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.spec import Spec
+from labkit.tools import grpc, thrift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Call):
+    """Options of rpc.open_loop.
+
+    Parameters
+    ----------
+    clients : connections, each with one call under way.
+    rate : calls per second of all clients.
+    arrivals : gaps between the calls of a client: ``constant``, as wrk2's, or ``poisson``.
+    """
+
+    clients: int = 4
+    rate: float = 1000.0
+    arrivals: Literal["constant", "poisson"] = "poisson"
+
+
+def _check(spec: Spec) -> str:
+    rate = spec.option("rate")
+    if not 0 < rate <= 1e6:
+        return f"rate={rate:g}, but it must be above 0 and at most 1000000 per second. Set rate=1000."
+    return _options.check(spec)
+
+
+BENCHMARK = ToolBenchmark(
+    title="RPC, open loop",
+    options=Options,
+    sizes="64",
+    max_size=_options.MOST_B,
+    check=_check,
+    metrics={"response_us": lambda spec: 1},
+    phases={"service_ns": "round_trip_us"},
+    tools=(grpc.load, thrift.load),
+    cadence="paced",
+)

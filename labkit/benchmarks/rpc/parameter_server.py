@@ -1,0 +1,49 @@
+"""Calls per second between workers and parameter servers, with the payload of a TensorFlow worker.
+
+Every worker has a connection to every server, and calls all of them at once; a sample is one such step, to the end of
+the last answer. The rate counts the calls of all workers to all servers: the parameter server throughput of
+TF-gRPC-Bench (Biswas, Lu and Panda, 2018). Servers are processes; workers are threads of one process, so on a testbed
+all servers are on its first host and all workers on its second.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.spec import Spec
+from labkit.tools import grpc, thrift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Tensors):
+    """Options of rpc.parameter_server.
+
+    Parameters
+    ----------
+    method : ``send`` pushes the payload, ``echo`` also pulls it.
+    servers, workers : parameter servers and workers.
+    """
+
+    method: Literal["echo", "send"] = "send"
+    servers: int = 1
+    workers: int = 1
+
+
+def _calls(spec: Spec) -> float:
+    return float(spec.option("servers") * spec.option("workers"))
+
+
+BENCHMARK = ToolBenchmark(
+    title="parameter server",
+    options=Options,
+    sized=False,
+    check=_options.check,
+    metrics={
+        "transaction_rate_per_s": _calls,
+        "bandwidth_MBps": lambda spec: _calls(spec) * _options.payload(spec),
+        "round_trip_us": lambda spec: 1,
+    },
+    tools=(grpc.load, thrift.load),
+    cadence="streaming",
+)

@@ -1,0 +1,36 @@
+"""Calls per second of several clients, with gRPC or Apache Thrift (closed loop).
+
+Each client has a connection and a thread of its own, and calls again when it has its answer: the throughput benchmark
+of the Apache Thrift Benchmarks (ATB; Li, Shi and Lu, SC 2021). A sample is one call. The rate of all clients follows
+from the mean time of a call (Little's law); what was counted over the whole run is reported beside it.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.tools import grpc, thrift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Call):
+    """Options of rpc.throughput.
+
+    Parameters
+    ----------
+    clients : connections, each with one call under way.
+    """
+
+    clients: int = 4
+
+
+BENCHMARK = ToolBenchmark(
+    title="RPC throughput",
+    options=Options,
+    sizes="64,1Ki,64Ki",
+    max_size=_options.MOST_B,
+    check=_options.check,
+    metrics={"transaction_rate_per_s": lambda spec: spec.option("clients"), "round_trip_us": lambda spec: 1},
+    tools=(grpc.load, thrift.load),
+    cadence="streaming",
+)

@@ -1,0 +1,1 @@
+"""Small services that ask one another, under a load in an open loop."""

@@ -1,0 +1,58 @@
+"""Options that all services share, and their check."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.spec import Spec
+
+MOST = {"leaves": 64, "clients": 256, "records": 1_000_000, "replicas": 64, "users": 5000, "items": 5000}
+TESTBEDS = ("local", "virtual-cluster")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Options of a load on services.
+
+    Parameters
+    ----------
+    load : requests offered in a second, by all clients together.
+    arrivals : gaps between requests: ``poisson``, or ``constant``.
+    clients : connections over which the requests go; each carries any number at once.
+    ip : version of the internet protocol.
+    """
+
+    load: float = 200.0
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    clients: int = 4
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaves(Load):
+    """Options of a load on a mid-tier with leaves.
+
+    Parameters
+    ----------
+    leaves : services that the mid-tier asks, each with a part of the data (fan-out).
+    """
+
+    leaves: int = 4
+
+
+def check(spec: Spec) -> str:
+    """Say what no service can do; empty if nothing."""
+    values = spec.values
+    if not 0 < values["load"] <= 100_000:
+        return f"load={values['load']:g}, but it must be above 0 and at most 100000 per second. Set load=200."
+    for name, most in MOST.items():
+        if name in values and not 1 <= values[name] <= most:
+            return f"{name}={values[name]}, but it must be 1 to {most}. Set {name}=1."
+    if values.get("records", values.get("leaves", 0)) < values.get("leaves", 0):
+        return f"records={values['records']}, but each leaf needs one. Set records={values['leaves']} or more."
+    if spec.transport not in ("auto", "tcp", "unix"):
+        return f"transport={spec.transport}, but services listen on tcp or unix. Set transport=tcp."
+    if spec.transport == "unix" and spec.testbed != "local":
+        return "transport=unix stays inside one host. Set testbed=local, or transport=tcp."
+    if spec.testbed.partition(":")[0] not in TESTBEDS:
+        return f"testbed={spec.testbed}, but services run here or on a virtual cluster. Set testbed=virtual-cluster:4."
+    return ""

@@ -1,0 +1,47 @@
+"""The rating that a user would give an item: leaves predict from a factorisation of their ratings, a mid-tier averages.
+
+The ratings are dealt out among the leaves. A leaf factorises its part when it starts (rank 5, non-negative, least
+squares in alternation) and predicts from the five users most alike; its time is the search for these. Every answer
+is compared with a prediction in one process. A sample is the time from the moment when a request was due to the end of
+its answer.
+
+After Recommend of µSuite (Sriraman and Wenisch, IISWC 2018), which calls mlpack's CF with NMFALSFactorizer. The ratings
+here are drawn near a product of hidden factors.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.services import _options
+from labkit.spec import Spec
+from labkit.tools import microservices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Leaves):
+    """Options of services.recommend.
+
+    Parameters
+    ----------
+    users : who rated some of 200 items.
+    """
+
+    users: int = 1000
+
+
+def _check(spec: Spec) -> str:
+    if spec.option("users") < 6:
+        return f"users={spec.option('users')}, but a prediction takes five others. Set users=1000."
+    return _options.check(spec)
+
+
+BENCHMARK = ToolBenchmark(
+    title="recommendation (Recommend)",
+    options=Options,
+    sized=False,
+    check=_check,
+    metrics={"response_us": lambda spec: 1},
+    phases={"service_ns": "round_trip_us"},
+    tools=(microservices.recommend,),
+    cadence="paced",
+)

@@ -1,0 +1,55 @@
+"""Reads and writes through a router to key-value leaves: the hash of a key chooses the leaf, writes go to all replicas.
+
+A read goes to one replica of its key, a write to all; the router answers when all have. The size is that of a value.
+Keys are drawn by YCSB's scrambled Zipfian. A value says its key and its version, and all its bytes follow from both:
+every answer is checked. A sample is the time from the moment when a request was due to the end of its answer.
+
+After Router of µSuite (Sriraman and Wenisch, IISWC 2018), whose leaves are memcached and whose messages are gRPC's. A
+leaf here is a hash table in one thread.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.services import _options
+from labkit.spec import Spec
+from labkit.tools import microservices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Leaves):
+    """Options of services.router.
+
+    Parameters
+    ----------
+    records : keys.
+    replicas : leaves that have a key.
+    reads : share of the requests that read.
+    """
+
+    records: int = 10_000
+    replicas: int = 1
+    reads: float = 0.9
+
+
+def _check(spec: Spec) -> str:
+    if spec.size < 16 or spec.size % 8:
+        return f"size={spec.size} B, but a value has a multiple of 8 B, 16 or more. Set size=1000."
+    if spec.option("replicas") > spec.option("leaves"):
+        return f"replicas={spec.option('replicas')}, but there are {spec.option('leaves')} leaves. Set replicas=1."
+    if not 0 <= spec.option("reads") <= 1:
+        return f"reads={spec.option('reads'):g}, but it is a share, 0 to 1. Set reads=0.9."
+    return _options.check(spec)
+
+
+BENCHMARK = ToolBenchmark(
+    title="routing to key-value leaves (Router)",
+    options=Options,
+    sizes="1000",
+    max_size=65536,
+    check=_check,
+    metrics={"response_us": lambda spec: 1},
+    phases={"service_ns": "round_trip_us"},
+    tools=(microservices.router,),
+    cadence="paced",
+)

@@ -1,0 +1,50 @@
+"""Documents that hold all words of a query: leaves intersect posting lists, the mid-tier puts their documents together.
+
+Every leaf has the lists of its documents, and intersects them from the shortest on by galloping search. A query has two
+to four words, frequent ones more often, without the two most frequent (stop words). Every answer is compared with one
+that looks at each document. A sample is the time from the moment when a request was due to the end of its answer.
+
+After Set Algebra of µSuite (Sriraman and Wenisch, IISWC 2018), which has the documents of Wikipedia. Words here are as
+frequent as their rank says.
+"""
+
+from dataclasses import dataclass
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.services import _options
+from labkit.spec import Spec
+from labkit.tools import microservices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Leaves):
+    """Options of services.set_algebra.
+
+    Parameters
+    ----------
+    records : documents of all leaves together.
+    words : in the dictionary.
+    """
+
+    records: int = 20_000
+    words: int = 500
+
+
+def _check(spec: Spec) -> str:
+    if not 8 <= spec.option("words") <= 10_000:
+        return f"words={spec.option('words')}, but it must be 8 to 10000. Set words=500."
+    if spec.option("words") * spec.option("records") > 10**9:
+        return f"words={spec.option('words')} in {spec.option('records')} documents take too long. Set words=500."
+    return _options.check(spec)
+
+
+BENCHMARK = ToolBenchmark(
+    title="intersection of posting lists (Set Algebra)",
+    options=Options,
+    sized=False,
+    check=_check,
+    metrics={"response_us": lambda spec: 1},
+    phases={"service_ns": "round_trip_us"},
+    tools=(microservices.set_algebra,),
+    cadence="paced",
+)

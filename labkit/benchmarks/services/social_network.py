@@ -1,0 +1,61 @@
+"""Requests to a graph of services that call one another, such as the social network of DeathStarBench.
+
+`topology=social_network` has its services and calls: 18 services, with one store in the place of memcached, redis and
+MongoDB, and three operations in its mix (compose a post 10 %, read a user's timeline 30 %, read the home timeline
+60 %). `topology=random` draws a graph of `services` from the seed. A service reads memory of its own and answers with a
+record and a digest of all that its calls brought back; the client works out the digest, so that an answer proves that
+every service was asked and answered in full. What the services of the original do with their data is not done. The
+size is that of a post; a page of a timeline has ten. A sample is the time from the moment when a request was due to the
+end of its answer.
+
+Services and calls: Gan et al., ASPLOS 2019, and the source of DeathStarBench (socialNetwork), whose messages are
+Thrift's.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.services import _options
+from labkit.spec import Spec
+from labkit.tools import _call_graph, microservices
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_options.Load):
+    """Options of services.social_network.
+
+    Parameters
+    ----------
+    topology : who calls whom.
+    services : in a random topology.
+    """
+
+    topology: Literal["social_network", "random"] = "social_network"
+    services: int = 18
+
+
+def _check(spec: Spec) -> str:
+    services, least, most = spec.option("services"), _call_graph.LEAST, _call_graph.MOST
+    if spec.size < 8 or spec.size % 8:
+        return f"size={spec.size} B, but a post has a multiple of 8 B. Set size=256."
+    if not least <= services <= most:
+        return f"services={services}, but it must be {least} to {most}. Set services={least}."
+    if spec.option("topology") == "social_network" and services != Options.services:
+        return (
+            f"services={services}, but a social network has {Options.services}. Set topology=random, or leave it out."
+        )
+    return _options.check(spec)
+
+
+BENCHMARK = ToolBenchmark(
+    title="social network of microservices",
+    options=Options,
+    sizes="256",
+    max_size=65536,
+    check=_check,
+    metrics={"response_us": lambda spec: 1},
+    phases={"service_ns": "round_trip_us"},
+    tools=(microservices.social_network,),
+    cadence="paced",
+)

@@ -1,0 +1,123 @@
+"""OpenTelemetry's traces as OTLP JSON: what a collector, Jaeger or Tempo reads.
+
+After opentelemetry-proto, ``trace/v1/trace.proto``, and the rules of OTLP/HTTP for JSON: names in lowerCamelCase, ids
+in hexadecimal digits, times in ns since 1970 as strings of digits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from labkit.errors import DataError
+
+SERVER, CLIENT = 2, 3  # SpanKind
+BEGINS = '{"resourceSpans":'  # a line that `dumps` wrote
+_WHAT = "OTLP JSON"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """One piece of work of one service.
+
+    Parameters
+    ----------
+    service : that did it.
+    name : of the work.
+    kind : `SERVER` where it answers a request, `CLIENT` where it waits for another service.
+    trace, span, parent : numbers; parent 0 for the first span of a trace.
+    start_ns, end_ns : since 1970.
+    attributes : further facts.
+    """
+
+    service: str
+    name: str
+    kind: int
+    trace: int
+    span: int
+    parent: int
+    start_ns: int
+    end_ns: int
+    attributes: Mapping[str, str | int] = field(default_factory=dict)
+
+
+def dumps(spans: Iterable[Span], scope: str = "labkit") -> str:
+    """Spans as one line of JSON, an ``ExportTraceServiceRequest``; grouped by service."""
+    by_service: dict[str, list[Span]] = {}
+    for span in spans:
+        by_service.setdefault(span.service, []).append(span)
+    resources = [
+        {
+            "resource": {"attributes": _attributes({"service.name": service})},
+            "scopeSpans": [{"scope": {"name": scope}, "spans": [_span(one) for one in own]}],
+        }
+        for service, own in by_service.items()
+    ]
+    return json.dumps({"resourceSpans": resources}, separators=(",", ":"))
+
+
+def _span(one: Span) -> dict[str, object]:
+    parent = {"parentSpanId": f"{one.parent:016x}"} if one.parent else {}
+    return {
+        "traceId": f"{one.trace:032x}",
+        "spanId": f"{one.span:016x}",
+        **parent,
+        "name": one.name,
+        "kind": one.kind,
+        "startTimeUnixNano": str(one.start_ns),
+        "endTimeUnixNano": str(one.end_ns),
+        "attributes": _attributes(one.attributes),
+    }
+
+
+def _attributes(values: Mapping[str, str | int]) -> list[dict[str, object]]:
+    return [
+        {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
+        for key, value in values.items()
+    ]
+
+
+def loads(text: str) -> list[Span]:
+    """Read spans from OTLP JSON, one request to a line; other lines are left out.
+
+    Raises
+    ------
+    DataError
+        If a line is a request of another shape.
+    """
+    spans: list[Span] = []
+    for line in text.splitlines():
+        if not line.startswith(BEGINS):
+            continue
+        try:
+            for resource in json.loads(line)["resourceSpans"]:
+                service = _values(resource["resource"]["attributes"])["service.name"]
+                own = [one for scope in resource["scopeSpans"] for one in scope["spans"]]
+                spans += [_read(one, str(service)) for one in own]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{_WHAT}: found {line[:80]!r}, wanted resourceSpans with spans ({error!r}).") from error
+    return spans
+
+
+def _read(one: Mapping[str, Any], service: str) -> Span:
+    return Span(
+        service=service,
+        name=str(one["name"]),
+        kind=int(str(one["kind"])),
+        trace=int(str(one["traceId"]), 16),
+        span=int(str(one["spanId"]), 16),
+        parent=int(str(one.get("parentSpanId", "0")) or "0", 16),
+        start_ns=int(str(one["startTimeUnixNano"])),
+        end_ns=int(str(one["endTimeUnixNano"])),
+        attributes=_values(one.get("attributes", ())),
+    )
+
+
+def _values(attributes: Sequence[Mapping[str, Any]]) -> dict[str, str | int]:
+    values: dict[str, str | int] = {}
+    for one in attributes:
+        value = one["value"]
+        values[one["key"]] = int(value["intValue"]) if "intValue" in value else str(value.get("stringValue", ""))
+    return values

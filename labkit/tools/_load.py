@@ -1,0 +1,102 @@
+"""Samples of a load on servers, closed or open loop: their times, their rate, and what waited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.errors import DataError
+from labkit.notes import Note, note
+from labkit.spec import Effort, Reported
+from labkit.tools import trimmed
+from labkit.tools._invocation import Parsed
+
+Times = NDArray[np.int64]
+WARMUP = 100  # operations, but no more than a tenth of those of a time
+_WAITING = 0.05  # of the operations at the end of an open loop: more is an overload
+
+
+def parsed(
+    due: Times,
+    start: Times,
+    end: Times,
+    extras: Mapping[str, Times],
+    effort: Effort,
+    *,
+    paced: bool,
+    work: int = 1,
+    payload: int,
+    doubts: Sequence[Note] = (),
+    bulk: tuple[float, int] = (0.0, 0),
+) -> Parsed:
+    """Samples of a run in the order in which the operations were due, without the warm-up.
+
+    Parameters
+    ----------
+    due, start, end : (operations,) int64, ns from the start of the run.
+    extras : further columns, each (operations,).
+    paced : whether operations were due at a rate; a sample then counts from the moment when it was due.
+    work : operations in a sample, for the rate.
+    payload : B that were moved.
+    doubts : warnings.
+    bulk : operations per second in the background, and the size of each, B.
+
+    Raises
+    ------
+    DataError
+        If no operation came after the warm-up.
+    """
+    columns = {"start_ns": start, "end_ns": end, **extras} | ({"service_ns": end - start} if paced else {})
+    exact = effort.warmup is not None or effort.iterations is not None
+    warmup = min(WARMUP, len(end) if exact else len(end) // 10) if effort.warmup is None else effort.warmup
+    effort = replace(effort, warmup=warmup)
+    result = trimmed(Parsed(time_ns=end - (due if paced else start), extras=columns), effort)
+    if not len(result.time_ns):
+        raise DataError(f"The client made {len(end)} operations, wanted more than the warm-up of {effort.warmup}.")
+    kept = dict(result.extras)
+    ends = kept.pop("end_ns")
+    span = float(ends.max() - (ends - result.time_ns).min()) * 1e-9
+    rates = [Reported("transaction_rate_per_s", "1/s", "mean", work * len(ends) / span)]
+    if bulk[0]:
+        rates.append(Reported("bandwidth_MBps", "MB/s", "mean", bulk[0] * bulk[1] * 1e-6))
+    return replace(
+        result,
+        extras=kept,
+        reported=tuple(rates),
+        warnings=(*result.warnings, *doubts),
+        facts={"verified": True, "payload_B": payload},
+    )
+
+
+def overload(due: Times, start: Times, unfinished: int, *, paced: bool) -> list[Note]:
+    """Return a warning of operations that were due and waited, or were never done."""
+    done = len(start)
+    if unfinished:
+        text = f"overload: {unfinished} operations that were due were not done, so the tail is longer than shown."
+        return [note("overload", text, unfinished=unfinished, done=done)]
+    waiting = int((start > due.max()).sum())
+    if paced and waiting > _WAITING * done:
+        text = f"overload: {waiting} of {done} operations still waited when the last was due: the tail grows with time."
+        return [note("overload", text, waiting=waiting, done=done)]
+    return []
+
+
+def bounds(effort: Effort, rate: float, most: int, *, poisson: bool) -> tuple[float, int, int]:
+    """Return how long a load runs, s, the most operations that it makes, and how many are expected.
+
+    Parameters
+    ----------
+    rate : operations per second that are due; 0 for a closed loop.
+    most : operations of a closed loop without a count; that many are expected of it if it has one.
+    """
+    warmup = WARMUP if effort.warmup is None else effort.warmup
+    count = (effort.iterations or 0) and effort.iterations + warmup
+    if rate:
+        seconds = count / rate if count else max(effort.time_cap, warmup / rate)
+        expected = int(np.ceil(seconds * rate))
+        spread = 2 if count and poisson else 1  # poisson arrivals vary
+        return spread * seconds, count or 2 * expected + 1000, expected
+    return (effort.time_limit if count else effort.time_cap), count or most, count

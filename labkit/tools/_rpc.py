@@ -1,0 +1,142 @@
+"""labkit's RPC servers and clients (``labkit/programs/rpc_*.cc``): command lines, payloads and samples."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from labkit.errors import SpecError
+from labkit.formats import rpc_client as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import _load, _servers, this_machine
+from labkit.tools._invocation import Invocation, Parsed
+from labkit.tools._tool import Tool
+
+_SAMPLES = "samples"
+_MOST = 500_000  # calls of a closed loop
+_PARTS = ("small", "medium", "large")
+_SKEW = (0.1, 0.3, 0.6)  # shares of small, medium and large buffers (TF-gRPC-Bench: biased towards large ones)
+
+
+def buffers(spec: Spec) -> list[int]:
+    """Sizes of the buffers of a payload, B: one of the spec's size, or those of TF-gRPC-Bench's schemes.
+
+    Small, medium and large buffers take turns (``uniform``), are drawn with equal chances (``random``), or have shares
+    of 10, 30 and 60 % (``skew``).
+    """
+    scheme = spec.values.get("scheme")
+    if scheme is None:
+        return [spec.size]
+    sizes, count = [int(spec.option(name)) for name in _PARTS], int(spec.option("buffers"))
+    if scheme == "uniform":
+        return [sizes[k % 3] for k in range(count)]
+    if scheme == "random":
+        return random.Random(int(spec.option("draw"))).choices(sizes, k=count)
+    ends = [round(count * sum(_SKEW[: k + 1])) for k in range(3)]
+    return [size for size, begin, end in zip(sizes, [0, *ends], ends, strict=False) for _ in range(end - begin)]
+
+
+def path(name: str) -> Path:
+    """Where set-up builds a program of labkit."""
+    return Path(__file__).parent.parent / "programs" / name
+
+
+def program(name: str, package: str) -> str:
+    """Path of a program, or what is missing where it was not built."""
+    return str(path(name)) if path(name).exists() else f"{name} (make setup builds it with {package})"
+
+
+def version(name: str) -> str:
+    """Version of the library that a program is linked to; ``unknown`` if it was not built, or does not start."""
+    if not path(name).exists():
+        return "unknown"
+    done = subprocess.run([path(name), "--version"], capture_output=True, text=True, timeout=20, check=False)
+    found = re.search(r"\(.+ (\d+(?:\.\d+)+[\w.-]*)\)", done.stdout)
+    return found[1] if found else "unknown"
+
+
+def invocation(
+    tool: Tool,
+    spec: Spec,
+    effort: Effort,
+    name: str,
+    both: Mapping[str, object],
+    server: Mapping[str, object],
+) -> Invocation:
+    """A run of a client against servers of an RPC system.
+
+    Parameters
+    ----------
+    tool : the system.
+    name : of the program that is both server and client.
+    both, server : further arguments of both ends, and of the server.
+
+    Raises
+    ------
+    SpecError
+        If the spec asks for another system.
+    """
+    if spec.option("system") != tool.name:
+        raise SpecError(f"system={spec.option('system')}, but this is {tool.name}. Set system={tool.name}.")
+    unix, count = spec.transport == "unix", int(spec.values.get("servers", 1))
+    where = "unix:{socket}" if unix else "tcp:{address}:{port}"
+    command = program(name, tool.package)
+    words = [command, "server", *(f"{key}={value}" for key, value in {**both, **server}.items())]
+    if count > 1:
+        kind, own = ("unix", "unix:@socket@") if unix else ("tcp", "tcp:{address}:@port@")
+        several = [sys.executable, "-I", "-S", _servers.__file__, str(count), kind, "{address}", "{port}", "{socket}"]
+        words, where = [*several, *words, f"address={own}"], f"@{_servers.LIST}"
+    else:
+        words.append(f"address={where}")
+    rate, poisson = float(spec.values.get("rate", 0)), spec.values.get("arrivals") == "poisson"
+    window = int(spec.values.get("window", 1))
+    seconds, limit, _ = _load.bounds(effort, rate, _MOST, poisson=poisson)
+    sizes = buffers(spec)
+    arguments: dict[str, object] = {
+        "address": where,
+        "buffers": ",".join(map(str, sizes)),
+        "method": spec.option("method"),
+        "clients": spec.values.get("clients", spec.values.get("workers", 1)),
+        **({"window": window} if window > 1 else {}),
+        **({"rate": repr(rate), "arrivals": spec.option("arrivals")} if rate else {}),
+        "seconds": repr(seconds),
+        "limit": limit,
+        "seed": effort.seed,
+        **both,
+        "out": _SAMPLES,
+    }
+    if spec.values.get("bulk_clients"):
+        arguments |= {"bulk_clients": spec.option("bulk_clients"), "bulk_buffers": spec.option("bulk_size")}
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        file = folder / _SAMPLES
+        found = layout.parse(text, file.read_bytes() if file.exists() else b"")
+        doubts = _load.overload(found.due, found.start, found.unfinished, paced=rate > 0)
+        times, work = (found.due, found.start, found.end), window * count
+        facts = {"client": found.client}
+        return _load.parsed(
+            *times, facts, effort, paced=rate > 0, work=work, payload=found.payload, doubts=doubts, bulk=bulk(found)
+        )
+
+    def bulk(found: layout.Result) -> tuple[float, int]:
+        return (found.bulk / found.bulk_s, int(spec.option("bulk_size"))) if found.bulk_s else (0.0, 0)
+
+    counted = "the moment when it was due" if rate else "its begin"
+    what = "a call" if window * count == 1 else f"{window * count} calls that are under way at once"
+    return Invocation(
+        tool=tool.name,
+        package=tool.package,
+        programs=(command,),
+        server=tuple(words),
+        client=(command, "client", *(f"{key}={value}" for key, value in arguments.items())),
+        listens="unix" if unix else "tcp",
+        parse=parsed,
+        address="" if unix else this_machine(spec),
+        definition=f"labkit {name}: time of {what}, from {counted} to the end of the last answer.",
+        duration=seconds,
+        time_limit=3 * seconds + effort.time_limit,
+    )

@@ -1,0 +1,25 @@
+"""gRPC: labkit's server and client in C++, with messages of Protocol Buffers or raw byte buffers."""
+
+from __future__ import annotations
+
+from labkit.formats import rpc_client as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Invocation, Tool, _rpc, only
+
+_PROGRAM = "rpc_grpc"
+TOOL = Tool(
+    name="grpc",
+    read_version=lambda: _rpc.version(_PROGRAM),
+    package="libgrpc++-dev libprotobuf-dev protobuf-compiler",
+    format=layout,
+    purpose="rpc.* with system=grpc",
+    instead="thrift",
+)
+
+
+def load(spec: Spec, effort: Effort) -> Invocation:
+    """Calls of the spec's clients."""
+    only(spec, "gRPC", "system=thrift", protocol="binary", framing="framed", model="threaded")
+    both = {"serialised": int(spec.option("serialised"))}
+    threads = int(spec.option("server_threads"))
+    return _rpc.invocation(TOOL, spec, effort, _PROGRAM, both, {"threads": threads} if threads else {})

@@ -1,0 +1,86 @@
+"""IOR: all ranks write or read files. A site or a user has built it with an MPI; Debian has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from labkit.errors import DataError
+from labkit.formats import ior as layout
+from labkit.spec import Effort, Spec
+from labkit.storage import Access
+from labkit.tools import Invocation, Parsed, Tool, _linked, fit, trimmed
+
+VERSION = rb"IOR-(\d[\w.+-]{0,40}): MPI Coordinated Test"  # it has no option that prints it, and without one it writes
+TOOL = Tool(
+    name="ior",
+    commands=("ior",),
+    read_version=lambda: _linked.written("ior", VERSION) or "unknown",
+    install="module load ior   # or build IOR with the site's MPI, and put ior and mdtest on the PATH",
+    programs=("ior",),
+    format=layout,
+    purpose="storage.ior",
+    instead="storage.parallel_write and parallel_read need no ior",
+)
+_SLOWEST_BPS = 20e6  # B/s to reckon with
+_SYNCS = {"none": (), "end": ("-e",), "each": ("-Y",)}
+REPETITIONS = 8
+
+
+def transfers(spec: Spec, effort: Effort) -> Invocation:
+    """Tests of one operation; a test that reads writes the files first."""
+    told, reads = spec.values, spec.option("operation") == "read"
+    size = told["block_size"] * told["segments"] * spec.ranks
+    count = (effort.iterations or REPETITIONS) + (effort.warmup or 0)
+    kind, folder = _linked.mpi(TOOL.name)
+    words = ["ior", "-a", told["api"], "-w", *(["-r"] if reads else []), "-i", str(count)]
+    words += ["-b", str(told["block_size"]), "-t", str(spec.size), "-s", str(told["segments"])]
+    words += ["-F"] if told["file"] != "shared" else []
+    words += ["-c"] if told["collective"] else []
+    words += ["-C"] if reads and told["reorder"] else []
+    words += [*_SYNCS[told["sync"]], "-o", "data", "-O", "summaryFormat=JSON"]
+    access = Access(page_cache=f"answers the reads{'' if reads else ' and takes the writes'}", cached=True)
+    seconds = count * (1 + reads) * size / _SLOWEST_BPS + 1
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return parse(text, spec, effort)
+
+    return Invocation(
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
+        client=tuple(words),
+        parse=parsed,
+        mpi=kind,
+        mpi_folder=folder,
+        directory=told["directory"],
+        prepare=lambda where: fit(where, access, size),
+        definition="IOR: bytes of all ranks over the time from the first open to the last close, each repetition.",
+        duration=seconds,
+        time_limit=seconds + effort.time_limit,
+    )
+
+
+def wrong(spec: Spec) -> str:
+    """Say what IOR itself cannot do; empty if it can."""
+    if spec.option("api") == "POSIX" and spec.option("collective"):
+        return "api=POSIX has no collective calls. Set collective=False, or api=MPIIO."
+    return ""
+
+
+def parse(text: str, spec: Spec, effort: Effort) -> Parsed:
+    """Return the time of every repetition.
+
+    Raises
+    ------
+    DataError
+        If IOR ran on another number of ranks: it and its launcher are of different MPI libraries.
+    """
+    tasks, times = layout.repetitions(text, spec.option("operation"), TOOL.name)
+    if tasks != spec.ranks:
+        raise DataError(
+            f"ior ran on {tasks} ranks instead of {spec.ranks}: the launcher and ior use different MPI libraries. "
+            "Put an ior that is linked to the launcher's library first on the PATH."
+        )
+    return trimmed(Parsed(time_ns=np.round(np.array(times) * 1e9).astype(np.int64)), effort)

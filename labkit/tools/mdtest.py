@@ -1,0 +1,77 @@
+"""mdtest: all ranks create, look at, open and remove files or directories. It comes with IOR; Debian has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labkit.errors import DataError
+from labkit.formats import mdtest as layout
+from labkit.spec import Effort, Spec
+from labkit.storage import Access
+from labkit.tools import Invocation, Parsed, Tool, _linked, fit, ior
+
+TOOL = Tool(
+    name="mdtest",
+    commands=("mdtest",),
+    read_version=lambda: _linked.written("mdtest", ior.VERSION) or "unknown",
+    install=ior.TOOL.install,
+    programs=("mdtest",),
+    format=layout,
+    purpose="storage.mdtest",
+    instead="storage.metadata needs no mdtest",
+)
+_SLOWEST_PER_S = 200.0  # items of a rank to reckon with
+_PHASES = 4
+_INODE_B = 4096  # that an item takes, at most, beside its data
+
+
+def operations(spec: Spec, effort: Effort) -> Invocation:
+    """All phases of files or of directories; the spec says which of them is the result."""
+    told, count = spec.values, effort.iterations or ior.REPETITIONS
+    kind, folder = _linked.mpi(TOOL.name)
+    words = ["mdtest", "-n", str(told["items"]), "-i", str(count), "-d", "data"]
+    words += [] if told["operation"].startswith("tree") else ["-D" if "directory" in told["operation"] else "-F"]
+    words += ["-u"] if told["unique"] else []
+    words += ["-w", str(told["write_size"]), "-e", str(told["write_size"])] if told["write_size"] else []
+    words += ["-N", str(told["shift"])] if told["shift"] else []
+    access = Access(page_cache="answers and takes all that the file system keeps in memory", cached=True)
+    seconds = count * _PHASES * told["items"] / _SLOWEST_PER_S + 1
+    needs = told["items"] * spec.ranks * (told["write_size"] + _INODE_B)
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        return parse(text, spec)
+
+    return Invocation(
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=TOOL.programs,
+        client=tuple(words),
+        parse=parsed,
+        mpi=kind,
+        mpi_folder=folder,
+        directory=told["directory"],
+        prepare=lambda where: fit(where, access, needs),
+        definition="mdtest: items of all ranks over the time of the slowest; statistics over the iterations' rates.",
+        duration=seconds,
+        time_limit=seconds + effort.time_limit,
+    )
+
+
+def parse(text: str, spec: Spec) -> Parsed:
+    """Return the rates of the spec's operation.
+
+    Raises
+    ------
+    DataError
+        If it has none, or mdtest ran on another number of ranks.
+    """
+    runs = {run.options["operation"]: run for run in layout.runs(text, TOOL.name)}
+    run = runs.get(spec.option("operation"))
+    if run is None:
+        raise DataError(f"mdtest printed rates of {', '.join(map(str, runs))}, not of {spec.option('operation')}.")
+    if run.ranks != spec.ranks:
+        raise DataError(
+            f"mdtest ran on {run.ranks} ranks instead of {spec.ranks}: the launcher and mdtest use different MPI "
+            "libraries. Put an mdtest that is linked to the launcher's library first on the PATH."
+        )
+    return Parsed(reported=run.values, warnings=run.remarks)

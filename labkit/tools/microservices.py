@@ -1,0 +1,275 @@
+"""labkit's microservices (``labkit/programs/microservices.c``): services that ask one another, and their client."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from labkit import __version__, host
+from labkit.errors import DataError
+from labkit.formats import microservices as layout
+from labkit.formats import otlp
+from labkit.notes import Note, note
+from labkit.spec import Effort, Reported, Spec
+from labkit.tools import _call_graph, _microservices, this_machine, trimmed
+from labkit.tools._invocation import Facts, Invocation, Parsed
+from labkit.tools._tool import Tool
+
+ABSENT = "microservices (make setup builds it with a C compiler)"
+MOST = 20_000  # requests of a run
+TRACES = 10  # requests whose spans a point keeps: as many of the slowest, and as many at even distances
+_SAMPLES, _PLAN, _GRAPH = "samples", "services.json", "graph"
+_WAITING, _FEW, _GROWN = 0.05, 3, 1.5  # of the requests at the end of a run, and beside half time: more is an overload
+_BUSY = 0.7  # of a core: more, and the client itself may be what is slow
+_START_S = 5.0  # until all services have their data
+_WARMUP = 0.1  # of the requests of a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """One process of the plan.
+
+    Parameters
+    ----------
+    group : its name in the division of the time.
+    arguments : of its command.
+    asks : numbers of the services that it asks; they come later in the plan.
+    """
+
+    group: str
+    arguments: tuple[str, ...]
+    asks: tuple[int, ...] = ()
+
+
+def program() -> str:
+    """Path of the program, or what is missing where it was not built."""
+    path = Path(__file__).parent.parent / "programs" / "microservices"
+    return str(path) if path.exists() else ABSENT
+
+
+def _version() -> str:
+    return "unknown" if program() == ABSENT else __version__
+
+
+TOOL = Tool(
+    name="microservices",
+    read_version=_version,
+    package="gcc",
+    purpose="services.*, a program of labkit's own",
+)
+
+
+def hdsearch(spec: Spec, effort: Effort) -> Invocation:
+    """Search for the nearest vectors."""
+    data = _data(spec, effort, "hdsearch", records=spec.option("records"), search=spec.option("search"))
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["search"])
+
+
+def router(spec: Spec, effort: Effort) -> Invocation:
+    """Read and write through a router."""
+    options = {name: spec.option(name) for name in ("records", "replicas", "reads")}
+    data = _data(spec, effort, "router", **options)
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["get", "set"])
+
+
+def set_algebra(spec: Spec, effort: Effort) -> Invocation:
+    """Intersect posting lists."""
+    data = _data(spec, effort, "set_algebra", records=spec.option("records"), words=spec.option("words"))
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["intersect"])
+
+
+def recommend(spec: Spec, effort: Effort) -> Invocation:
+    """Predict a rating."""
+    data = _data(spec, effort, "recommend", records=spec.option("users"))
+    return _invocation(spec, effort, data, _two_tiers(spec, data), ["predict"])
+
+
+def social_network(spec: Spec, effort: Effort) -> Invocation:
+    """Ask the first of a graph of services."""
+    if spec.option("topology") == "random":
+        graph = _call_graph.generated(spec.option("services"), spec.size, effort.seed)
+    else:
+        graph = _call_graph.social_network(spec.size)
+    data = _data(spec, effort, "call_graph", graph=_GRAPH)
+    plan = [
+        Service(group=name, arguments=(*data, "role=front"), asks=graph.asks(k)) for k, name in enumerate(graph.names)
+    ]
+    return _invocation(spec, effort, data, plan, list(graph.operations), {_GRAPH: graph.text()})
+
+
+def _data(spec: Spec, effort: Effort, service: str, **further: Any) -> tuple[str, ...]:
+    """Arguments from which every service, and the client, make the same data."""
+    values = {"service": service, "size": spec.size or 8, "seed": effort.seed, **further}
+    if spec.has("leaves"):
+        values["leaves"] = spec.option("leaves")
+    return tuple(f"{name}={value}" for name, value in values.items())
+
+
+def _two_tiers(spec: Spec, data: Sequence[str]) -> list[Service]:
+    """A mid-tier and its leaves."""
+    leaves = range(spec.option("leaves"))
+    front = Service(group="mid-tier", arguments=(*data, "role=front"), asks=tuple(leaf + 1 for leaf in leaves))
+    return [front, *(Service(group="leaf", arguments=(*data, "role=leaf", f"leaf={leaf}")) for leaf in leaves)]
+
+
+def _invocation(
+    spec: Spec,
+    effort: Effort,
+    data: Sequence[str],
+    plan: Sequence[Service],
+    operations: Sequence[str],
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> Invocation:
+    """A run of the client against services.
+
+    Parameters
+    ----------
+    data : arguments of all.
+    plan : every service; the client asks the first.
+    operations : their names.
+    files : name → text of what the services read.
+    """
+    unix, client = spec.transport == "unix", program()
+    rate, wanted = float(spec.option("load")), effort.iterations
+    count = None if wanted is None else wanted + (effort.warmup or 0)
+    seconds = effort.time_cap if count is None else 2 * count / rate + 1
+    limit = MOST if count is None else count
+    lifetime = math.ceil(3 * seconds + effort.time_limit + 60)
+    words = [sys.executable, "-I", "-S", _microservices.__file__, client, _PLAN, "unix" if unix else "tcp"]
+    given = {
+        "rate": repr(rate),
+        "clients": spec.option("clients"),
+        "arrivals": spec.option("arrivals"),
+        "arrival_seed": effort.seed,
+        "seconds": repr(seconds),
+        "limit": min(limit, MOST),
+        "lifetime": lifetime,
+        "out": _SAMPLES,
+    }
+    plan = [replace(one, arguments=(*one.arguments, f"lifetime={lifetime}")) for one in plan]
+
+    def prepare(folder: Path) -> Facts:
+        told = [{"group": one.group, "arguments": one.arguments, "asks": one.asks} for one in plan]
+        for name, text in {_PLAN: json.dumps(told), **files}.items():
+            (folder / name).write_text(text)
+        return {}
+
+    return Invocation(
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=(client,),
+        server=(*words, "{address}", "{port}", "{socket}", "{hosts}"),
+        client=(
+            client,
+            "load",
+            "address=unix:{socket}" if unix else "address=tcp:{address}:{port}",
+            *data,
+            *(f"{name}={value}" for name, value in given.items()),
+        ),
+        listens="unix" if unix else "tcp",
+        each=({"hosts": "[]"},),
+        parse=lambda text, folder: _parsed(text, folder, effort, [one.group for one in plan], operations),
+        prepare=prepare,
+        address="" if unix else this_machine(spec),
+        definition="labkit microservices: time of a request from the moment when it was due to the end of its answer, "
+        "every answer compared.",
+        duration=seconds + _START_S,
+        time_limit=3 * seconds + _START_S + effort.time_limit,
+    )
+
+
+def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str], operations: Sequence[str]) -> Parsed:
+    """Samples of a run, in the order in which the requests were due.
+
+    Raises
+    ------
+    DataError
+        If the output is no result, or no request came after the warm-up.
+    """
+    file = folder / _SAMPLES
+    found = layout.parse(text, file.read_bytes() if file.exists() else b"")
+    extras = {"start_ns": found.start, "operation": found.operation, "service_ns": found.end - found.start}
+    spans, output = list[layout.Spans](), ""
+    if not found.unfinished:
+        spans = [layout.parse_spans((folder / f"spans.{number}").read_bytes()) for number in range(len(groups))]
+        paths = layout.critical_paths(found, spans, groups)
+        extras |= {f"path_{name.replace('-', '_')}_ns": values for name, values in paths.items()}
+        output = f"{text.strip()}\n{_traces(found, spans, groups, operations)}\n"
+    extras["end_ns"] = found.end
+    warmup = effort.warmup if effort.warmup is not None else int(_WARMUP * len(found.end)) * (effort.iterations is None)
+    result = trimmed(Parsed(time_ns=found.end - found.due, extras=extras), replace(effort, warmup=warmup))
+    if not len(result.time_ns):
+        raise DataError(f"microservices: {len(found.end)} requests, wanted more than the warm-up of {warmup}.")
+    kept = dict(result.extras)
+    ends = kept.pop("end_ns")
+    span = float(ends.max() - (ends - result.time_ns).min()) * 1e-9
+    reported = [Reported("transaction_rate_per_s", "1/s", "mean", len(ends) / span)]
+    busy = {layout.CLIENT: found.cpu_ns, **_by_group(spans, groups)}
+    reported += [
+        Reported("busy_percent", "%", "max", 100 * value / found.elapsed_ns, labels={"service": name})
+        for name, value in busy.items()
+    ]
+    if found.candidates < 1:
+        reported.append(Reported("recall_percent", "%", "mean", 100 * found.recall))
+        reported.append(Reported("candidates_percent", "%", "mean", 100 * found.candidates))
+    return replace(
+        result,
+        extras=kept,
+        reported=tuple(reported),
+        warnings=(*result.warnings, *_doubts(found, busy, processes=len(groups) + 1)),
+        facts={"verified": True, "payload_B": found.payload_B},
+        output=output,
+    )
+
+
+def _traces(
+    found: layout.Result, spans: Sequence[layout.Spans], groups: Sequence[str], operations: Sequence[str]
+) -> str:
+    """Spans of the slowest requests and of some between them, as OTLP JSON."""
+    slow = np.argsort(found.end - found.due, kind="stable")[-TRACES:]
+    even = np.linspace(0, len(found.end) - 1, TRACES).astype(int)
+    rows = sorted({*slow.tolist(), *even.tolist()})
+    names = [f"{name}-{number}" if groups.count(name) > 1 else name for number, name in enumerate(groups)]
+    offset = time.time_ns() - time.monotonic_ns()
+    return otlp.dumps(layout.traces(found, spans, names, operations, rows, offset), scope="labkit.microservices")
+
+
+def _by_group(spans: Sequence[layout.Spans], groups: Sequence[str]) -> dict[str, int]:
+    """Processor time of the busiest service of each name, ns."""
+    times: dict[str, int] = {}
+    for one, group in zip(spans, groups, strict=False):
+        times[group] = max(times.get(group, 0), one.cpu_ns)
+    return times
+
+
+def _doubts(found: layout.Result, busy: Mapping[str, int], processes: int) -> list[Note]:
+    """Warnings of what waited, of a busy client, and of too few cores."""
+    doubts, done = list[Note](), len(found.end)
+    if found.unfinished:
+        text = f"overload: {found.unfinished} requests had no answer at the end, so the tail is longer than shown."
+        doubts.append(note("overload", text, unfinished=found.unfinished, done=done))
+    else:
+        half, last = (int(((found.due <= time) & (found.end > time)).sum()) for time in found.due[[done // 2, -1]])
+        if last > max(_WAITING * done, _FEW, _GROWN * half):
+            text = f"overload: {last} of {done} requests waited at the end, {half} at half time: the tail grows."
+            doubts.append(note("overload", text, waiting=last, half=half, done=done))
+    share = busy[layout.CLIENT] / found.elapsed_ns
+    if share > _BUSY:
+        text = f"client near saturation: it used {share:.0%} of a core, so what waits may wait for it."
+        doubts.append(note("client-near-saturation", text, share=share))
+    cores = int(host.describe()["cpus_usable"])
+    if processes > cores:
+        text = (
+            f"oversubscribed: {processes} services and clients share {cores} cores, so the tail has waits for a core."
+        )
+        doubts.append(note("oversubscribed", text, processes=processes, cores=cores))
+    return doubts

@@ -1,0 +1,27 @@
+"""Apache Thrift: labkit's server and client in C++, over each protocol and transport."""
+
+from __future__ import annotations
+
+from labkit.formats import rpc_client as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import Invocation, Tool, _rpc, only
+
+_PROGRAM = "rpc_thrift"
+TOOL = Tool(
+    name="thrift",
+    read_version=lambda: _rpc.version(_PROGRAM),
+    package="libthrift-dev libevent-dev thrift-compiler",
+    format=layout,
+    purpose="rpc.* with system=thrift",
+    instead="grpc",
+)
+
+
+def load(spec: Spec, effort: Effort) -> Invocation:
+    """Calls of the spec's clients."""
+    only(spec, "Thrift", "system=grpc", serialised=True)
+    both = {"protocol": spec.option("protocol"), "framing": spec.option("framing")}
+    server = {"model": spec.option("model")}
+    if threads := int(spec.option("server_threads")):
+        server["threads"] = str(threads)
+    return _rpc.invocation(TOOL, spec, effort, _PROGRAM, both, server)

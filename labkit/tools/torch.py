@@ -1,0 +1,115 @@
+"""torch.distributed: ranks of `labkit.learning`, run by any Python that has torch and started by a launcher."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import labkit.learning
+from labkit.errors import DataError, SpecError
+from labkit.host import allocation
+from labkit.host.torch import interpreter, version
+from labkit.learning.plan import Plan
+from labkit.notes import badge
+from labkit.spec import Effort, Spec
+from labkit.tools import _own_json
+from labkit.tools._invocation import Invocation, Parsed
+from labkit.tools._tool import Tool
+
+TOOL = Tool(
+    name="torch",
+    read_version=version,
+    package="python3-torch",
+    purpose="learning.*",
+)
+ABSENT = "a python3 with torch (pip install 'labkit[learning]')"  # what is missing where no Python has it
+_PROGRAM = str(Path(labkit.learning.__file__).parent / "__main__.py")
+_START_S = 60.0  # the import of torch on a busy machine, and the meeting of the ranks
+_COMMON = ("backend", "device", "cadence", "directory")  # options that are fields of the plan, or of the run
+_WARMUP = 5
+# NCCL takes the network as if the GPUs had no path of their own
+_NETWORK = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_IB_DISABLE": "1"}
+_SHARED_MEMORY = {"NCCL_P2P_DISABLE": "1"}
+
+
+def collective(spec: Spec, effort: Effort) -> Invocation:
+    """A collective, timed as nccl-tests does."""
+    _, _, name = spec.benchmark.partition(".")
+    text = f"torch.distributed {name}: time of a call on the slowest rank. The mean over ranks of the whole loop over "
+    return _invocation(spec, effort, name, text + "its iterations, as nccl-tests prints it, is a reported value.")
+
+
+def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> Invocation:
+    """One start of the ranks.
+
+    Raises
+    ------
+    SpecError
+        For what the backend cannot do.
+    """
+    given = spec.values
+    _refuse(spec)
+    plan = Plan(
+        program=program,
+        ranks=spec.ranks,
+        backend=given["backend"],
+        device=given["device"],
+        size=spec.size,
+        cadence=given.get("cadence", "streaming"),
+        iterations=effort.iterations or 0,
+        warmup=_WARMUP if effort.warmup is None else effort.warmup,
+        time_cap=effort.time_cap,
+        interface=spec.device,
+        seed=effort.seed,
+        options={name: value for name, value in given.items() if name not in _COMMON},
+    )
+    python = interpreter() or ABSENT
+    paths = {"tcp": _NETWORK, "shm": _SHARED_MEMORY}.get(spec.transport, {}) if plan.backend == "nccl" else {}
+    here = spec.testbed == "local" and not spec.hosts and allocation.current() is None
+    return Invocation(
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=(python,),
+        client=(python, "-I", _PROGRAM, plan.encode()),
+        parse=_parsed,
+        environment={"OMP_NUM_THREADS": "1", **paths},
+        directory=given["directory"],
+        definition=definition,
+        duration=effort.time_cap + 5,
+        time_limit=10 * effort.time_cap + _START_S + effort.time_limit,
+        badges=(badge("loopback"),) if here and plan.backend == "gloo" and spec.ranks > 1 else (),
+    )
+
+
+def _refuse(spec: Spec) -> None:
+    """Refuse what the backend cannot do.
+
+    Raises
+    ------
+    SpecError
+        If it cannot.
+    """
+    backend, device = spec.option("backend"), spec.option("device")
+    if backend == "nccl" and device != "cuda":
+        raise SpecError("backend=nccl moves data between GPUs only. Set device=cuda, or backend=gloo.")
+    if backend == "gloo" and spec.transport == "shm":
+        raise SpecError("transport=shm, but gloo talks over TCP, inside a host too. Set transport=tcp.")
+
+
+def _parsed(text: str, folder: Path) -> Parsed:
+    """What rank 0 printed.
+
+    Raises
+    ------
+    DataError
+        If the ranks found wrong bytes or lack a call, or printed no result.
+    """
+    line = text.strip().rpartition("\n")[2]
+    try:
+        result: Any = json.loads(line)
+    except ValueError:
+        result = None
+    if isinstance(result, dict) and "error" in result:
+        raise DataError(str(result["error"]))
+    return _own_json.parsed(line, folder)

@@ -1,0 +1,138 @@
+"""IOR and mdtest as tools: command lines, what is read from their output, real runs where they are installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import labkit
+from labkit import benchmarks, records
+from labkit.errors import DataError, SpecError
+from labkit.formats import ior as layout
+from labkit.spec import Effort, Spec
+from labkit.tools import _linked, ior, mdtest
+
+LOGS = Path(__file__).parent / "golden" / "logs"
+SUMMARY = LOGS / "ior" / "file_per_process.json"
+
+
+def spec(name: str = "ior", size: int = 65536, ranks: int = 2, **options: object) -> Spec:
+    return benchmarks.resolve(Spec(benchmark=f"storage.{name}", size=size, ranks=ranks, options=options))  # type: ignore[arg-type]
+
+
+def words(*args: object, **options: object) -> str:
+    return " ".join(ior.transfers(spec(**options), Effort(iterations=5, warmup=1)).client)  # type: ignore[arg-type]
+
+
+def test_the_options_are_switches_of_ior() -> None:
+    assert words() == "ior -a MPIIO -w -i 6 -b 1048576 -t 65536 -s 1 -o data -O summaryFormat=JSON"
+    read = words(operation="read", file="file per process", api="POSIX", segments=3)
+    assert read.startswith("ior -a POSIX -w -r -i 6 -b 1048576 -t 65536 -s 3 -F -C -o")
+    assert " -c -Y " in words(collective=True, sync="each")
+    assert " -C " not in words(operation="read", reorder=False)
+
+
+def test_the_options_are_switches_of_mdtest() -> None:
+    def client(**options: object) -> str:
+        return " ".join(mdtest.operations(spec("mdtest", 0, **options), Effort(iterations=3)).client)  # type: ignore[arg-type]
+
+    assert client() == "mdtest -n 1000 -i 3 -d data -F"
+    assert client(operation="directory stat", unique=True, shift=1) == "mdtest -n 1000 -i 3 -d data -D -u -N 1"
+    assert client(write_size=64).endswith("-F -w 64 -e 64")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("ior", {"api": "POSIX", "collective": True}, "api=POSIX has no collective calls"),
+        ("ior", {"block_size": 100_000}, "is not a whole number of transfers"),
+        ("mdtest", {"items": 0}, "items=0, but it must be 1 or more"),
+        ("mdtest", {"shift": -1}, "shift=-1, but it must be 0 or more"),
+        ("mdtest", {"operation": "tree removal", "write_size": 5}, "directories hold no bytes"),
+    ],
+)
+def test_wrong_options_are_one_clear_error(name: str, options: dict[str, object], text: str) -> None:
+    with pytest.raises(SpecError, match=text):
+        spec(name, **options)  # type: ignore[arg-type]
+
+
+def test_the_time_of_a_repetition_follows_from_its_bandwidth() -> None:
+    """IOR's own summary has the greatest and least bandwidth of the same repetitions."""
+    tasks, times = layout.repetitions(SUMMARY.read_text(), "read", "it")
+    (run,) = (one for one in layout.runs(SUMMARY.read_text(), "it") if one.options["operation"] == "read")
+    moved = tasks * run.options["segments"] * run.options["block_size"] / 1e6  # type: ignore[operator]
+    printed = {value.statistic: value.value for value in run.values if value.name == "bandwidth_MBps"}
+    assert moved / min(times) == pytest.approx(printed["max"], rel=1e-5)
+    assert moved / max(times) == pytest.approx(printed["min"], rel=1e-5)
+    kept = ior.parse(SUMMARY.read_text(), spec(operation="read"), Effort(iterations=len(times) - 1, warmup=1))
+    assert kept.time_ns.tolist() == [round(time * 1e9) for time in times[1:]]
+
+
+def test_output_that_is_no_result_is_an_error_with_evidence() -> None:
+    text = SUMMARY.read_text()
+    with pytest.raises(DataError, match="ior ran on 2 ranks instead of 4: the launcher and ior use different MPI"):
+        ior.parse(text, spec(ranks=4), Effort())
+    with pytest.raises(DataError, match="repetitions of write"):
+        layout.repetitions(text.replace('"write"', '"wrote"'), "write", "it")
+    rates = (LOGS / "mdtest" / "three_iterations.txt").read_text()
+    with pytest.raises(DataError, match="mdtest ran on 2 ranks instead of 1"):
+        mdtest.parse(rates, spec("mdtest", 0, ranks=1))
+    cut = re.sub(r"\n +File stat .*", "", rates)
+    with pytest.raises(DataError, match=r"mdtest printed rates of .*file read.*, not of file stat"):
+        mdtest.parse(cut, spec("mdtest", 0, operation="file stat"))
+
+
+def test_the_version_is_read_from_the_file_of_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert ior.TOOL.read_version is not None
+    assert ior.TOOL.read_version() == "unknown"
+    (tmp_path / "ior").write_bytes(b"\x7fELF\0IOR-4.1.0+dev: MPI Coordinated Test of Parallel I/O\n\0")
+    (tmp_path / "ior").chmod(0o755)
+    assert ior.TOOL.read_version() == "4.1.0+dev"
+    assert _linked.written("ior", rb"NOR-(.)") == ""
+
+
+# ---- real runs
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_ior_measures_what_labkit_measures(tmp_path: Path, operation: str) -> None:
+    if shutil.which("ior") is None:
+        pytest.skip("no ior on the PATH: build it from its source")
+    shared = {"block_size": 262144, "directory": str(tmp_path)}
+    specs = [
+        Spec(benchmark="storage.ior", size=65536, ranks=2, options={**shared, "operation": operation}),
+        Spec(benchmark=f"storage.parallel_{operation}", size=65536, ranks=2, options=shared),
+    ]
+    campaign = labkit.measure(specs, Effort(launches=1, iterations=4, warmup=1), into=tmp_path / "c")
+    theirs, ours = (next(campaign.samples(one.benchmark)) for one in specs)
+    assert theirs.origin == ours.origin == "measured"
+    assert theirs.time_ns.shape == (1, 4)
+    assert theirs.meta["tool_version" if "tool_version" in theirs.meta else "library"]
+    rows = records.table([theirs, ours])
+    assert (rows["bandwidth_MBps_p50"] > 0).all()
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_mdtest_measures_what_labkit_measures(tmp_path: Path) -> None:
+    if shutil.which("mdtest") is None:
+        pytest.skip("no mdtest on the PATH: build it from IOR's source")
+    operations = ("file creation", "file stat", "directory removal")
+    specs = [
+        Spec(benchmark=f"storage.{name}", ranks=2, options={"items": 30, "operation": operation, "directory": str(tmp_path)})
+        for name in ("mdtest", "metadata")
+        for operation in operations
+    ]  # fmt: skip
+    campaign = labkit.measure(specs, Effort(launches=1, iterations=3), into=tmp_path / "c")
+    points = list(campaign.samples())
+    assert len(points) == 6
+    assert {one.origin for one in points if one.spec.benchmark == "storage.mdtest"} == {"reported"}
+    assert all(value.value > 0 for one in points for value in one.reported)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]

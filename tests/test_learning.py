@@ -1,0 +1,222 @@
+"""Distributed training: collectives bring the right elements, wrong ones are seen, metrics are those of nccl-tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labkit.learning
+from labkit import benchmarks, cli, tools
+from labkit.benchmarks import ProgramBenchmark
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.host.torch import interpreter
+from labkit.learning.plan import Plan
+from labkit.spec import Effort, Spec
+from labkit.tools import torch
+
+NAMES = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "broadcast",
+    "reduce",
+    "all_to_all",
+    "gather",
+    "scatter",
+    "send_recv",
+)
+ROOT = Path(labkit.learning.__file__).parents[2]
+# runs plans in turn on one rank; `broken` are functions of torch.distributed that do nothing from then on
+RANK = """
+import json, os, pathlib, sys, types
+sys.path.insert(0, sys.argv[1])
+import torch.distributed as dist
+from labkit.learning import collectives, programs
+from labkit.learning.plan import Plan
+for k, (broken, plan) in enumerate(json.loads(sys.argv[2])):
+    folder = pathlib.Path(str(k))
+    folder.mkdir(exist_ok=True)
+    nothing = {name: lambda *a, **b: types.SimpleNamespace(wait=lambda: None) for name in broken}
+    collectives.dist = types.SimpleNamespace(**vars(dist) | nothing)  # the check itself keeps the real ones
+    result = programs.run(Plan(**plan), folder)
+    if result is not None:
+        print(json.dumps(result))
+"""
+
+
+def resolved(name: str, size: int = 1024, ranks: int = 2, transport: str = "auto", **options: Any) -> Spec:
+    spec = Spec(benchmark=f"learning.{name}", size=size, ranks=ranks, transport=transport, options=options)
+    return benchmarks.resolve(spec)
+
+
+def job(spec: Spec, effort: Effort | None = None) -> tools.Invocation:
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, ProgramBenchmark)
+    return tools.available(benchmark.tools, spec, effort or Effort(iterations=5))
+
+
+def together(folder: Path, ranks: int, work: list[tuple[list[str], dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What rank 0 answers to each plan, all in one start of real ranks over the loopback."""
+    if not interpreter():
+        pytest.fail(f"the tests need {torch.ABSENT} or Debian's {torch.TOOL.package}")
+    plans = json.dumps([(broken, {"ranks": ranks, "iterations": 3} | plan) for broken, plan in work])
+    started = [
+        subprocess.Popen(
+            [interpreter(), "-I", "-c", RANK, str(ROOT), plans],
+            cwd=folder,
+            env={"PMI_RANK": str(rank), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    answers = [one.communicate(timeout=240) for one in started]
+    assert [one.returncode for one in started] == [0] * ranks, [one[1][-1500:] for one in answers]
+    return [json.loads(line) for line in answers[0][0].splitlines()]
+
+
+def lacks(answer: dict[str, Any]) -> bool:
+    """Whether an older gloo has no such call."""
+    return "gloo of torch 1" in answer.get("error", "") and "has no reduce_scatter" in answer["error"]
+
+
+def test_every_collective_brings_the_right_elements_and_a_call_that_does_nothing_is_seen(tmp_path: Path) -> None:
+    functions = {"all_to_all": ["all_to_all_single"], "send_recv": ["isend", "irecv"]}
+    work: list[tuple[list[str], dict[str, Any]]] = []
+    for name in NAMES:
+        plan = {"program": name, "size": 4096, "options": {"root": 1}}
+        work += [([], plan), (functions.get(name, [name]), plan)]
+    answers = together(tmp_path, 2, work)
+    for name, right, wrong in zip(NAMES, answers[::2], answers[1::2], strict=True):
+        if lacks(right):
+            continue
+        assert len(right["time_ns"]) == 3, right
+        assert right["facts"]["verified"]
+        assert right["facts"]["backend"] == "gloo"
+        assert "wrong elements by rank" in wrong["error"], name
+
+
+@pytest.mark.slow
+def test_places_types_and_operations_on_three_ranks(tmp_path: Path) -> None:
+    types = ("float32", "float16", "float64", "int32", "int64", "uint8")
+    variants = [
+        {"program": name, "size": 4800, "cadence": cadence, "options": {"in_place": in_place}}
+        for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+        for in_place in (False, True)
+        for cadence in ("streaming", "isolated")
+    ]
+    variants += [{"program": "all_reduce", "size": 4800, "options": {"dtype": name}} for name in types]
+    variants += [{"program": "reduce", "size": 48, "options": {"operation": name}} for name in ("max", "min")]
+    variants += [{"program": "barrier"}]
+    for variant, answer in zip(variants, together(tmp_path, 3, [([], one) for one in variants]), strict=True):
+        assert lacks(answer) or answer["facts"]["verified"], (variant, answer)
+
+
+@pytest.mark.mpi
+def test_a_point_has_samples_of_the_slowest_rank_and_the_mean_of_the_loop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "measure",
+        "learning.all_reduce",
+        "-m",
+        "64Ki",
+        "-i",
+        "20",
+        "--launches",
+        "1",
+        "--into",
+        str(tmp_path / "c"),
+    ]
+    assert cli.main([*words, "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["records"]
+    assert (row["n"], row["ranks"], row["verified"], row["engine"]) == (20, 2, True, "torch")
+    assert row["busbw_GBps_p50"] == pytest.approx(row["algbw_GBps_p50"])  # 2 (n - 1) / n is 1 for two ranks
+    assert row["algbw_GBps_p50"] == pytest.approx(64 * 1024 / row["latency_us_p50"] / 1e3)
+    assert any("loopback" in str(one) for one in row["badges"])
+
+
+def test_factors_are_those_of_nccl_tests() -> None:
+    """doc/PERFORMANCE.md and the GetBw functions of nccl-tests 2.19.6, for four ranks."""
+    expected = {
+        "all_reduce": 1.5, "reduce_scatter": 0.75, "all_gather": 0.75, "all_to_all": 0.75, "gather": 0.75, "scatter": 0.75,
+        "broadcast": 1, "reduce": 1, "send_recv": 1,
+    }  # fmt: skip
+    for name, factor in expected.items():
+        spec = resolved(name, size=4096, ranks=4)
+        metrics = benchmarks.get(spec.benchmark).metrics
+        assert (metrics["busbw_GBps"](spec), metrics["algbw_GBps"](spec)) == (factor * 4096, 4096), name
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("all_reduce", {"size": 6}, "whole elements of float32. Set size=4"),
+        ("all_gather", {"size": 1024, "ranks": 3}, "float32 on each of 3 ranks. Set size=1020"),
+        ("gather", {"root": 2}, "root=2, but ranks are 0 to 1"),
+        ("broadcast", {"root": -1}, "root=-1"),
+        ("all_reduce", {"ranks": 1}, "at least 2"),
+        ("all_to_all", {"in_place": True}, "in_place"),
+    ],
+)
+def test_a_wrong_spec_is_one_clear_error(name: str, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        resolved(name, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"backend": "nccl"}, "Set device=cuda"),
+        ({"transport": "shm"}, "Set transport=tcp"),
+    ],
+)
+def test_what_a_backend_cannot_do_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        job(resolved("all_reduce", **changes))
+
+
+def test_the_plan_says_what_the_point_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "interpreter", lambda: "/bin/sh")
+    spec = resolved("reduce", size=2048, ranks=4, dtype="float16", root=3, operation="max").replace(device="eth0")
+    found = job(spec, Effort(iterations=7, warmup=2, seed=5))
+    plan = Plan.decode(found.client[-1])
+    options = {"dtype": "float16", "root": 3, "operation": "max", "in_place": False}
+    wanted = {
+        "program": "reduce",
+        "ranks": 4,
+        "size": 2048,
+        "interface": "eth0",
+        "iterations": 7,
+        "warmup": 2,
+        "seed": 5,
+        "time_cap": 2.0,
+    }
+    assert plan == Plan(options=options, **wanted)
+    nccl = job(resolved("all_reduce", backend="nccl", device="cuda", transport="tcp"))
+    assert nccl.environment["NCCL_SHM_DISABLE"] == "1"
+    assert not nccl.badges
+
+
+def test_without_torch_the_error_names_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "interpreter", lambda: "")
+    with pytest.raises(LaunchError, match=r"labkit\[learning\].*python3-torch"):
+        job(resolved("all_reduce"))
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ('{"error": "all_reduce: wrong elements by rank {1: 3}"}', "wrong elements by rank"),
+        ("", "wanted one JSON object"),
+        ("Traceback", "wanted one JSON object"),
+    ],
+)
+def test_ranks_that_bring_no_result_are_an_error(printed: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=said):
+        torch._parsed(printed, tmp_path)

@@ -1,0 +1,365 @@
+"""Remote procedure calls: every byte is checked, times are whole, what waits counts, and servers end with their owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from labkit import benchmarks, tools
+from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.rpc import _options
+from labkit.errors import DataError, LaunchError, SpecError
+from labkit.formats import rpc_client as layout
+from labkit.notes import texts
+from labkit.spec import Effort, Spec
+from labkit.tools import _rpc
+from tests.test_tools import mark, marked, reported
+
+__all__ = ["mark"]  # a fixture
+SHORT = Effort(time_cap=0.2, time_limit=20)
+FEW = Effort(iterations=50, warmup=5, time_limit=30)
+PROGRAMS = {"grpc": "rpc_grpc", "thrift": "rpc_thrift"}
+
+
+def resolved(name: str, transport: str = "auto", size: int = 1000, **options: object) -> Spec:
+    size = size if benchmarks.get(f"rpc.{name}").sized else 0
+    return benchmarks.resolve(Spec(benchmark=f"rpc.{name}", size=size, transport=transport, options=options))  # type: ignore[arg-type]
+
+
+def job(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Invocation:
+    spec = resolved(name, transport, **options)  # type: ignore[arg-type]
+    benchmark = benchmarks.get(spec.benchmark)
+    assert isinstance(benchmark, ToolBenchmark)
+    return tools.available(benchmark.tools, spec, effort)
+
+
+def run(name: str, effort: Effort = SHORT, transport: str = "auto", **options: object) -> tools.Outcome:
+    return tools.run(job(name, effort, transport, **options))
+
+
+def program(system: str) -> str:
+    path = _rpc.path(PROGRAMS[system])
+    if not path.exists():
+        pytest.skip(_rpc.program(PROGRAMS[system], "its libraries"))
+    return str(path)
+
+
+# ---- servers and clients
+
+
+@contextmanager
+def server(system: str, folder: Path, *words: str) -> Iterator[str]:
+    """A server of the test's own on a socket; yields its path."""
+    path = folder / "s.sock"
+    process = subprocess.Popen([program(system), "server", f"address=unix:{path}", *words], stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 20
+        while time.monotonic() < end and process.poll() is None and not _accepts(path):
+            time.sleep(0.02)
+        yield str(path)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _accepts(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as one:
+        return one.connect_ex(str(path)) == 0
+
+
+def client(system: str, folder: Path, path: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [program(system), "client", f"address=unix:{path}", *words, "buffers=64", "limit=20"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+Change = Callable[[bytes, int], bytes]  # from what passes, and its number
+
+
+def _same(data: bytes, number: int) -> bytes:
+    return data
+
+
+@contextmanager
+def between(path: str, folder: Path, there: Change = _same, back: Change = _same) -> Iterator[str]:
+    """A socket before a server; requests and answers pass through functions."""
+    front = str(folder / "front.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(front)
+        listener.listen()
+
+        def relay(source: socket.socket, target: socket.socket, change: Change) -> None:
+            number = 0
+            with suppress(OSError):
+                while data := source.recv(65536):
+                    number += 1
+                    target.sendall(change(data, number))
+                target.shutdown(socket.SHUT_RDWR)
+
+        def serve() -> None:
+            near, _ = listener.accept()
+            with near, socket.socket(socket.AF_UNIX) as far:
+                far.connect(path)
+                threading.Thread(target=relay, args=(near, far, there), daemon=True).start()
+                relay(far, near, back)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield front
+        thread.join(10)
+
+
+def _flipped(data: bytes, number: int) -> bytes:
+    """A request or an answer of Thrift with a payload of 64 B, one bit of which is another."""
+    return data[:-20] + bytes([data[-20] ^ 1]) + data[-19:] if len(data) > 64 else data
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "wrong"),
+    [
+        (_flipped, _same, "the server received other bytes than were sent"),
+        (_same, _flipped, "other bytes came back than were sent"),
+    ],
+)
+def test_a_wrong_byte_ends_the_run_before_anything_is_timed(
+    there: Change, back: Change, wrong: str, tmp_path: Path
+) -> None:
+    with server("thrift", tmp_path) as path:
+        right = client("thrift", tmp_path, path, "out=right")
+        with between(path, tmp_path, there, back) as front:
+            done = client("thrift", tmp_path, front, "out=wrong")
+    assert right.returncode == 0
+    assert (tmp_path / "right").stat().st_size == 20 * 32
+    assert done.returncode == 1
+    assert wrong in done.stderr
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_thrift_takes_more_than_its_limit_of_a_message_over_one_connection(tmp_path: Path) -> None:
+    with server("thrift", tmp_path) as path:
+        done = client("thrift", tmp_path, path, "buffers=8000000", "method=send")
+    assert done.returncode == 0, done.stderr
+    assert layout.parse(done.stdout, (tmp_path / "samples").read_bytes()).payload == 160_000_000
+
+
+@pytest.mark.parametrize("system", PROGRAMS)
+def test_what_waits_counts_in_the_open_loop(system: str, tmp_path: Path) -> None:
+    late: list[int] = []
+
+    def pause(data: bytes, number: int) -> bytes:
+        if number == 60:
+            late.append(number)
+            time.sleep(0.3)
+        return data
+
+    words = ("seconds=1.2", "rate=200", "limit=1000", "out=times")
+    with server(system, tmp_path) as path, between(path, tmp_path, back=pause) as front:
+        command = [program(system), "client", f"address=unix:{front}", "buffers=64", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    found = layout.parse(done.stdout, (tmp_path / "times").read_bytes())
+    gaps = np.diff(found.due)
+    assert late
+    assert gaps.min() == gaps.max() == 5_000_000  # a call is due whatever became of those before
+    service, response = found.end - found.start, found.end - found.due
+    assert (service > 150e6).sum() <= 3  # the machine may pause too
+    assert (response > 150e6).sum() >= 20
+
+
+# ---- runs
+
+
+@pytest.mark.parametrize(
+    ("name", "transport", "options"),
+    [
+        ("latency", "tcp", {}),
+        ("latency", "unix", {"system": "thrift", "protocol": "compact", "framing": "buffered"}),
+        ("parameter_server", "tcp", {"servers": 2, "workers": 2, "serialised": False, "large": 10_000}),
+        ("open_loop", "unix", {"system": "thrift", "model": "nonblocking", "clients": 2, "rate": 500.0}),
+        pytest.param("latency", "tcp", {"serialised": False, "ip": "ipv6"}, marks=pytest.mark.slow),
+        pytest.param("latency", "unix", {"system": "thrift", "protocol": "json"}, marks=pytest.mark.slow),
+        pytest.param("throughput", "tcp", {"server_threads": 2}, marks=pytest.mark.slow),
+        pytest.param("throughput", "tcp", {"system": "thrift", "ip": "ipv6"}, marks=pytest.mark.slow),
+        pytest.param("bandwidth", "tcp", {"size": 100_000, "window": 16}, marks=pytest.mark.slow),
+        pytest.param("bandwidth", "unix", {"system": "thrift", "window": 8}, marks=pytest.mark.slow),
+        pytest.param("mixed", "tcp", {"system": "thrift"}, marks=pytest.mark.slow),
+        pytest.param("mixed", "unix", {"bulk_clients": 2}, marks=pytest.mark.slow),
+        pytest.param("open_loop", "tcp", {"arrivals": "constant"}, marks=pytest.mark.slow),
+        pytest.param("tensor_latency", "tcp", {"scheme": "skew"}, marks=pytest.mark.slow),
+        pytest.param("tensor_bandwidth", "tcp", {"scheme": "random", "serialised": False}, marks=pytest.mark.slow),
+        pytest.param("parameter_server", "unix", {"system": "thrift", "servers": 3}, marks=pytest.mark.slow),
+    ],
+)
+def test_loops_run(name: str, transport: str, options: dict[str, object], mark: str) -> None:
+    program(str(options.get("system", "grpc")))
+    paced = name == "open_loop"
+    outcome = run(name, SHORT if paced else FEW, transport, **options)
+    clients = int(str(options.get("clients", options.get("workers", {"throughput": 4, "open_loop": 4}.get(name, 1)))))
+    assert outcome.origin == "measured"
+    assert outcome.meta["verified"]
+    assert outcome.time_ns.min() > 0
+    assert paced or outcome.time_ns.size == 50
+    assert set(np.unique(outcome.extras["client"])) <= set(range(clients))
+    calls = {"bandwidth": int(str(options.get("window", 64)))}.get(name, int(str(options.get("servers", 1))))
+    start = outcome.extras["start_ns"][0]
+    own = outcome.extras["service_ns"][0] if paced else outcome.time_ns[0]
+    span = ((start + own).max() - start.min()) * 1e-9
+    rate = reported(outcome, "transaction_rate_per_s")
+    assert rate == pytest.approx(calls * outcome.time_ns.size / span, rel=0.1)
+    assert (name == "mixed") == any(value.name == "bandwidth_MBps" for value in outcome.reported)
+    assert ("loopback" in texts(outcome.badges)) == (transport == "tcp")
+    if paced:
+        assert (outcome.extras["service_ns"] <= outcome.time_ns).all()
+    assert not marked(mark)
+
+
+def test_overload_is_told() -> None:
+    program("thrift")
+    outcome = run("open_loop", transport="unix", system="thrift", rate=1e6)
+    assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", PROGRAMS)
+def test_servers_end_with_their_owner_even_if_it_is_killed(system: str, mark: str) -> None:
+    name = program(system)
+    code = (
+        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec; "
+        "spec = benchmarks.resolve(Spec(benchmark='rpc.parameter_server', size=0, "
+        f"options={{'servers': 2, 'large': 100, 'system': {system!r}}})); "
+        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code])
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not any(f"{name} client" in _name(pid) for pid in marked(mark)):
+        time.sleep(0.1)
+    names = [_name(pid) for pid in marked(mark)]
+    assert sum(text.startswith(f"{name} server") for text in names) == 2
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    while time.monotonic() < end and marked(mark):
+        time.sleep(0.1)
+    assert not marked(mark)
+
+
+def _name(pid: int) -> str:
+    try:
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return ""
+
+
+# ---- payloads and command lines
+
+
+def test_payloads_are_those_of_tf_grpc_bench() -> None:
+    small, medium, large = 10, 10 * 1024, 1024 * 1024
+    uniform = _rpc.buffers(resolved("tensor_latency"))
+    assert [uniform.count(size) for size in (small, medium, large)] == [4, 3, 3]
+    skew = _rpc.buffers(resolved("tensor_latency", scheme="skew"))
+    assert [skew.count(size) for size in (small, medium, large)] == [1, 3, 6]
+    drawn = _rpc.buffers(resolved("tensor_latency", scheme="random", buffers=100, large=64))
+    assert min(drawn.count(size) for size in (small, medium, 64)) > 15
+    assert drawn != _rpc.buffers(resolved("tensor_latency", scheme="random", buffers=100, large=64, draw=2))
+    assert _options.payload(resolved("tensor_bandwidth", scheme="skew")) == small + 3 * medium + 6 * large
+    assert _rpc.buffers(resolved("latency", size=77)) == [77]
+
+
+def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools.Invocation, "missing", property(lambda self: []))
+    one = job("open_loop", Effort(iterations=500, warmup=0), system="thrift", rate=1000.0, protocol="json")
+    assert one.server[1:] == (
+        "server",
+        "protocol=json",
+        "framing=framed",
+        "model=threaded",
+        "address=tcp:{address}:{port}",
+    )
+    assert one.client[1:] == (
+        "client",
+        "address=tcp:{address}:{port}",
+        "buffers=1000",
+        "method=echo",
+        "clients=4",
+        "rate=1000.0",
+        "arrivals=poisson",
+        "seconds=1.0",
+        "limit=500",
+        "seed=1",
+        "protocol=json",
+        "framing=framed",
+        "out=samples",
+    )
+    two = job("mixed", transport="unix", server_threads=2)
+    assert two.listens == "unix"
+    assert two.server[2:] == ("serialised=1", "threads=2", "address=unix:{socket}")
+    assert two.client[-2:] == ("bulk_clients=1", "bulk_buffers=131072")
+    several = job("parameter_server", servers=3, workers=2)
+    assert several.server[4:9] == ("3", "tcp", "{address}", "{port}", "{socket}")
+    assert several.server[-1] == "address=tcp:{address}:@port@"
+    assert several.client[2] == "address=@servers"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "wrong"),
+    [
+        ("latency", {"size": 0}, "at least 1 B"),
+        ("latency", {"model": "nonblocking", "framing": "buffered", "system": "thrift"}, "needs frames"),
+        ("latency", {"transport": "shm"}, "a server listens on tcp or unix"),
+        ("throughput", {"clients": 0}, "clients=0, but it must be 1 to 256"),
+        ("open_loop", {"rate": 0.0}, "rate=0, but it must be above 0"),
+        ("bandwidth", {"size": 8 * 2**20, "window": 100}, "under way at once"),
+        ("tensor_latency", {"scheme": "skew", "buffers": 100, "system": "thrift"}, "a frame of Thrift"),
+    ],
+)
+def test_what_no_system_can_do_is_refused(name: str, options: dict[str, object], wrong: str) -> None:
+    with pytest.raises(SpecError, match=wrong):
+        resolved(name, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"protocol": "json"}, "protocol=json, but gRPC cannot set it"),
+        ({"system": "thrift", "serialised": False}, "serialised=False, but Thrift cannot set it"),
+    ],
+)
+def test_options_of_the_other_system_are_refused(options: dict[str, object], wrong: str) -> None:
+    with pytest.raises(SpecError, match=wrong):
+        job("latency", **options)
+
+
+def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(_rpc, "path", lambda name: tmp_path / name)
+    with pytest.raises(LaunchError, match=r"make setup builds it with libgrpc\+\+-dev"):
+        job("latency")
+    assert _rpc.version("rpc_grpc") == "unknown"
+
+
+# ---- outputs
+
+
+def test_only_whole_results_of_the_client_are_read() -> None:
+    told = '{"operations": 2, "unfinished": 1, "payload_B": 20, "bulk_operations": 3, "bulk_ns": 500000000}'
+    rows = np.array([[9, 10, 12, 1], [1, 2, 5, 0]], np.int64)
+    found = layout.parse(told, rows.tobytes())
+    assert (found.due.tolist(), found.end.tolist(), found.payload, found.unfinished) == ([1, 9], [5, 12], 20, 1)
+    assert (found.bulk, found.bulk_s) == (3, 0.5)
+    for text, data in (
+        ("rpc_grpc: no", rows.tobytes()),
+        (told, rows.tobytes()[:-8]),
+        (told.replace("2", "0", 1), b""),
+        (told, rows[:, [1, 0, 2, 3]].tobytes()),
+    ):
+        with pytest.raises(DataError, match="RPC client output: found"):
+            layout.parse(text, data)
