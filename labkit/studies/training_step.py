@@ -123,11 +123,10 @@ class Study(studies.Study):
 
     def parts(self) -> pd.DataFrame:
         """Phases of a step over each rate: the columns of a table."""
-        names = [f"step_s_{end}" for end in ("p50", "low", "high")]
-        names += [f"{part}_s_p50" for part in ("forward", "backward", "reduction")]
-        return (
-            self.against("rate").filter(["way", "level", *names, "n", "launches"]).rename(columns={"level": "Mbit/s"})
-        )
+        steps = [f"step_s_{end}" for end in ("p50", "low", "high")]
+        phases = {f"{part}_s_p50": f"{part} (s)" for part in ("forward", "backward", "reduction")}
+        rows = self.against("rate").filter(["way", "level", *steps, *phases, "n", "launches"])
+        return rows.rename(columns={"level": "Mbit/s", **phases})
 
     # ---- figures
 
