@@ -11,7 +11,7 @@ import json
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,13 @@ def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go
     return figure
 
 
+def _places(x: Any) -> Iterable[Any]:
+    """Return the places of a trace along its axis to the right; categories in two rows are pairs."""
+    if x is None or not len(x):
+        return ()
+    return zip(*x, strict=True) if np.ndim(x[0]) else x
+
+
 def _lack(figure: go.Figure) -> int:
     """Return by how much a figure must grow so that its legend and small print leave room for what is drawn, px.
 
@@ -135,7 +142,7 @@ def _lack(figure: go.Figure) -> int:
     taken: int = margin["t"] + (_LEGEND + _ROW * (rows - 1) if rows else 0)
     taken += margin["b"] + _LINE * str(layout.xaxis.title.text or "").count("<br>")
     if layout.height == HEIGHT and all(trace.type in ("scatter", "bar") for trace in figure.data):
-        places = {place for trace in figure.data for place in (trace.x if trace.x is not None else ())}
+        places = {place for trace in figure.data for place in _places(trace.x)}
         return _LEAST + (_MORE if len(places) > _FEW else 0) - (HEIGHT - taken)
     return max(0, _LEAST - int(layout.height) + taken)
 
