@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, studies, testbeds, tools
+from labkit import benchmarks, figures, records, studies, testbeds, tools
 from labkit.columns import split, statistic_column
 from labkit.errors import LaunchError, SpecError
 from labkit.spec import Spec, sweep
@@ -178,7 +178,7 @@ class Study(studies.Study):
 
     def clients_figure(self) -> go.Figure | str:
         """Calls per second against the number of clients."""
-        rows = self._of(MANY)
+        rows = self._means(MANY)
         how: dict[str, Any] = {"shown": "transaction_rate_per_s", "series": ["path"], "label": "clients"}
         return self.drawn(figures.versus, rows, "option_clients", **how)
 
@@ -194,12 +194,21 @@ class Study(studies.Study):
 
     def servers_figure(self) -> go.Figure | str:
         """Calls per second by scheme and serialisation, with one server and worker and with more."""
-        rows = self._of(SERVERS)
+        rows = self._means(SERVERS)
         if len(rows):
+            rows = rows.sort_values(["option_scheme", "option_serialised", "option_servers", "option_workers"])
             kinds = [f"{_count(s, 'server')}, {_count(w, 'worker')}" for s, w in _pairs(rows)]
             forms = ["serialised" if bool(one) else "raw" for one in rows["option_serialised"]]
             rows = rows.assign(parties=kinds, payload=rows["option_scheme"] + ", " + forms)
         return self.drawn(figures.bars, rows, "payload", metric="transaction_rate_per_s", series=["parties"])
+
+    def _means(self, name: str) -> pd.DataFrame:
+        """Rows of a benchmark with means alone: how many calls clients make follows from the mean time of a call."""
+        table = self.records
+        others = [one for one in table if (parts := split(str(one))) and parts[1] != "mean"]
+        rows = records.summary(table.drop(columns=others)) if len(table) else table
+        rows = rows[rows["benchmark"] == name] if len(rows) else rows
+        return rows.assign(path=[_path(row) for row in rows.to_dict("records")]) if len(rows) else rows
 
     def _of(self, name: str) -> pd.DataFrame:
         rows = self.rows
@@ -247,7 +256,8 @@ class Study(studies.Study):
     def _loads(self) -> Iterator[str]:
         """Tail of the response and of the round trip at the highest load."""
         rows = self._of(OPEN)
-        for row in rows[rows["option_rate"] == rows["option_rate"].max()].to_dict("records") if len(rows) else ():
+        rows = rows[rows["option_rate"] == rows["option_rate"].max()] if len(rows) else rows
+        for row in rows.dropna(subset=["response_us_p99"]).to_dict("records") if "response_us_p99" in rows else ():
             yield (
                 f"At {number(row['option_rate'])} calls per second, {row['path']}: 99 of 100 responses take at most "
                 f"{number(row['response_us_p99'])} µs from when they were due, {number(row['round_trip_us_p99'])} µs "
