@@ -18,6 +18,7 @@ from typing import Any
 from labkit import samples
 from labkit.campaign import Campaign, archive, derived, identity, names
 from labkit.campaign.packing import Limits
+from labkit.campaign.saving import Saving
 from labkit.samples import Samples, start
 from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
 
@@ -110,8 +111,9 @@ class _Merger:
         """Add the points and files of a campaign that are new."""
         known = {source.identity: (str(source.facts.get("name") or source.name), _without_origins(source.facts))}
         known |= {key: (name, _without_origins(facts)) for key, (name, facts) in origins(source).items()}
-        for benchmark, fingerprint, point, origin in _points(source):
-            self._add(benchmark, fingerprint, point, origin, known)
+        with self._campaign.saving() as saving:
+            for benchmark, fingerprint, point, origin in _points(source):
+                self._add(saving, benchmark, fingerprint, point, origin, known)
         for campaign_id, (name, facts) in known.items():
             if campaign_id != self._id:
                 self._note(campaign_id, name, facts)
@@ -119,7 +121,13 @@ class _Merger:
         self._campaign.update({ORIGINS: self._origins})
 
     def _add(
-        self, benchmark: str, fingerprint: str, point: Samples, origin: _Origin, known: Mapping[str, tuple[str, Any]]
+        self,
+        saving: Saving,
+        benchmark: str,
+        fingerprint: str,
+        point: Samples,
+        origin: _Origin,
+        known: Mapping[str, tuple[str, Any]],
     ) -> None:
         """Save a point, unless the campaign has it. It keeps its launch if that number is free."""
         key, content = (benchmark, fingerprint), samples.content(point, MARKS)
@@ -135,7 +143,7 @@ class _Merger:
             if origin.campaign_id != self._id:
                 name = self._note(origin.campaign_id, *known.get(origin.campaign_id, ("unknown", {})))
             meta |= dict(zip(MARKS, (name, origin.campaign_id, origin.launch), strict=True))
-        path = self._campaign.save(replace(point, launch=launch, meta=meta), fingerprint)
+        path = saving.add(replace(point, launch=launch, meta=meta), fingerprint)
         if contents:
             self.outcome.conflicts.append(path.relative_to(self._campaign.path).as_posix())
         contents.add(content)

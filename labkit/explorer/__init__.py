@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from labkit import campaign
+from labkit.errors import LabkitError
 
 CAMPAIGN = "LABKIT_EXPLORE"
 VIEW = "LABKIT_EXPLORE_VIEW"
 _open: dict[str, Any] = {}
 
 
-def open(*names: str) -> Any:
+def open(*names: str, model: str | None = None) -> Any:
     """Return the Explorer of this kernel, a widget; every call returns the same one.
 
     Parameters
     ----------
     names : campaigns shown at the start; those of `labkit explore` when left out.
+    model : name of the widget; a new one when left out.
 
     Raises
     ------
@@ -29,9 +32,28 @@ def open(*names: str) -> Any:
         If there is no campaign of that name.
     """
     if "page" not in _open:
-        wanted = names or tuple(name for name in os.environ.get(CAMPAIGN, "").split(os.pathsep) if name)
-        _open["page"] = page([shown(name) for name in wanted])
+        _open["page"] = page([shown(name) for name in names or _wanted()], model=model)
     return _open["page"]
+
+
+def _wanted() -> list[str]:
+    """Campaigns that `labkit explore` names."""
+    return [name for name in os.environ.get(CAMPAIGN, "").split(os.pathsep) if name]
+
+
+def prepare() -> None:
+    """Load what the page needs, and read what it shows first, before there is a kernel to make it."""
+    from labkit import benchmarks
+    from labkit.explorer import frame, panels, state, store, theme, view  # noqa: F401
+
+    panels.find()
+    benchmarks.find()
+    read = store.Store()
+    with suppress(LabkitError):  # said when the page opens
+        names = [shown(name) for name in _wanted()]
+        if first := view.first(read.benchmarks(names)):
+            read.summary(names, first)
+    _open["read"] = read
 
 
 def shown(name: str) -> str:
@@ -40,7 +62,7 @@ def shown(name: str) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
-def page(campaigns: Sequence[str]) -> Any:
+def page(campaigns: Sequence[str], *, model: str | None = None) -> Any:
     """Make a page: all panels, with a new session, in columns that follow the width of the page."""
     import ipywidgets as widgets
 
@@ -48,7 +70,7 @@ def page(campaigns: Sequence[str]) -> Any:
     from labkit.explorer.frame import Frame
     from labkit.explorer.session import Session
 
-    session = Session(list(campaigns))
+    session = Session(list(campaigns), _open.pop("read", None))
     places: dict[str, list[Any]] = {place: [] for place in panels.PLACES}
     for panel in panels.find():
         built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>"), panel.build(session)])
@@ -56,7 +78,8 @@ def page(campaigns: Sequence[str]) -> Any:
         places[panel.PLACE].append(built)
     columns = [widgets.VBox(children).add_class(f"lab-{place}") for place, children in places.items()]
     style = widgets.HTML(theme.sheet(), layout={"display": "none"})
-    made = widgets.VBox([style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]).add_class("lab-explorer")
+    parts = [style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]
+    made = widgets.VBox(parts, model_id=model).add_class("lab-explorer")
     session.tell("campaigns")
     if name := os.environ.get(VIEW, ""):
         session.show(state.load(name))

@@ -1,12 +1,10 @@
-"""Run JupyterLab with the Explorer: on this machine only, with a token, and executed before the page opens."""
+"""Run JupyterLab with the Explorer: on this machine only, with a token, and a kernel that begins beside it."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import secrets
-import shutil
 import signal
 import socket
 import sys
@@ -22,16 +20,18 @@ from typing import Any
 
 from labkit import campaign, extras, outside, project, scratch, supervise
 from labkit.errors import LaunchError, ReportError
-from labkit.explorer import CAMPAIGN, VIEW, schemas, shown
+from labkit.explorer import CAMPAIGN, VIEW, kernel, schemas, shown
 
 NOTEBOOK = project.NOTEBOOKS / "explorer.ipynb"
 SETTINGS = project.SHIPPED / "templates" / "jupyter"
 FOLDER = "labkit-explore-"  # begins the name of a server's folder
-_JUPYTERLAB = f"{schemas.HIDE}; from jupyterlab.labapp import main; sys.exit(main())"
+LESS = project.SHIPPED / "templates" / "explorer"  # settings that leave out what the page does not use
+_JUPYTERLAB = f"{schemas.HIDE}; from jupyterlab.labapp import main; %s; sys.exit(main())"
+_TRUST = "import nbformat, nbformat.sign; nbformat.sign.NotebookNotary().sign(nbformat.read({path!r}, as_version=4))"
 # parts of the server that the page does not use; those of editors look for programs by means of npm
 _LESS = ("--ServerApp.jpserver_extensions=jupyter_server_terminals=False", "--LanguageServerManager.autodetect=False")
 BEGINS = 60.0  # s within which the server must answer
-RUNS = 120.0  # s within which the cells must end
+RUNS = 120.0  # s within which the kernel must have made the page
 
 
 def environment() -> dict[str, str]:
@@ -44,10 +44,11 @@ def _before(name: str) -> str:
     return os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(name, "")])])
 
 
-def command(folder: Path, words: Sequence[str]) -> list[str]:
-    """Command line of JupyterLab on a folder, with further words for it."""
+def command(folder: Path, words: Sequence[str], trusted: Path | None = None) -> list[str]:
+    """Command line of JupyterLab on a folder, with further words for it, and a notebook whose output it may show."""
     root = ["--allow-root"] if os.geteuid() == 0 else []
-    return [sys.executable, "-c", _JUPYTERLAB, "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
+    program = _JUPYTERLAB % (_TRUST.format(path=str(trusted)) if trusted else "pass")
+    return [sys.executable, "-c", program, "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
 
 
 def jupyter(folder: Path, words: Sequence[str]) -> int:
@@ -99,12 +100,14 @@ def explore(campaigns: Sequence[str], words: Sequence[str], say: Callable[[str],
         port = _free_port()
         words = [*words, f"--port={port}", "--ServerApp.port_retries=0"]
         say(f"the Explorer comes up at\n\n    {_page(f'http://127.0.0.1:{port}/', token)}\n")
-    with _ended_by_signals(), served(words, variables, token=token, tell=say) as (tree, url, token):
-        page = _page(url, token)
-        waited = f"after {time.monotonic() - began:.1f} s"
-        say(f"the Explorer is ready {waited} at\n\n    {page}\n\nStop it with Ctrl-C; this also stops its runs.")
+
+    def show(url: str) -> None:
         if "--no-browser" not in words:
-            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(_page(url, token),), daemon=True).start()
+
+    with _ended_by_signals(), served(words, variables, token=token, tell=say, show=show) as (tree, url, _):
+        page, waited = _page(url, token), f"after {time.monotonic() - began:.1f} s"
+        say(f"the Explorer is ready {waited} at\n\n    {page}\n\nStop it with Ctrl-C; this also stops its runs.")
         while tree.poll() is None:
             time.sleep(0.3)
         return int(tree.returncode or 0)
@@ -150,9 +153,14 @@ def _ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def served(
-    words: Sequence[str], variables: dict[str, str], *, token: str = "", tell: Callable[[str], None] = lambda text: None
+    words: Sequence[str],
+    variables: dict[str, str],
+    *,
+    token: str = "",
+    tell: Callable[[str], None] = lambda text: None,
+    show: Callable[[str], None] = lambda url: None,
 ) -> Iterator[tuple[supervise.Tree, str, str]]:
-    """Start a server in a new folder with the Explorer's notebook, executed in the kernel that its page will use.
+    """Start a server in a new folder with the Explorer's notebook, and the kernel that its page will use.
 
     Parameters
     ----------
@@ -160,33 +168,44 @@ def served(
     variables : of its environment.
     token : that the page asks for; a new one when left out.
     tell : called with what is waited for.
+    show : called with the server's address as soon as a browser can load the page; the page waits for its kernel.
 
     Yields
     ------
-    The server's processes, its address and its token.
+    The server's processes, its address and its token, when the kernel has made the page.
     """
     with scratch.folder(FOLDER) as folder:
-        token, runtime, pages = token or secrets.token_hex(24), folder / "runtime", folder / "pages"
-        jupyter = {"JUPYTER_TOKEN": token, "JUPYTER_RUNTIME_DIR": str(runtime)}
-        home = {campaign.HOME: str(outside.resolved(campaign.root()))}  # its kernel works in another folder
-        env = environment() | home | variables | jupyter
+        token, pages = token or secrets.token_hex(24), folder / "pages"
+        book = pages / NOTEBOOK.name
+        env = environment() | _home(folder, token) | variables
         pages.mkdir()
-        shutil.copy(NOTEBOOK, pages)
-        argv = command(pages, ["--no-browser", *_LESS, *(word for word in words if word != "--no-browser")])
+        kernel.described(folder)
+        book.write_text(kernel.notebook(NOTEBOOK))
+        argv = command(pages, ["--no-browser", *_LESS, *(word for word in words if word != "--no-browser")], book)
+        waiting = [sys.executable, "-m", "labkit.explorer.kernel", str(folder)]
         tell("starting JupyterLab (1 of 2) …")
-        with supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree:
-            _load()
-            url = _address(tree, runtime)
-            tell("reading the campaigns (2 of 2) …")
-            _execute(url, token, runtime, pages / NOTEBOOK.name)
+        with (
+            supervise.start(argv, env=env, stdout=supervise.DEVNULL, grace=4.0) as tree,
+            supervise.start(waiting, env=env, cwd=pages, stdout=supervise.DEVNULL, grace=4.0) as begun,
+        ):
+            url = _address(tree, folder / "runtime")
+            _session(url, token)
+            tell("reading the campaigns (2 of 2); a browser can load the page …")
+            show(url)
+            _opened(folder, tree, begun)
             yield tree, url, token
 
 
-def _load() -> None:
-    """Load what runs the notebook's cells while the server begins."""
-    with schemas.quick():
-        importlib.import_module("jupyter_client.blocking.client")
-        importlib.import_module("nbformat")
+def _home(folder: Path, token: str) -> dict[str, str]:
+    """Variables of a server that keeps its files in a folder; its kernel works in another one than this process."""
+    before = environment()
+    return {
+        "JUPYTER_TOKEN": token,
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "JUPYTER_CONFIG_PATH": os.pathsep.join([str(LESS), before["JUPYTER_CONFIG_PATH"]]),
+        "JUPYTER_PATH": os.pathsep.join([str(folder), str(LESS), before["JUPYTER_PATH"]]),
+        campaign.HOME: str(outside.resolved(campaign.root())),
+    }
 
 
 def _address(tree: supervise.Tree, runtime: Path, within: float = BEGINS) -> str:
@@ -205,56 +224,31 @@ def _address(tree: supervise.Tree, runtime: Path, within: float = BEGINS) -> str
     )
 
 
-def _session(url: str, token: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Make a session in the server, and return its description."""
+def _session(url: str, token: str) -> None:
+    """Make the session of the notebook in the server, which starts its kernel."""
+    name = NOTEBOOK.name
+    body = {"path": name, "name": name, "type": "notebook", "kernel": {"name": kernel.NAME}}
     head = {"Authorization": f"token {token}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{url}api/sessions", json.dumps(body).encode(), head)
-    with urllib.request.urlopen(request, timeout=BEGINS) as response:
-        session: dict[str, Any] = json.load(response)
-    return session
-
-
-def _ready(client: Any) -> None:
-    """Wait until a kernel answers and its messages arrive; on a busy machine its heartbeat may be late."""
-    import queue
-
-    until = time.monotonic() + BEGINS
-    while time.monotonic() < until:
-        with suppress(queue.Empty, TimeoutError):
-            client.kernel_info(reply=True, timeout=2)
-            client.get_iopub_msg(timeout=1)
-            return
-    raise TimeoutError(f"its kernel did not answer within {BEGINS:.0f} s")
-
-
-def _execute(url: str, token: str, runtime: Path, path: Path) -> None:
-    """Run the notebook's cells in a kernel of the server, and save their outputs, so that every page shows them."""
-    import nbformat
-    from jupyter_client.blocking.client import BlockingKernelClient
-    from nbformat.sign import NotebookNotary
-
-    body = {"path": path.name, "name": path.name, "type": "notebook", "kernel": {"name": "python3"}}
-    kernel = _session(url, token, body)["kernel"]["id"]
-    client = BlockingKernelClient(connection_file=str(runtime / f"kernel-{kernel}.json"))
-    client.load_connection_file()
-    client.start_channels()
-    book = nbformat.read(path, as_version=4)
     try:
-        _ready(client)
-        for cell in (cell for cell in book.cells if cell.cell_type == "code"):
-            outputs: list[Any] = []
-
-            def keep(message: dict[str, Any], outputs: list[Any] = outputs) -> None:
-                if message["msg_type"] in ("execute_result", "display_data", "stream", "error"):
-                    outputs.append(nbformat.v4.output_from_msg(message))
-
-            reply = client.execute_interactive(cell.source, timeout=RUNS, output_hook=keep)
-            cell.outputs, cell.execution_count = outputs, reply["content"]["execution_count"]
-            if reply["content"]["status"] != "ok":
-                raise ReportError(f"The Explorer did not start: {reply['content'].get('evalue')}.")
-    except (TimeoutError, RuntimeError) as error:
+        with urllib.request.urlopen(request, timeout=BEGINS) as response:
+            response.read()
+    except OSError as error:
         raise ReportError(f"The Explorer did not start: {error}. Try again on a less busy machine.") from error
-    finally:
-        client.stop_channels()
-    nbformat.write(book, path)
-    NotebookNotary().sign(book)
+
+
+def _opened(folder: Path, tree: supervise.Tree, begun: supervise.Tree) -> None:
+    """Wait until the kernel has made the page."""
+    until = time.monotonic() + RUNS
+    while not (folder / kernel.OPENED).exists():
+        if (folder / kernel.FAILED).exists():
+            raise ReportError(f"The Explorer did not start: {(folder / kernel.FAILED).read_text()}")
+        for process in (tree, begun):
+            if process.poll() is not None:
+                raise ReportError(f"The Explorer did not start. Its last output:\n{process.stderr_tail(10)}")
+        if time.monotonic() > until:
+            raise ReportError(
+                f"The Explorer did not start: its kernel did not answer within {RUNS:.0f} s. Try again on a less busy "
+                "machine."
+            )
+        time.sleep(0.05)

@@ -21,7 +21,8 @@ from labkit.models import costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
 
-Event = Literal["campaigns", "data", "view", "point", "state"]  # chosen, points arrived, changed, clicked, anything
+# campaigns chosen, points arrived, plot changed, point clicked, anything of these, page shown in a browser
+Event = Literal["campaigns", "data", "view", "point", "state", "shown"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,7 @@ class Session:
     Parameters
     ----------
     campaigns : shown at the start.
+    read : records that were read before.
 
     Attributes
     ----------
@@ -63,8 +65,8 @@ class Session:
     stated : what the reader states of the paths, for their bounds.
     """
 
-    def __init__(self, campaigns: list[str]) -> None:
-        self.store, self.campaigns = Store(), campaigns
+    def __init__(self, campaigns: list[str], read: Store | None = None) -> None:
+        self.store, self.campaigns = read or Store(), campaigns
         self.views: dict[str, View] = {}
         self.figures: dict[str, Any] = {}
         self.chosen: Chosen | None = None

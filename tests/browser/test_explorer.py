@@ -60,7 +60,7 @@ def measuring(home: Path) -> dict[int, str]:
             if (
                 kind
                 and mark in (path / "environ").read_bytes().split(b"\0")
-                and not any(word == "voila" or "from jupyterlab" in word for word in words)
+                and not any(word in ("voila", "labkit.explorer.kernel") or "from jupyterlab" in word for word in words)
             ):
                 kinds[int(path.name)] = kind
     return kinds

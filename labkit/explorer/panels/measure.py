@@ -28,7 +28,6 @@ from labkit.spec import BINDINGS, Effort, Spec
 from labkit.units import parse_sizes
 
 TITLE, PLACE, ORDER = "Measure", "side", 0
-LATER = 1.5  # s after which the form learns what cannot run here
 EVERY = 0.3  # s between looks at a run
 START = "mpi.latency"
 _EVERY = "every family"
@@ -147,7 +146,8 @@ class _Measure:
         self._other()
         self._listen()
         try:  # a page is shown first, and told a moment later what cannot run here
-            asyncio.get_running_loop().call_later(LATER, self._look)
+            asyncio.get_running_loop()
+            self._session.on("shown", self._look)
         except RuntimeError:
             self._look()
 
