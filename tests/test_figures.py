@@ -142,12 +142,31 @@ def test_rates_are_logarithmic_where_a_line_would_lie_at_the_foot_of_a_linear_ax
 
 
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:
-    figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4]))
+    figure = go.Figure(go.Scatter(x=[1, 2, 3, 4, 5], y=[3, 4, 5, 6, 7]))
     figure.update_layout(yaxis_title_text="bandwidth, median or as named (MB/s)", showlegend=True)
     short = style.finish(go.Figure(figure)).layout.yaxis.title.text
-    figure.update_layout(xaxis_title_text=style.note("message size (B)", "word " * 60))
+    figure.update_layout(yaxis_title_text="bandwidth, 99th percentile over launches or as named (MB/s)")
     assert "<br>" in style.finish(figure).layout.yaxis.title.text
     assert "<br>" not in short
+
+
+def test_a_figure_is_as_high_as_what_it_shows() -> None:
+    few, many = ([1, 2, 3], list(range(9)))
+    drawn = {
+        name: style.finish(go.Figure(traces, {"showlegend": legend, "xaxis": {"title": {"text": title}}})).layout.height
+        for name, traces, legend, title in (
+            ("few", [go.Scatter(x=few, y=few)], False, "size"),
+            ("many", [go.Scatter(x=many, y=many)], False, "size"),
+            (
+                "named",
+                [go.Scatter(x=many, y=many, name=f"a series with a long name {n}") for n in range(6)],
+                True,
+                "size",
+            ),
+            ("noted", [go.Scatter(x=many, y=many)], False, style.note("size", "word " * 60)),
+        )
+    }
+    assert drawn["few"] < drawn["many"] < min(drawn["named"], drawn["noted"])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +246,7 @@ def test_unreliable_percentile_says_so() -> None:
     figure = figures.versus_size(over, "latency_us")
     assert "fewer than 10 samples beyond" in text(figure)
     assert [symbol.endswith("-open") for symbol in figure.data[1].marker.symbol] == [True, True]
-    assert "open where fewer than 10 samples lie beyond" in figure.layout.xaxis.title.text
+    assert "open with fewer than 10 samples beyond" in figure.layout.xaxis.title.text
     assert not figures.versus_size(records.summary(table()), "latency_us").data[1].marker.symbol.endswith("-open")
 
 

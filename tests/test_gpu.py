@@ -7,17 +7,19 @@ import dataclasses
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks, kernels, measuring
+from labkit import benchmarks, importing, kernels, measuring
 from labkit.benchmarks import DeviceBenchmark
 from labkit.errors import KernelError, SpecError
 from labkit.kernels import cuda
 from labkit.samples import Samples
 from labkit.spec import Effort, Spec, sweep
+from labkit.studies.gpu_and_nccl import Study
 from labkit.worker import Plan
 from labkit.worker.rank import Worker
 from labkit.worker.verify import verify
@@ -198,3 +200,61 @@ def test_a_driver_without_a_gpu_or_too_old_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cuda, "driver", lambda kernels, accelerator: lambda name: getattr(loaded, f"no_{name}"))
     with pytest.raises(KernelError, match="has no cuInit: it is too old"):
         cuda.Device(loaded, "cuda")
+
+
+LOGS = Path(__file__).parent / "golden" / "logs" / "nccl_tests"
+
+
+def test_the_notebook_shows_imported_logs_of_nccl_and_says_what_was_measured(tmp_path: Path) -> None:
+    values: dict[str, Any] = {"sizes": "64", "memories": "", "collectives": "", "launches": 2, "time_cap": 0.01}
+    study = Study(**values, campaign=str(tmp_path / "c"), accelerator="stand-in")
+    assert study.nccl_figure().startswith("*No log of nccl-tests")
+    study.points[:] = [point for point in study.points if not benchmarks.get(point.spec.benchmark).mpi]
+    measuring.measure([point.spec for point in study.points], study.effort, into=study.campaign)
+    importing.bring([LOGS / "all_reduce_named.txt"], into=study.campaign)
+    study = Study(measure=False, **values, campaign=str(tmp_path / "c"))
+    assert study.accelerator == "stand-in"
+    assert study.machine().startswith("**No GPU was measured.**")
+    assert "An empty kernel takes" in study.findings()
+    figure = study.nccl_figure()
+    assert figure.layout.yaxis.title.text.startswith("bus bandwidth")
+    rows = study.nccl
+    measured = rows[rows["busbw_GBps_mean"] > 0]
+    factor = 2 * (measured["ranks"] - 1) / measured["ranks"]
+    assert np.allclose(measured["busbw_GBps_mean"], measured["algbw_GBps_mean"] * factor, rtol=0.05, atol=0.02)
+
+
+def test_the_ways_between_gpus_are_variables_of_ucx() -> None:
+    study = Study(accelerator="stand-in", switches="all,no_cuda_ipc,no_gpudirect_rdma", memories="device-device")
+    settings = {point.spec.environment for point in study.points if point.spec.benchmark == "gpu.mpi_latency"}
+    assert settings == {(), (("UCX_TLS", "^cuda_ipc"),), (("UCX_IB_GPU_DIRECT_RDMA", "no"),)}
+    with pytest.raises(SpecError, match="switches='ipc', but it must be one of all, no_cuda_ipc"):
+        Study(switches="ipc")
+
+
+def test_gpus_are_told_by_their_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from labkit.host import machine
+
+    for number in (0, 1):
+        folder = tmp_path / "proc/driver/nvidia/gpus" / f"0000:0{number}:00.0"
+        folder.mkdir(parents=True)
+        (folder / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 16\n")
+    monkeypatch.setattr(machine, "Path", lambda path: tmp_path / str(path).lstrip("/"))
+    monkeypatch.setattr(machine, "read", lambda path: path.read_text())
+    assert machine.gpus() == ["NVIDIA H200", "NVIDIA H200"]
+    monkeypatch.setattr(machine, "Path", lambda path: tmp_path / "nothing")
+    assert machine.gpus() == []
+
+
+def test_the_gpu_is_part_of_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    from labkit import host
+    from labkit.measuring import fingerprints
+
+    spec = benchmarks.resolve(Spec(benchmark="gpu.copy", ranks=1))
+    names = set()
+    for model in ("NVIDIA H200", "NVIDIA V100"):
+        monkeypatch.setattr(host, "gpus", lambda model=model: [model])
+        names.add(fingerprints.fingerprint(spec, "none"))
+    assert len(names) == 2
+    stand_in = spec.replace(options=dict(spec.options) | STAND_IN)
+    assert "gpu" not in fingerprints.facts(stand_in, "none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import math
 from collections import Counter
@@ -16,6 +17,7 @@ from labkit import studies
 from labkit.analysis import loggp as analysis
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
+from labkit.launch import installed
 from labkit.models import loggp
 from labkit.models.loggp import Times, fit
 from labkit.models.loggp_engine import Stage, finish
@@ -321,6 +323,38 @@ def test_the_study_predicts_nothing_without_a_resolved_parameter(tmp_path: Path)
     said = "Collectives over shm are not predicted, because no parameter of this path is resolved."
     assert said in study.findings()
     assert study.collective_figure("bcast", "shm") == study.ranks_figure("bcast", "shm") == f"*{said}*"
+
+
+def test_forced_algorithms_stand_beside_their_predictions_alone(tmp_path: Path) -> None:
+    """A broadcast by each of two algorithms: each is compared with its own prediction, and none is the library's."""
+    made = Campaign(tmp_path / "c")
+    for one in campaign():
+        made.save(one, f"{one.spec.size:016x}")
+    asked = {"transports": "shm", "collectives": "bcast", "collective_sizes": "4Ki", "algorithms": True}
+    planned = loggp_study.Study(campaign=str(made.path), launcher="openmpi", **asked)
+    ours = [one for one in planned.specs() if one.benchmark == "mpi.bcast"]
+    assert len(ours) == 4  # the library's choice, and three
+    for spec in ours:
+        number = dict(spec.environment).get("OMPI_MCA_coll_tuned_bcast_algorithm", "")
+        for launch in range(6):
+            one = point("mpi.bcast", 4096, 2e-5 if number == "1" else 1e-5, launch)
+            environment = one.spec.replace(environment=dict(spec.environment))
+            made.save(dataclasses.replace(one, spec=environment), f"b{int(number or 0):015x}")
+    study = loggp_study.Study(campaign=str(made.path), measure=False, transports="shm")
+    table = study.algorithms_table().set_index("algorithm")
+    assert set(table.index) == {"binomial", "linear", "scatter and ring"}
+    assert table["measured (µs)"]["linear"].startswith("20")
+    assert table["measured (µs)"]["binomial"].startswith("10")
+    assert len(study.measured()) == 1
+    names = [trace.name for trace in study.algorithms_figure("bcast", "shm").data if trace.showlegend]
+    assert {"binomial", "binomial (modelled)", "linear", "linear (modelled)"} <= set(names), names
+    assert study.algorithms_figure("allreduce", "shm") == studies.LEFT_OUT
+
+
+@pytest.mark.skipif("mpich" not in installed(), reason="needs MPICH")
+def test_algorithms_of_another_library_cannot_be_forced(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="algorithms=True forces algorithms of Open MPI"):
+        loggp_study.Study(campaign=str(tmp_path / "c"), launcher="mpich", algorithms=True, collectives="bcast")
 
 
 def test_the_study_plans_every_source_at_every_size(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from labkit import benchmarks, figures
 from labkit.benchmarks import ApplicationBenchmark
-from labkit.benchmarks.compute import _nas
+from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
 from labkit.errors import DataError, SpecError
 from labkit.formats import npb
@@ -78,6 +78,10 @@ def test_operations_are_those_of_npb_s_outputs(kernel: str) -> None:
         ("ep", 257, "at most 256. Set ranks=256"),
         ("mg", 5, "Set ranks=4 or 8"),
         ("ft", 128, "at most 64. Set ranks=64"),
+        ("bt_skeleton", 5, "is no square, as the partition needs. Set ranks=4"),
+        ("sp_skeleton", 25, "cells for at most 16. Set ranks=16"),
+        ("lu_skeleton", 3, "power of two. Set ranks=2 or 4"),
+        ("lu_skeleton", 1, "ranks=1, but compute.nas_lu_skeleton needs at least 2"),
     ],
 )
 def test_impossible_numbers_of_ranks_say_what_to_set(name: str, ranks: int, said: str) -> None:
@@ -91,9 +95,75 @@ def test_one_rank_and_odd_numbers_where_they_are_possible() -> None:
     assert nas("ep", 3).ranks == 3
 
 
+# ---- skeletons
+
+
+@pytest.mark.parametrize(
+    ("name", "letter", "ranks", "pairs", "messages", "size"),
+    [
+        ("bt", "S", 4, 12, 48, 233_760),
+        ("bt", "W", 4, 12, 48, 844_320),
+        ("bt", "W", 9, 54, 162, 1_777_680),
+        ("sp", "W", 4, 12, 48, 1_509_888),
+        ("sp", "W", 9, 54, 162, 3_019_776),
+        ("lu", "S", 2, 2, 22, 31_040),
+        ("lu", "W", 4, 8, 256, 502_240),
+        ("lu", "W", 8, 20, 640, 1_004_480),
+    ],
+)
+def test_a_step_has_the_messages_of_npb(
+    name: str, letter: str, ranks: int, pairs: int, messages: int, size: int
+) -> None:
+    """Pairs of ranks, messages and bytes of a step of NPB 3.3's own programs, counted by MPI's profiling interface."""
+    spec = nas(f"{name}_skeleton", ranks, letter)
+    sent = [
+        (rank, peer, tag, count)
+        for rank in range(ranks)
+        for kind, peer, count, tag, _ in _skeletons.calls(spec, rank)
+        if kind in (_skeletons.SEND, _skeletons.ISEND)
+    ]
+    assert len({(rank, peer) for rank, peer, _, _ in sent}) == pairs
+    assert (len(sent), 8 * sum(count for *_, count in sent)) == (messages, size)
+    steps = _skeletons.steps(spec)
+    assert (_skeletons.messages(spec), _skeletons.moved(spec)) == (steps * messages, steps * size)
+
+
+@pytest.mark.parametrize(("name", "ranks"), [("bt", 9), ("sp", 16), ("lu", 2), ("lu", 8), ("lu", 16)])
+def test_every_message_of_a_skeleton_has_its_receive(name: str, ranks: int) -> None:
+    """In the same order for each pair of ranks and tag, of the same size, and slots hold one message at a time."""
+    spec, sent, received = nas(f"{name}_skeleton", ranks, "A"), {}, {}  # type: ignore[var-annotated]
+    for rank in range(ranks):
+        busy: set[int] = set()
+        for kind, peer, count, tag, slot in _skeletons.calls(spec, rank):
+            assert 0 <= tag < _skeletons.TAGS
+            assert 0 <= slot < _skeletons.SLOTS
+            assert count <= _skeletons.stride(spec)
+            if kind in (_skeletons.SEND, _skeletons.ISEND):
+                sent.setdefault((rank, peer, tag), []).append(count)
+            if kind in (_skeletons.RECV, _skeletons.IRECV):
+                received.setdefault((peer, rank, tag), []).append(count)
+            if kind in (_skeletons.IRECV, _skeletons.ISEND):
+                assert slot not in busy
+                busy.add(slot)
+            if kind == _skeletons.WAIT:
+                busy.remove(slot)
+            if kind == _skeletons.WAITALL:
+                assert busy == set(range(count))
+                busy.clear()
+        assert busy == set()
+    assert sent == received
+
+
+def test_a_skeleton_whose_messages_were_wrong_fails() -> None:
+    spec = nas("lu_skeleton", 2)
+    assert wrong(spec, 0.0, 1100.0) == ""
+    assert "1 of 1100 messages were not those" in wrong(spec, 1.0, 1100.0)
+    assert "there must be 1100" in wrong(spec, 0.0, 1099.0)
+
+
 def specs(**values: str) -> list[tuple[str, int]]:
     """Kernel and ranks of each point that the notebook plans."""
-    study = nas_kernels.Study(measure=False, campaign="none", **values)
+    study = nas_kernels.Study(measure=False, campaign="none", **{"skeletons": "", **values})
     return [(spec.benchmark.removeprefix("compute.nas_"), spec.ranks) for spec in study.specs()]
 
 
@@ -103,6 +173,12 @@ def test_the_notebook_leaves_out_ranks_that_a_kernel_cannot_use() -> None:
         specs(kernels="is,cg", ranks="3")
     with pytest.raises(SpecError, match="NAS kernel"):
         specs(kernels="sp")
+    with pytest.raises(SpecError, match="skeleton"):
+        specs(skeletons="cg")
+    assert specs(kernels="ep", ranks="2,3,4", skeletons="bt,lu") == [
+        *(("ep", ranks) for ranks in (2, 3, 4)),
+        *(("bt_skeleton", 4), ("lu_skeleton", 2), ("lu_skeleton", 4)),
+    ]
     with pytest.raises(SpecError, match="class"):
         specs(classes="X")
 

@@ -97,7 +97,7 @@ def test_every_figure_has_a_description_in_the_pdf_and_commands_can_be_copied(
 def made(folder: Path, *filters: str) -> Layout:
     """The layout of tables at many places of a page, with Lua filters."""
     table = f"| a | b |\n|---|---|\n{CELLS * 6}\n: caption\n"
-    text = "\n\n".join(f"# {lines} {{.unnumbered}}\n\n" + "x\\\n" * lines + f"x\n\n{table}" for lines in range(31, 45))
+    text = "\n\n".join(f"# {lines} {{.unnumbered}}\n\n" + "x\\\n" * lines + f"x\n\n{table}" for lines in range(33, 51))
     names = [f"--lua-filter={TEMPLATES / 'filters' / name}" for name in filters]
     command = [pypandoc.get_pandoc_path(), "--from=markdown", "--to=typst-citations", *names]
     body = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.columns import METRICS, STATISTICS, end_column, statistic_column
 from labkit.figures import looks
 from labkit.figures.looks import Look
@@ -17,7 +18,8 @@ from labkit.records import headline_statistic, statistics_of, why_not
 
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
 _REASONS = 3  # that stand below a figure
-_SOME = re.compile(r"only \d+ of \d+ launches")  # of many points
+_SOME, _OF_MANY = re.compile(r"only \d+ of \d+ launches"), "only some launches"  # of many points
+_FEW = re.compile(r"only \d+ of \d+ launches|it needs [\d,]+ samples")  # of a percentile
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,10 @@ def title(lines: Sequence[Line], metric: str) -> str:
 def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
     """Say why points have no such statistic; empty where all have it."""
     lacking = rows[np.isnan(column(rows, metric, statistic))]
-    reasons = dict.fromkeys(
-        _SOME.sub("only some launches", why_not(row, metric, statistic).partition(", n = ")[0])
-        for row in lacking.to_dict("records")
-    )
+    needed = stats.NEEDED.get(statistic, 0)
+    few = f"a launch has under {needed:,} samples"
+    found = (why_not(row, metric, statistic) for row in lacking.to_dict("records"))
+    reasons = dict.fromkeys(few if needed and _FEW.match(one) else _SOME.sub(_OF_MANY, one) for one in found)
     if not reasons:
         return ""
     rest = len(reasons) - _REASONS

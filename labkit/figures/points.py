@@ -142,12 +142,12 @@ def versus_size(
             traces.append({**trace, "name": line.name, "legendgroup": group, "meta": line.look.meta})
     figure = go.Figure(traces, _validate=hover)
     _bound_lines(figure, bounds or {}, definition)
-    doubt = tails and tail and any(tail in names for names in frame.get("unreliable", []))
-    beyond = ", open where fewer than 10 samples lie beyond" if doubt else ""
+    doubt = bool(tail) and any(tail in names for names in frame.get("unreliable", []))
+    beyond = ", open with fewer than 10 samples beyond" if doubt else ""
     thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
-    small = joined((lines.meaning(drawn, metric), thin, zero, lacking))
+    small = joined((lines.meaning(drawn, metric), thin, lacking, zero))
     heights = [column(line.rows, metric, line.statistic) for line in drawn]
     figure.update_layout(
         xaxis=axes.sizes(sizes, style.note(column_title("message_size_B"), small)),
@@ -174,9 +174,10 @@ def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[s
 
 
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
-    """Say which of the requested statistics are missing, and why."""
-    wanted = [name for name in dict.fromkeys((statistic, tail)) if name and name != lines.HEADLINE]
-    return joined(lines.gaps(frame, metric, name) for name in wanted)
+    """Say which of the requested statistics are missing, and why; not of the tail of reported values."""
+    own = frame[frame["n"] > 0]
+    wanted = {statistic: frame, tail: own if statistic == lines.HEADLINE else frame}
+    return joined(lines.gaps(rows, metric, name) for name, rows in wanted.items() if name and name != lines.HEADLINE)
 
 
 def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover: bool) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,9 @@ NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
 _DECADE = 10.0
 _FITS = 96  # characters of small print in a line
-_LETTER, _LINE, _LEGEND, _SHORT = 7.0, 16, 28, 16  # px of a letter, a line of small print, a legend; characters
+_LETTER, _LINE, _LEGEND, _SHORT = 6.6, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
+_KEY, _ROW = 45, 20  # px of a line in a legend, and of a further row of it
+_LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
 HOVER = 76  # of hover text: all of it must be in the page
 LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
 _TELLING = (
@@ -96,8 +99,8 @@ TEMPLATE: Mapping[str, Any] = {
         "colorway": list(COLOURS),
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
-        "xaxis": _AXIS | {"title": {"standoff": 8}},
-        "yaxis": _AXIS | {"title": {"standoff": 12}},
+        "xaxis": _AXIS | {"title": {"standoff": 8, "font": {"size": 14}}},
+        "yaxis": _AXIS | {"title": {"standoff": 12, "font": {"size": 14}}},
         "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "hoverlabel": {"align": "left"},
@@ -110,11 +113,31 @@ def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go
     """Give a figure its template, its size and trace ids that do not change from run to run."""
     figure.update_layout(template=go.layout.Template(TEMPLATE), width=width, height=height)
     if len(list(figure.select_yaxes())) == 1:
+        figure.layout.height = height + _lack(figure)
         _fold(figure)
         _steps(figure)
     for n, trace in enumerate(figure.data):
         trace.uid = f"t{n}"
     return figure
+
+
+def _lack(figure: go.Figure) -> int:
+    """Return by how much a figure must grow so that its legend and small print leave room for what is drawn, px.
+
+    One of the usual height shrinks if it has few places to the right.
+    """
+    layout = figure.layout
+    if layout.margin.t is not None or layout.margin.b is not None:
+        return 0
+    margin = TEMPLATE["layout"]["margin"]
+    names = [len(trace.name or "") for trace in figure.data if trace.showlegend is not False] * bool(layout.showlegend)
+    rows = math.ceil(sum(_LETTER * count + _KEY for count in names) / (layout.width - margin["l"] - margin["r"]))
+    taken: int = margin["t"] + (_LEGEND + _ROW * (rows - 1) if rows else 0)
+    taken += margin["b"] + _LINE * str(layout.xaxis.title.text or "").count("<br>")
+    if layout.height == HEIGHT and all(trace.type in ("scatter", "bar") for trace in figure.data):
+        places = {place for trace in figure.data for place in (trace.x if trace.x is not None else ())}
+        return _LEAST + (_MORE if len(places) > _FEW else 0) - (HEIGHT - taken)
+    return max(0, _LEAST - int(layout.height) + taken)
 
 
 def _fold(figure: go.Figure) -> None:

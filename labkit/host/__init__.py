@@ -5,7 +5,7 @@
 """
 
 from labkit.host.checks import Check, badges, checks, warnings_for_run
-from labkit.host.machine import describe, identity, lasting, load_snapshot
+from labkit.host.machine import describe, gpus, identity, lasting, load_snapshot
 from labkit.host.others import Watch
 from labkit.host.programs import PROGRAMS, VERSION, Program, find, installed, present
 
@@ -19,6 +19,7 @@ __all__ = [
     "checks",
     "describe",
     "find",
+    "gpus",
     "identity",
     "installed",
     "lasting",

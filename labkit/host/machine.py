@@ -74,6 +74,14 @@ def identity(spec_library: str) -> dict[str, str]:
     return {"library": spec_library, "cpu_model": lasting["cpu_model"], "nic": ", ".join(sorted(links)) or "none"}
 
 
+def gpus() -> list[str]:
+    """Models of this machine's NVIDIA GPUs, as its driver tells them; empty without one."""
+    texts = [read(path) for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))]
+    lines = [line for text in texts for line in text.splitlines() if line.startswith("Model")]
+    models = [line.partition(":")[2].strip() for line in lines]
+    return models or ["NVIDIA GPU"] * len(list(Path("/dev").glob("nvidia[0-9]*")))
+
+
 def load_snapshot() -> dict[str, Any]:
     """Return how busy the machine is now; labkit calls it at the start and the end of a point.
 

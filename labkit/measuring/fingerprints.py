@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import benchmarks, host, launch, testbeds, tools
-from labkit.benchmarks import InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
+from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
 from labkit.host import allocation
 from labkit.measuring import interference, nodes, programs, simulations, unused
 from labkit.spec import Effort, Spec
@@ -106,7 +106,14 @@ def facts(spec: Spec, library: str) -> dict[str, str]:
     """What a fingerprint here holds beside the spec; the size does not matter."""
     if testbeds.outline(spec.testbed).network:
         return {"library": library}  # the same on every machine
-    return host.identity(library) | _spread(spec)
+    return host.identity(library) | _spread(spec) | _gpus(spec)
+
+
+def _gpus(spec: Spec) -> dict[str, str]:
+    """Models of this machine's GPUs, for a benchmark of these."""
+    if not isinstance(benchmarks.get(spec.benchmark), DeviceBenchmark) or spec.values.get("accelerator") != "cuda":
+        return {}
+    return {"gpu": ", ".join(sorted(set(host.gpus()))) or "none"}
 
 
 def _spread(spec: Spec) -> dict[str, str]:

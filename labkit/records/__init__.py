@@ -22,8 +22,8 @@ from labkit.records.aggregate import (
     GIVEN,
     HEADLINES,
     KEY,
+    by_benchmark,
     headline_statistic,
-    narrowed,
     order,
     statistic_of,
     statistics_of,
@@ -53,8 +53,8 @@ __all__ = [
     "HEADLINES",
     "KEY",
     "Value",
+    "by_benchmark",
     "headline_statistic",
-    "narrowed",
     "order",
     "reported",
     "seconds",
@@ -333,7 +333,9 @@ def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     frame = rows.reindex(columns=order([dict.fromkeys(names)]))
     frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
     frame = frame.astype({name: column.kind for name, column in COLUMNS.items()})
-    return frame.sort_values(["benchmark", "message_size_B", "fingerprint", "launch"], ignore_index=True, kind="stable")
+    keys = ["benchmark", "message_size_B", "fingerprint", "launch"]
+    # in one block of each type: hundreds take many times as long to filter
+    return frame.sort_values(keys, ignore_index=True, kind="stable").copy()
 
 
 def reported(samples: Iterable[Samples]) -> pd.DataFrame:

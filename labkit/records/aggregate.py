@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,14 +50,36 @@ def narrowed(rows: pd.DataFrame) -> pd.DataFrame:
 
     Columns of a metric stay together: if any statistic of it is there, all are.
     """
-    filled = {str(name) for name, some in zip(rows, rows.notna().to_numpy().any(axis=0), strict=True) if some}
-    metrics = {parts[0] for name in filled if (parts := split_end(name) or split(name))}
+    filled = rows.notna().to_numpy().any(axis=0).tolist()
+    groups = [_group(name) for name in rows.columns.tolist()]
+    metrics = {group for group, some in zip(groups, filled, strict=True) if some} | {""}
+    return rows.loc[:, [group in metrics for group in groups]]
 
-    def stays(name: str) -> bool:
-        parts = split_end(name) or split(name)
-        return parts[0] in metrics if parts else name in filled or not name.startswith(GIVEN)
 
-    return rows.loc[:, [stays(str(name)) for name in rows]]
+@cache
+def _group(name: str) -> str:
+    """Return what a column stays with: its metric, itself if only some points have it, or nothing."""
+    parts = split_end(name) or split(name)
+    return parts[0] if parts else name if name.startswith(GIVEN) else ""
+
+
+_parted: dict[int, tuple[weakref.ref[pd.DataFrame], dict[str, pd.DataFrame]]] = {}
+
+
+def by_benchmark(frame: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
+    """Return the rows of each benchmark, with the columns it has; worked out once for each table, which stays as it is.
+
+    Parameters
+    ----------
+    frame : records or a summary.
+    """
+    key = id(frame)
+    known = _parted.get(key)
+    if known and known[0]() is frame:
+        return known[1]
+    parts = {str(name): narrowed(rows) for name, rows in frame.groupby("benchmark", sort=True)} if len(frame) else {}
+    _parted[key] = weakref.ref(frame, lambda _: _parted.pop(key, None)), parts
+    return parts
 
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:

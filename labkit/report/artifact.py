@@ -18,7 +18,7 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.summary import facts_table, flat
+from labkit.report.summary import facts_table, flat, rest
 from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
 
@@ -107,11 +107,11 @@ def _folded(command: str) -> str:
 
 
 def host(content: Content) -> str:
-    """Return a table of everything known about the hosts, two facts in a row."""
+    """Return a table of what else is known about the hosts than the table of the systems has, two facts in a row."""
     return facts_table(
         content,
-        [(source, flat(source.host)) for source in content.sources],
-        caption="Description of the host at the start. {#tbl-host-all}",
+        [(source, rest(source.host)) for source in content.sources],
+        caption="Further facts on the host at the start. {#tbl-host-all}",
         empty=markdown.table(
             ["fact", "value"], [["description", "none recorded"]], caption="Description of the host. {#tbl-host-all}"
         ),

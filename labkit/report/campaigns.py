@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from labkit.campaign import Campaign
-from labkit.records import narrowed
+from labkit.records import by_benchmark
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -64,13 +64,7 @@ class Member:
 
     def of(self, benchmark: str) -> pd.DataFrame:
         """Its summary rows of a benchmark, without the columns that none of them has."""
-        return _of(self, benchmark)
-
-
-@lru_cache(1024)  # many parts of a report ask for the same
-def _of(member: Member, benchmark: str) -> pd.DataFrame:
-    rows = member.summary
-    return narrowed(rows[rows["benchmark"] == benchmark]) if len(rows) else rows
+        return by_benchmark(self.summary).get(benchmark, self.summary[:0])
 
 
 @lru_cache(8)  # each part of a report asks for them

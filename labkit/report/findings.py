@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.analysis import reasons
 from labkit.analysis.contrast import SHIFT, Contrast, End, contrast
 from labkit.columns import METRICS
-from labkit.records import Value, headline_statistic, narrowed, value_of
+from labkit.records import Value, by_benchmark, headline_statistic, value_of
 from labkit.records.factors import named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, plural, sized, title
@@ -81,10 +81,8 @@ def of_topic(
     focus : benchmark and factor to look at first.
     points : samples, whose counters may speak for a reason; their values may be left out.
     """
-    tables = {
-        name: summary[summary["benchmark"] == name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks])
-    }
-    tables = {name: narrowed(rows) for name, rows in tables.items() if len(rows)}
+    every = by_benchmark(summary)
+    tables = {name: every[name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks]) if name in every}
     for name, factor in focus:
         if name in tables and (first := _contrast(tables[name], (factor,))):
             return of_contrast(first, points)

@@ -1,4 +1,4 @@
-"""Draw the picture of the first page: the campaign's latency and its bandwidth, side by side."""
+"""Draw the picture of the first page: latency and bandwidth side by side, of several campaigns in each panel."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from labkit.records.factors import differing, level
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.figures import captioned
+from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FILE = "figures/front.svg"
 _HEIGHT = 240  # px
+_NAMED = 3  # campaigns that it shows, at most
 _TICKS = 5  # labels of an axis, at most
 _GAP = 0.07  # of the width, on both sides of the middle
 _FIRST = (
@@ -34,16 +36,20 @@ _FIRST = (
 def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
     """Return the picture as plotly's plain data, and as Markdown with its caption; both empty where no two sizes are.
 
-    Of several campaigns, it shows the first.
+    Of several campaigns, it shows the first ones that have the same benchmark.
     """
-    first = members(sources[0])[0]
-    panels = list(_panels(first))
+    every = all_members(Content(sources, {}))
+    panels = list(_panels(every[:_NAMED]))
     if not panels:
         return {}, ""
-    drawn = [_drawn(rows, metric, sources[0], first.summary) for rows, metric in panels]
-    name = f"Campaign {escape(first.name)}. " if len(all_members(Content(sources, {}))) > 1 else ""
+    first = members(sources[0])[0]
+    only = None if len(every) > 1 else (sources[0], first.summary)
+    drawn = [_drawn(rows, metric, only) for rows, metric in panels]
     lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
-    spec, caption = _joined(drawn), name + _caption(panels) + " Dashed lines are what the path allows." * lines
+    shown = list(dict.fromkeys(name for rows, _ in panels for name in rows["campaign"]))
+    name = f"{'Campaign' if len(shown) == 1 else 'Campaigns'} {listed([escape(one) for one in shown])}. "
+    spec = _joined(drawn)
+    caption = name * (len(every) > 1) + _caption(panels) + " Dashed lines are what the path allows." * lines
     return spec, captioned(caption, FILE, "fig-front", spec)
 
 
@@ -52,17 +58,40 @@ def front_figure(content: Content) -> str:
     return content.front
 
 
-def _panels(member: Member) -> Iterator[tuple[pd.DataFrame, str]]:
-    """Yield the rows and the metric of each panel."""
-    summary = member.summary
+def _panels(every: Sequence[Member]) -> Iterator[tuple[pd.DataFrame, str]]:
+    """Yield the rows and the metric of each panel: of the first benchmark that most campaigns have."""
+    import pandas as pd
+
     for first, kind in zip(_FIRST, ("cost", "rate"), strict=True):
-        names = [*first, *sorted({*summary["benchmark"]} - {*first})] if len(summary) else []
-        for name in names:
-            rows = member.of(name)
-            metric = headline_metric(name, rows) if len(rows) else ""
-            if metric and METRICS[metric].kind == kind and len(rows := _curves(rows, metric)):
-                yield rows, metric
+        known = {name for member in every if len(member.summary) for name in member.summary["benchmark"]}
+        best: list[pd.DataFrame] = []
+        chosen = ""
+        for name in (name for name in [*first, *sorted(known - {*first})] if name in known):
+            metric, found = _of_benchmark(every, name, kind)
+            if len(found) > len(best):
+                best, chosen = found, metric
+            if len(best) == len(every):
                 break
+        if best:
+            yield pd.concat(_on_shared_paths(best), ignore_index=True), chosen
+
+
+def _of_benchmark(every: Sequence[Member], name: str, kind: str) -> tuple[str, list[pd.DataFrame]]:
+    """Return a metric of a kind, and the curves of each campaign that has it."""
+    metric, found = "", []
+    for member in every:
+        rows = member.of(name)
+        its = headline_metric(name, rows) if len(rows) else ""
+        if its and METRICS[its].kind == kind and metric in ("", its) and len(curves := _curves(rows, its)):
+            metric = its
+            found.append(curves.assign(campaign=member.name))
+    return metric, found
+
+
+def _on_shared_paths(curves: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return curves of several campaigns on the paths that all have, if there are any."""
+    shared = set.intersection(*({*rows["transport"]} for rows in curves)) if len(curves) > 1 else set()
+    return [rows[rows["transport"].isin(shared)] if shared else rows for rows in curves]
 
 
 def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -77,10 +106,21 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows.drop_duplicates(["transport", "message_size_B"]) if rows["message_size_B"].nunique() > 1 else rows[:0]
 
 
-def _drawn(rows: pd.DataFrame, metric: str, source: Source, summary: pd.DataFrame) -> Any:
-    """Return a panel as plotly's plain data, with its bounds and without the small print below its axis."""
-    drawn = figures.versus_size(rows, metric, series=["transport"], tail=None)
-    drawn = figures.with_bounds(drawn, rows, source.points, lambda: costs.of(summary))
+def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None) -> Any:
+    """Return a panel as plotly's plain data, with its bounds and without the small print below its axis.
+
+    Parameters
+    ----------
+    bounds_of : the only campaign and its summary, of which the bounds are; None for several campaigns.
+    """
+    several = bounds_of is None
+    series = [
+        name for name in ("campaign", "transport") if rows[name].nunique() > 1 or (name == "transport" and not several)
+    ]
+    drawn = figures.versus_size(rows, metric, series=series, tail=None)
+    if bounds_of:
+        source, summary = bounds_of
+        drawn = figures.with_bounds(drawn, rows, source.points, lambda: costs.of(summary))
     spec = drawn.to_plotly_json()
     layout = spec["layout"]
     layout["xaxis"]["title"]["text"] = layout["xaxis"]["title"]["text"].partition("<br>")[0]

@@ -13,6 +13,7 @@ from labkit.report.sources import Source
 from labkit.report.variables import plural
 
 _WIDTH = 64  # characters
+_LEAST = LEVELS[-1]  # rules of this level share a sentence
 
 
 def rules(content: Content) -> str:
@@ -26,14 +27,25 @@ def rules(content: Content) -> str:
         for group in result.groups:
             found.setdefault(group.first.rule.code, []).append((source, group))
     head = ["rule", "places", "first place: what is", "what must be, and the remedy"]
-    ordered = sorted(found.values(), key=lambda places: LEVELS.index(places[0][1].first.rule.level))
-    rows = [_row(places, content.several) for places in ordered]
+    ordered = sorted(found.values(), key=lambda places: LEVELS.index(_level(places)))
+    rows = [_row(places, content.several) for places in ordered if _level(places) != _LEAST]
+    least = [f"{code(one[0][1].first.rule.code)} ({_count(one)})" for one in ordered if _level(one) == _LEAST]
+    also = f"What a reader should know besides: {', '.join(least)}." if least else ""
     caption = "Rules of measurement that the data break. {#tbl-rules}"
     table = markdown.table(head, rows, align="lrll", caption=caption) if rows else ""
     duties = markdown.bullets(f"Rule {one.number}: {one.text} {one.author}" for one in JUDGEMENT if one.author)
     return "\n\n".join(
-        filter(None, ["\n\n".join(sentences), table, f"Data cannot show these; the author must:\n\n{duties}"])
+        filter(None, ["\n\n".join(sentences), table, also, f"Data cannot show these; the author must:\n\n{duties}"])
     )
+
+
+def _level(places: Sequence[tuple[Source, Group]]) -> str:
+    return places[0][1].first.rule.level
+
+
+def _count(places: Sequence[tuple[Source, Group]]) -> str:
+    """Return how often a rule is broken, with its level."""
+    return plural(sum(len(group.findings) for _, group in places), _level(places)).replace(" ", "\u00a0")
 
 
 def _row(places: Sequence[tuple[Source, Group]], several: bool) -> list[str]:
@@ -42,10 +54,10 @@ def _row(places: Sequence[tuple[Source, Group]], several: bool) -> list[str]:
     counts: Counter[str] = Counter()
     for source, group in places:
         counts[escape(source.name)] += len(group.findings)
-    total = plural(sum(counts.values()), first.rule.level).replace(" ", "\u00a0")
     each = f": {', '.join(f'{name} {count}' for name, count in counts.items())}" if several else ""
     what = _short(f"{first.breach.benchmark} {first.breach.what}".strip())
-    return [code(first.rule.code), total + each, escape(what), escape(f"{first.rule.must}. {first.rule.remedy}")]
+    must = f"{first.rule.must}. {first.rule.remedy}"
+    return [code(first.rule.code), _count(places) + each, escape(what), escape(must)]
 
 
 def _short(text: str) -> str:

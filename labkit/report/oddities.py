@@ -19,13 +19,14 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
-from labkit.report.variables import title
+from labkit.report.variables import plural, title
 from labkit.units import format_range
 
 LABEL = "tbl-odd"  # of the table
 FILE = "odd-results.csv"  # all of them, for download
 _NAMED = 2  # that a chapter names
 _ALIKE = 2  # of one kind, with the same reasons, that the table lists one by one; of several campaigns only 1
+_LISTED = 8  # rows of the table; of several campaigns half as many each
 _REASONS = 2  # that a row names
 
 
@@ -41,9 +42,11 @@ def count(content: Content) -> str:
 
 
 def listed(content: Content) -> str:
-    """Return the table of odd results, in which many of one kind and with the same reasons share a row."""
-    alone = 1 if content.several else _ALIKE
-    groups = [(source, group) for source in content.sources for group in _groups(source.evidence.odd, alone)]
+    """Return the table of the surest odd results, in which many of one kind and with the same reasons share a row."""
+    alone, most = (1, _LISTED // 2) if content.several else (_ALIKE, _LISTED)
+    every = [(source, _groups(source.evidence.odd, alone)) for source in content.sources]
+    groups = [(source, group) for source, its in every for group in its[:most]]
+    left = sum(len(group) for _, its in every for group in its[most:])
     rows = [(source, _row(group)) for source, group in groups]
     table = content.table(
         ["where", "what contradicts; how sure", "possible reason, with evidence"],
@@ -51,8 +54,9 @@ def listed(content: Content) -> str:
         caption=f"Results that contradict what must be expected. {{#{LABEL}}}",
         empty="No result contradicts what must be expected.",
     )
-    shared = any(len(group) > 1 for _, group in groups)
-    return f"{table}\n\n[data/{FILE}](data/{FILE}) has each result with its values." if shared else table
+    more = f", also the {plural(left, 'result')} that the table leaves out" if left else ""
+    shared = left or any(len(group) > 1 for _, group in groups)
+    return f"{table}\n\n[data/{FILE}](data/{FILE}) has each result with its values{more}." if shared else table
 
 
 def _groups(odd: Sequence[Oddity], alone: int = _ALIKE) -> list[list[Oddity]]:

@@ -1,4 +1,7 @@
-"""Set two small figures that follow one another in a row of the PDF, each drawn for half the width of the text."""
+"""Set two small figures in a row of the PDF, each drawn for half the width of the text.
+
+They follow one another, or stand around a paragraph about the second one, which then comes before both.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from labkit.figures.style import note
@@ -16,13 +18,15 @@ from labkit.report import figures
 from labkit.report.options import options, written
 
 HALF = "half"  # class of such a figure's cell
-_WIDTH, _HEIGHT, _ROW, _LINE = 351, 210, 20, 16  # px: of a figure, of a row of its legend, of a line of its note
+_WIDTH, _HEIGHT, _ROW, _LINE = 351, 200, 20, 18  # px: of a figure, of a row of its legend, of a line of its note
 _TALL = 340  # px of a figure that needs its height
-_FITS, _TITLE = 46, 24  # characters of a line of small print, and of the title of the upward axis
+_FITS, _TITLE = 50, 24  # characters of a line of small print, and of the title of the upward axis
 _LEGEND = 12  # px of its letters, 8 pt in the PDF
 _TICKS = 6  # labels of the axis to the right
-_NAMES, _NAME = 140, 34  # characters of a legend, and of a name in it
+_NAME, _KEY, _LETTER = 34, 45, 6.5  # characters of a name in a legend; px of its line there, and of a letter
+_ROWS, _LINES = 3, 4  # of a legend; and names in it
 _BARS = 40  # of the names below bars
+_PARAGRAPH = re.compile(r"(?![#>|:$<\-*+\d`])[^\n]+(?:\n(?![#>|:$<\-*+`])[^\n]+)*")
 _TAG = re.compile(r"<[^>]*>")
 
 
@@ -51,13 +55,27 @@ def pair(books: Sequence[Any]) -> dict[int, dict[str, Any]]:
 
 
 def _pairs(book: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the cells of two small figures with nothing between them; each is in one pair."""
+    """Yield the cells of two small figures with nothing but a paragraph between them; each is in one pair."""
     shown = [cell for cell in book.cells if cell.source.strip() and (cell.cell_type != "code" or cell.get("outputs"))]
-    taken: set[int] = set()
-    for one, other in pairwise(shown):
-        if id(one) not in taken and _is_small(one) and _is_small(other):
-            taken |= {id(one), id(other)}
+    place = 0
+    while place < len(shown) - 1:
+        one, other = shown[place : place + 2]
+        step = 2
+        if other.cell_type == "markdown" and place + 2 < len(shown) and _introduces(other, shown[place + 2]):
+            other, step = shown[place + 2], 3
+        if _is_small(one) and _is_small(other):
             yield one, other
+            place += step
+        else:
+            place += 1
+
+
+def _introduces(text: Any, cell: Any) -> bool:
+    """Return whether a cell holds one paragraph, which refers to the figure of another cell."""
+    if cell.cell_type != "code" or not _PARAGRAPH.fullmatch(text.source.strip()):
+        return False
+    label = str(options(cell.source)[0].get("label", ""))
+    return bool(label) and re.search(rf"@{re.escape(label)}(?![\w-])", text.source) is not None
 
 
 def _is_small(cell: Any) -> bool:
@@ -75,7 +93,7 @@ def _is_small(cell: Any) -> bool:
 
 def _fits(spec: Mapping[str, Any]) -> bool:
     layout, traces = spec["layout"], spec["data"]
-    names = [str(trace.get("name") or "") for trace in traces if trace.get("showlegend") is not False]
+    names = _names(spec)
     return (
         bool(traces)
         and all(trace.get("type", "scatter") in ("scatter", "bar") for trace in traces)
@@ -84,10 +102,26 @@ def _fits(spec: Mapping[str, Any]) -> bool:
         <= _BARS
         and float(layout.get("height") or figures.HEIGHT) <= _TALL
         and not isinstance(layout.get("yaxis", {}).get("ticktext"), list)
-        and sum(map(len, names)) <= _NAMES
+        and len(names) <= _LINES
+        and _rows(names) <= _ROWS
         and max(map(len, names), default=0) <= _NAME
         and not figures.single(spec)
     )
+
+
+def _names(spec: Mapping[str, Any]) -> list[str]:
+    return [str(trace.get("name") or "") for trace in spec["data"] if trace.get("showlegend") is not False]
+
+
+def _rows(names: Sequence[str]) -> int:
+    """Return the rows of a legend for half the width, filled one after the other."""
+    rows, room = 0, 0.0
+    for name in names:
+        wide = _LETTER * len(name) + _KEY
+        if wide > room:
+            rows, room = rows + 1, float(_WIDTH - 80)
+        room -= wide
+    return rows
 
 
 def _narrow(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,8 +137,7 @@ def _narrow(spec: Mapping[str, Any]) -> dict[str, Any]:
         right |= {"tickangle": 0, "tickvals": right["tickvals"][::step], "ticktext": right["ticktext"][::step]}
     flat = _text(upward).replace("<br>", " ")
     upward["title"] = {**_titled(upward), "text": "<br>".join(textwrap.wrap(flat, _TITLE))}
-    names = [str(trace.get("name") or "") for trace in spec["data"] if trace.get("showlegend") is not False]
-    rows = math.ceil(sum(7 * len(name) + 45 for name in names) / (_WIDTH - 60)) if layout.get("showlegend") else 0
+    rows = _rows(_names(spec)) if layout.get("showlegend") else 0
     legend = {**layout.get("legend", {}), "font": {"size": _LEGEND}}
     layout |= {"xaxis": right, "yaxis": upward, "legend": legend, "width": _WIDTH}
     return {"data": spec["data"], "layout": layout | {"height": _HEIGHT + _ROW * rows + _LINE * len(lines)}}

@@ -14,7 +14,7 @@ from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import KeyNumber, key_numbers, sized, title
 
-_LINES = 36  # of the table of key numbers: more do not fit on a page
+_LINES = 32  # of the table of key numbers: more do not fit on a page
 _WIDE = (20, 24)  # characters of a line of its columns quantity and setting
 _OPEN = "auto"  # a path that the library chose
 _TWICE = ("mpi.latency", "mpi.bandwidth")  # shown on every path
@@ -189,15 +189,24 @@ def hosts(content: Content) -> str:
     facts: list[tuple[Source, list[tuple[str, str]]]] = []
     for source in content.sources:
         for name, host in _hosts(source).items():
-            known = {key: host[key] for key in _HOST_FIRST if key in host}
             of_campaign = [("campaign", name)] if name else []
-            facts.append((source, of_campaign + flat(known or host) + _interfaces(host)))
+            facts.append((source, of_campaign + flat(_first(host) or host) + _interfaces(host)))
     return facts_table(
         content,
         facts,
-        caption="Systems that were measured; @tbl-host-all has all recorded facts. {#tbl-hosts}",
+        caption="Systems that were measured; @tbl-host-all has what else was recorded. {#tbl-hosts}",
         empty="The campaign holds no description of its host.",
     )
+
+
+def _first(host: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: host[key] for key in _HOST_FIRST if key in host}
+
+
+def rest(host: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the facts on a host that the table of the systems does not have."""
+    first = _first(host)
+    return flat({key: value for key, value in host.items() if key not in first}) if first else []
 
 
 def _hosts(source: Source) -> dict[str, Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from labkit import benchmarks, units
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.notes import joined
-from labkit.records import Value, headline_statistic, narrowed, value_of
+from labkit.records import Value, by_benchmark, headline_statistic, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
 
@@ -86,10 +86,7 @@ class KeyNumber:
 @lru_cache(8)  # of each campaign once, for the table, the prose and the file
 def key_numbers(source: Source) -> list[KeyNumber]:
     """Return the headline metric at the smallest and the largest size, for each benchmark and path of the messages."""
-    summary = source.summary
-    if not len(summary):
-        return []
-    return [one for _, rows in summary.groupby("benchmark", sort=True) for one in _curves(source, narrowed(rows))]
+    return [one for rows in by_benchmark(source.summary).values() for one in _curves(source, rows)]
 
 
 def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
@@ -147,9 +144,12 @@ def headline_metric(benchmark: str, group: pd.DataFrame) -> str:
         wanted = list(benchmarks.get(benchmark).metrics)
     except SpecError:
         wanted = []
-    filled = group.columns[group.notna().to_numpy().any(axis=0)]
-    present = [parts[0] for column in filled if (parts := split(column))]
-    return next((metric for metric in [*wanted, *present] if metric in present), "")
+    columns: dict[str, list[str]] = {}
+    for name in group.columns.tolist():
+        if parts := split(name):
+            columns.setdefault(parts[0], []).append(name)
+    known = (metric for metric in dict.fromkeys([*wanted, *columns]) if metric in columns)
+    return next((metric for metric in known if any(group[name].notna().any() for name in columns[metric])), "")
 
 
 def title(benchmark: str) -> str:

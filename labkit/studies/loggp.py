@@ -17,7 +17,7 @@ from labkit.models import schedules
 from labkit.models.loggp import PARAMETERS, Estimate, Range
 from labkit.notes import joined
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, _algorithms, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.units import format_number, format_range, format_share, parse_sizes
 
@@ -35,6 +35,7 @@ QUANTITIES = {
     "both": "both overheads",
 }
 LATENCY = "latency_us"
+_KEYS = ["transport", "collective", "algorithm", "ranks", "message_size_B"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,7 @@ class Parameters(studies.Parameters):
     collective_sizes : of their messages.
     ranks : that take part, a list. More ranks than cores share them, and the records say so.
     predicted_ranks : numbers of ranks that are predicted without measuring them.
+    algorithms : also measure collectives with each algorithm that Open MPI can be made to take.
     reduce_local : measure what combining two vectors costs, for the collectives that reduce.
     transports : paths to compare.
     launcher : how ranks start.
@@ -61,6 +63,7 @@ class Parameters(studies.Parameters):
     collective_sizes: str = "8:512Ki:*16"
     ranks: str = "2"
     predicted_ranks: str = "2:1024"
+    algorithms: bool = False
     reduce_local: bool = True
     transports: str = "shm,tcp"
     launcher: str = "auto"
@@ -88,7 +91,8 @@ class Study(studies.Study):
                 have = ", ".join(one.removeprefix("mpi.") for one in schedules.ALGORITHMS)
                 raise SpecError(f"collectives={name!r} has no known algorithms. There are: {have}.")
             sized = benchmarks.get(f"mpi.{name}").sized
-            specs += sweep(f"mpi.{name}", sizes=v.collective_sizes if sized else 0, ranks=ranks, **common)
+            ours = sweep(f"mpi.{name}", sizes=v.collective_sizes if sized else 0, ranks=ranks, **common)
+            specs += [*ours, *(_algorithms.forced(ours) if v.algorithms else ())]
         if v.reduce_local and any(f"mpi.{name}" in loggp.COMBINING for name in words(v.collectives)):
             largest = max(parse_sizes(v.collective_sizes))
             specs += sweep(loggp.REDUCTION, sizes=largest, launcher=v.launcher, testbed=v.testbed)
@@ -178,6 +182,10 @@ class Study(studies.Study):
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def measured(self) -> pd.DataFrame:
+        """Rows of the plain collectives whose algorithm the library chose, with the name of the collective."""
+        return _algorithms.free(self._collectives()).assign(algorithm="measured")
+
+    def _collectives(self) -> pd.DataFrame:
         """Rows of the plain collectives, with the name of the collective."""
         rows = self.summary[self.summary["benchmark"].isin(list(schedules.ALGORITHMS))]
         for option in ("in_place", "rotate"):
@@ -185,7 +193,7 @@ class Study(studies.Study):
                 rows = rows[~rows[f"option_{option}"].fillna(False).astype(bool)]
         if "option_cadence" in rows:
             rows = rows[rows["option_cadence"].fillna("isolated") == "isolated"]
-        return rows.assign(collective=rows["benchmark"].str.removeprefix("mpi."), algorithm="measured")
+        return rows.assign(collective=rows["benchmark"].str.removeprefix("mpi."))
 
     @of_samples
     def predicted(self) -> pd.DataFrame:
@@ -231,6 +239,60 @@ class Study(studies.Study):
         rows = rows[rows["message_size_B"] == size]
         both = _together(rows, loggp.predicted(path, points))
         return figures.versus(both, "ranks", shown=LATENCY, series=["algorithm"])
+
+    def algorithms_figure(self, name: str, transport: str) -> go.Figure | str:
+        """A collective by each forced algorithm, measured and predicted, with the most ranks, against size."""
+        rows, guess = self._forced()
+        rows = self._on(rows, transport) if len(rows) else rows
+        rows = rows[(rows["collective"] == name) & (rows["message_size_B"] > 0)] if len(rows) else rows
+        if rows.empty:
+            return LEFT_OUT
+        rows = rows[rows["ranks"] == rows["ranks"].max()]
+        same = rows[_KEYS].drop_duplicates()
+        both = _together(rows, guess.merge(same, on=_KEYS))
+        return figures.versus_size(both, LATENCY, series=["algorithm"], tail=None)
+
+    def algorithms_table(self) -> pd.DataFrame:
+        """Each forced algorithm and size: time measured and predicted, and their ratio."""
+        import pandas as pd
+
+        rows, guess = self._forced()
+        if rows.empty:
+            return pd.DataFrame()
+        both = rows.merge(guess[[*_KEYS, f"{LATENCY}_p50"]], on=_KEYS, suffixes=("", "_predicted"))
+        return pd.DataFrame(
+            {
+                "transport": row["transport"],
+                "collective": row["collective"],
+                "algorithm": row["algorithm"],
+                "ranks": row["ranks"],
+                "size": size_words(row["message_size_B"]),
+                "measured (µs)": f"{number(row[f'{LATENCY}_p50'])} "
+                f"({format_range(row[f'{LATENCY}_low'], row[f'{LATENCY}_high'])})",
+                "predicted (µs)": number(row[f"{LATENCY}_p50_predicted"]),
+                "predicted / measured": format_number(
+                    row[f"{LATENCY}_p50_predicted"] / row[f"{LATENCY}_p50"], digits=3
+                ),
+            }
+            for row in both.sort_values(_KEYS).to_dict("records")
+        )
+
+    def _forced(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Rows of collectives with a forced algorithm on paths with a prediction, and the predictions of them."""
+        import pandas as pd
+
+        rows = _algorithms.tagged(self._collectives())
+        if rows.empty:
+            return rows, rows
+        tables = [
+            loggp.predicted(path, _points(here))
+            for path in self.paths
+            if path.resolved and len(here := self._on(rows, path.transport))
+        ]
+        if not tables:
+            return rows.iloc[:0], rows.iloc[:0]
+        guess = pd.concat(tables, ignore_index=True)
+        return rows, guess.merge(rows[_KEYS].drop_duplicates(), on=_KEYS)
 
     def comparison(self) -> pd.DataFrame:
         """Each measured collective with the algorithm that comes nearest over its sizes, and how far it is off."""

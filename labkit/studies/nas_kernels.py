@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import figures, studies
-from labkit.benchmarks.compute import _nas
+from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.errors import SpecError, known
 from labkit.samples.facts import COMMUNICATION
 from labkit.spec import Spec
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from labkit.samples import Samples
 
-_PREFIX = "compute.nas_"
+_PREFIX, _SKELETON = "compute.nas_", "_skeleton"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +33,7 @@ class Parameters(studies.Parameters):
     launches : fresh starts of every point; the headline interval needs 6.
     time_cap : s of timed runs for a point and launch; a point has one run at least.
     kernels : a list of ep, is, cg, mg and ft.
+    skeletons : programs of which only the messages run, a list of bt, sp and lu; empty for none.
     classes : sizes of the problem, a list of S, W, A, B and C.
     ranks : a list; a kernel leaves out the numbers that it cannot use.
     transports : paths to compare, a list.
@@ -43,6 +44,7 @@ class Parameters(studies.Parameters):
     launches: int = 2
     time_cap: float = 0.3
     kernels: str = "ep,is,cg,mg,ft"
+    skeletons: str = "bt,sp,lu"
     classes: str = "S"
     ranks: str = "1,2,4"
     transports: str = "auto"
@@ -54,7 +56,10 @@ class Study(studies.Study):
     """NAS kernels over ranks: rate, share of communication, messages of each pair of ranks."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = tuple(f"{_PREFIX}{name}" for name in _nas.KERNELS)
+    benchmarks: ClassVar = (
+        *(f"{_PREFIX}{name}" for name in _nas.KERNELS),
+        *(f"{_PREFIX}{name}{_SKELETON}" for name in _skeletons.PROBLEMS),
+    )
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -66,6 +71,10 @@ class Study(studies.Study):
         for name in kernels:
             if name not in _nas.KERNELS:
                 raise known("NAS kernel", name, list(_nas.KERNELS))
+        partial = words(v.skeletons.lower())
+        for name in partial:
+            if name not in _skeletons.PROBLEMS:
+                raise known("skeleton", name, list(_skeletons.PROBLEMS))
         specs = [
             Spec(
                 benchmark=f"{_PREFIX}{name}",
@@ -75,7 +84,7 @@ class Study(studies.Study):
                 launcher=v.launcher,
                 testbed=v.testbed,
             ).replace(options={"npb_class": letter})
-            for name in kernels
+            for name in (*kernels, *(f"{name}{_SKELETON}" for name in partial))
             for letter in classes
             for ranks in many
             for path in words(v.transports)
@@ -92,6 +101,7 @@ class Study(studies.Study):
         rows = self.summary
         if rows.empty:
             return rows
+        rows = rows[~rows["benchmark"].str.endswith(_SKELETON)]
         names = rows["benchmark"].str.removeprefix(_PREFIX)
         rows = rows.assign(
             kernel=names.str.upper(), problem=names.str.upper() + " " + rows["option_npb_class"].astype(str)
@@ -100,10 +110,10 @@ class Study(studies.Study):
         order = rows.assign(place=names.map(place), size=rows["option_npb_class"].map(_nas.CLASSES.index))
         return order.sort_values(["size", "place", "ranks", "transport"]).drop(columns=["place", "size"])
 
-    def examples(self) -> list[Samples]:
-        """The first launch of each kernel's largest class on the most ranks, kernels in NPB's order."""
+    def examples(self, skeletons: bool = False) -> list[Samples]:
+        """The first launch of each kernel's, or skeleton's, largest class on the most ranks, in NPB's order."""
         chosen = []
-        for name in self.benchmarks:
+        for name in (one for one in self.benchmarks if one.endswith(_SKELETON) == skeletons):
             found = [one for one in self.samples if one.spec.benchmark == name and one.n]
             if found:
                 chosen.append(max(found, key=lambda one: (_size(one), one.spec.ranks, -one.launch, one.spec.transport)))
@@ -138,9 +148,9 @@ class Study(studies.Study):
         ]
         return figures.time_split(programs, small="mean over the runs of a launch") if programs else LEFT_OUT
 
-    def traffic_figure(self) -> go.Figure | str:
+    def traffic_figure(self, skeletons: bool = False) -> go.Figure | str:
         """Bytes of a run between each pair of ranks."""
-        programs = [figures.Traffic(_title(one), *_matrices(one)) for one in self.examples()]
+        programs = [figures.Traffic(_title(one), *_matrices(one)) for one in self.examples(skeletons)]
         if not any(one.messages.any() for one in programs):
             return LEFT_OUT
         return figures.traffic(programs)
@@ -165,12 +175,31 @@ class Study(studies.Study):
         rows = self.rows()
         return rows[[name for name in columns if name in rows]].rename(columns=columns)
 
-    def messages(self) -> pd.DataFrame:
+    def skeletons(self) -> pd.DataFrame:
+        """Every skeleton: run time, bandwidth and rate of its messages, all ranks together."""
+        columns = {
+            "skeleton": "program, class",
+            "ranks": "ranks",
+            "transport": "transport",
+            "run_time_s_p50": "time (s)",
+        }
+        columns |= {"run_time_s_low": "low", "run_time_s_high": "high", "bandwidth_MBps_p50": "MB/s"}
+        columns |= {"message_rate_per_s_p50": "messages (1/s)", "n": "n"}
+        rows = self.summary
+        rows = rows[rows["benchmark"].str.endswith(_SKELETON)] if len(rows) else rows
+        if rows.empty:
+            return rows
+        names = rows["benchmark"].str.removeprefix(_PREFIX).str.removesuffix(_SKELETON).str.upper()
+        rows = rows.assign(skeleton=names + " " + rows["option_npb_class"].astype(str))
+        rows = rows.sort_values(["skeleton", "ranks", "transport"])
+        return rows[[name for name in columns if name in rows]].rename(columns=columns)
+
+    def messages(self, skeletons: bool = False) -> pd.DataFrame:
         """Messages of a run: how many and how large, with how many partners, and calls of collectives."""
         import pandas as pd
 
         table = []
-        for one in self.examples():
+        for one in self.examples(skeletons):
             count, sent = _matrices(one)
             others = ~np.eye(len(count), dtype=bool)
             collectives = COMMUNICATION.of(one.meta).get("collectives", {})
@@ -221,8 +250,10 @@ class Study(studies.Study):
         )
 
     def _verified(self) -> Iterator[str]:
-        if self.samples:
+        if self.examples():
             yield "Every result agrees with the published one, or the point would have failed."
+        if self.examples(skeletons=True):
+            yield "Every message of a skeleton was the one that its receiver expected, or the point would have failed."
 
 
 _PHASES = ("computation_ns", "communication_ns")
@@ -233,7 +264,11 @@ def _complaint(spec: Spec) -> str:
     letter = spec.values["npb_class"]
     if letter not in _nas.CLASSES:
         raise known("class", str(letter), list(_nas.CLASSES))
-    return _nas.KERNELS[spec.benchmark.removeprefix(_PREFIX)].check(spec)
+    if not spec.benchmark.endswith(_SKELETON):
+        return _nas.KERNELS[spec.benchmark.removeprefix(_PREFIX)].check(spec)
+    return (
+        _skeletons.check(spec) if spec.ranks > 1 else "ranks=1, but a skeleton has messages between ranks. Set ranks=4."
+    )
 
 
 def _size(one: Samples) -> int:
@@ -243,7 +278,8 @@ def _size(one: Samples) -> int:
 
 def _title(one: Samples) -> str:
     """Kernel, class and ranks in words."""
-    kernel, letter = one.spec.benchmark.removeprefix(_PREFIX).upper(), _nas.CLASSES[_size(one)]
+    name, letter = one.spec.benchmark.removeprefix(_PREFIX), _nas.CLASSES[_size(one)]
+    kernel = name.removesuffix(_SKELETON).upper()
     return f"{kernel} {letter}, {one.spec.ranks} {'rank' if one.spec.ranks == 1 else 'ranks'}"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from labkit.records.aggregate import narrowed
+from labkit.records import aggregate
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
@@ -89,17 +89,9 @@ class Evidence:
         """Fingerprint → one of its samples."""
         return {FINGERPRINT.of(one.meta): one for one in self.points}
 
-    def by_benchmark(self, *, launches: bool = False) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the name and the rows of each benchmark: of the summary, or of the records, with the columns it has."""
-        yield from (self._launches if launches else self._points).items()
-
-    @cached_property
-    def _points(self) -> dict[str, pd.DataFrame]:
-        return _parted(self.summary)
-
-    @cached_property
-    def _launches(self) -> dict[str, pd.DataFrame]:
-        return _parted(self.records)
+    def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the name and the rows of each benchmark, with the columns it has."""
+        yield from aggregate.by_benchmark(self.summary).items()
 
     @cached_property
     def _rows(self) -> list[Mapping[str, Any]]:
@@ -119,13 +111,6 @@ class Evidence:
     def breach(self, row: Mapping[str, Any], what: str) -> Breach:
         """Say what is wrong with the point of a row."""
         return Breach(str(row["benchmark"]), self.labels.get(str(row["fingerprint"]), ""), what)
-
-
-def _parted(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the rows of each benchmark."""
-    if not len(frame):
-        return {}
-    return {str(name): narrowed(rows) for name, rows in frame.groupby("benchmark", sort=True)}
 
 
 @dataclass(frozen=True)

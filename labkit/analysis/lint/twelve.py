@@ -103,7 +103,7 @@ def uneven_sizes(evidence: Evidence) -> Iterator[Breach]:
     """Yield levels of a factor that were measured at other sizes than the other levels."""
     for name, rows in evidence.by_benchmark():
         for factor in evidence.factors[name]:
-            levels = rows.groupby(rows[factor].map(level))["message_size_B"].agg(set)
+            levels = rows["message_size_B"].groupby(rows[factor].map(level)).agg(set)
             every = set().union(*levels)
             for value, sizes in levels.items():
                 if value != NONE and (lacking := sorted(every - sizes)):
@@ -150,17 +150,17 @@ def only_mean(evidence: Evidence) -> Iterator[Breach]:
 
 def time_order(evidence: Evidence) -> Iterator[Breach]:
     """Yield factors whose levels were measured one after the other, so that a drift looks like an effect."""
-    for name, rows in evidence.by_benchmark(launches=True):
-        timed = rows[rows["start"].astype(bool)]
-        for factor in evidence.factors[name]:
-            if factor not in timed or timed.empty:
-                continue
-            spans = timed.groupby(timed[factor].map(level))["start"].agg(["min", "max"]).sort_values("min")
+    records = evidence.records
+    factors = [c for c in dict.fromkeys(c for some in evidence.factors.values() for c in some) if c in records]
+    timed = records.loc[records["start"].astype(bool), ["benchmark", "start", *factors]] if len(records) else records
+    for name, rows in timed.groupby("benchmark", sort=True) if len(timed) else ():
+        for factor in (one for one in evidence.factors[str(name)] if one in factors):
+            spans = rows["start"].groupby(rows[factor].map(level)).agg(["min", "max"]).sort_values("min")
             spans = spans[spans.index != NONE]
             ends = list(zip(spans["min"], spans["max"], strict=True))
             if len(ends) > 1 and all(before[1] < after[0] for before, after in pairwise(ends)):
                 order = " before ".join(map(str, spans.index[:3]))
-                yield Breach(name, "", f"{named(factor)}: all points of {order}")
+                yield Breach(str(name), "", f"{named(factor)}: all points of {order}")
 
 
 def confounded(evidence: Evidence) -> Iterator[Breach]:

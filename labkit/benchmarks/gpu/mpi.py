@@ -146,16 +146,22 @@ def _on_gpu(plain: str, call: str, options: type[Any], *, sides: bool = False) -
     )
 
 
+COLLECTIVES = {
+    "bcast": Rooted,
+    "gather": Rooted,
+    "scatter": Rooted,
+    "allgather": Collective,
+    "alltoall": Collective,
+    "reduce": RootedReduction,
+    "allreduce": Reduction,
+    "reduce_scatter_block": Reduction,
+}
 FORMS = {
     "mpi_latency": _on_gpu("mpi.latency", "ping-pong, one-way time", Pair, sides=True),
     "mpi_bandwidth": _on_gpu("mpi.bandwidth", "a window of messages, closed by a short answer", Window, sides=True),
     "mpi_bibandwidth": _on_gpu("mpi.bibandwidth", "a window of messages each way", Window, sides=True),
-    "mpi_bcast": _on_gpu("mpi.bcast", "MPI_Bcast", Rooted),
-    "mpi_gather": _on_gpu("mpi.gather", "MPI_Gather", Rooted),
-    "mpi_scatter": _on_gpu("mpi.scatter", "MPI_Scatter", Rooted),
-    "mpi_allgather": _on_gpu("mpi.allgather", "MPI_Allgather", Collective),
-    "mpi_alltoall": _on_gpu("mpi.alltoall", "MPI_Alltoall", Collective),
-    "mpi_reduce": _on_gpu("mpi.reduce", "MPI_Reduce", RootedReduction),
-    "mpi_allreduce": _on_gpu("mpi.allreduce", "MPI_Allreduce", Reduction),
-    "mpi_reduce_scatter_block": _on_gpu("mpi.reduce_scatter_block", "MPI_Reduce_scatter_block", Reduction),
+    **{
+        f"mpi_{name}": _on_gpu(f"mpi.{name}", f"MPI_{name.capitalize()}", options)
+        for name, options in COLLECTIVES.items()
+    },
 }

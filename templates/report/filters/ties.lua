@@ -55,7 +55,7 @@ end
 
 function Div(d)
   if not (FORMAT:match("typst") and d.classes:includes("fine")) then return nil end
-  d.content:insert(1, pandoc.RawBlock("typst", "#columns(2, gutter: 14pt)[#set text(8.5pt)\n#set par(justify: false)"))
+  d.content:insert(1, pandoc.RawBlock("typst", "#columns(2, gutter: 14pt)[#set text(8pt)\n#set par(justify: false)"))
   d.content:insert(pandoc.RawBlock("typst", "]"))
   return d.content
 end

@@ -53,18 +53,34 @@ local format = {
   end,
 }
 
+local function is_half(b) return b.t == "Figure" and b.classes:includes("half") end
+
+local function gather(blocks)       -- the paragraph between two figures of a row goes before them
+  local i = #blocks
+  while i > 1 do
+    local right, step = is_half(blocks[i]), 1
+    if right and is_half(blocks[i - 1]) then
+      step = 2
+    elseif right and i > 2 and blocks[i - 1].t == "Para" and is_half(blocks[i - 2]) then
+      blocks[i - 2], blocks[i - 1], step = blocks[i - 1], blocks[i - 2], 3
+    end
+    i = i - step
+  end
+end
+
 local function floats(blocks)       -- two small figures share a row; text stays with the figure that follows it
+  gather(blocks)
   local right, near = false, 0      -- whether the next block is a small figure; how many paragraphs stay
   for i = #blocks, 1, -1 do
     local b = blocks[i]
-    local half, text = b.t == "Figure" and b.classes:includes("half"), b.t == "Para" or b.t == "BulletList"
+    local half, text = is_half(b), b.t == "Para" or b.t == "BulletList"
     if half and right then
       blocks:insert(i + 2, raw("])"))
       blocks:insert(i + 1, raw("], ["))
       blocks:insert(i, raw("#grid(columns: (1fr, 1fr), column-gutter: 12pt, ["))
     elseif text and near > 0 then
       blocks:insert(i + 1, raw("]"))
-      blocks:insert(i, raw("#block(sticky: true, spacing: 0.9em)["))
+      blocks:insert(i, raw("#block(sticky: true, spacing: 0.85em)["))
     end
     right, near = half and not right, b.t == "Figure" and 3 or text and near - 1 or 0
   end

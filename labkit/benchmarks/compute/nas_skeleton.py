@@ -1,0 +1,60 @@
+"""Messages of NAS BT, SP and LU without their computation: communication skeletons.
+
+The same messages between the same ranks in the same order as NPB's, step after step, and nothing in between: no number
+is computed, so there is no rate of operations and no result to publish. What NPB computes while messages are under way
+is missing, so a skeleton shows what its messages cost alone. First and last element of each message name its sender,
+receiver, tag and number; a run in which one is wrong or missing fails. An iteration is a whole run, after one untimed
+step. Its time is that of the slowest rank; communication is the part inside MPI, the rest writes and checks the names.
+LU receives its layers from the neighbour by its number, where NPB takes any source.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.benchmarks import ApplicationBenchmark
+from labkit.benchmarks.compute import _nas, _skeletons
+from labkit.spec import Spec
+
+
+def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
+    """Share of the run time inside MPI, mean over ranks and runs, %."""
+    return 100 * float(phases["communication_ns"].mean()) / float(phases["time_ns"].mean())
+
+
+def _peers(spec: Spec, rank: int) -> Sequence[int]:
+    return [number for call in _skeletons.calls(spec, rank) for number in call]
+
+
+def _work(spec: Spec) -> dict[str, object]:
+    return {"places": np.array([_skeletons.memory(spec), _skeletons.steps(spec), _skeletons.stride(spec)], np.int64)}
+
+
+def _form(name: str, problem: _skeletons.Problem) -> ApplicationBenchmark:
+    return ApplicationBenchmark(
+        title=f"messages of NAS {name.upper()} (communication skeleton)",
+        doc=f"{problem.doc}\n\n{__doc__}",
+        kernel="nas_skeleton",
+        options=_nas.Options,
+        sized=False,
+        ranks=(2, None),
+        check=_skeletons.check,
+        dtype=lambda spec: "float64",
+        requests=lambda spec: _skeletons.SLOTS,
+        peers=_peers,
+        buffers=lambda spec: (_skeletons.memory(spec), _nas.received(spec)),
+        work=_work,
+        wrong=_skeletons.wrong,
+        metrics={
+            "run_time_s": lambda spec: 1,
+            "bandwidth_MBps": _skeletons.moved,
+            "message_rate_per_s": _skeletons.messages,
+        },
+        phases={"computation_ns": "computation_s", "communication_ns": "communication_s"},
+        derived={"communication_percent": _share},
+        warmup=(0, 0),
+    )
+
+
+FORMS = {f"nas_{name}_skeleton": _form(name, problem) for name, problem in _skeletons.PROBLEMS.items()}
