@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, tools
+from labkit import benchmarks, studies, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import kv_client as layout
@@ -390,3 +390,22 @@ def test_redis_benchmark_output() -> None:
     ):
         with pytest.raises(DataError, match="redis-benchmark output"):
             csv_layout.parse(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
+    need(redis, memcached)
+    client()
+    few = {"sizes": "100,1000", "workloads": "A,E", "clients": "1,2", "servers": "1,2", "loads": "200,400"}
+    study = studies.get("key_value")(
+        campaign=str(tmp_path / "c"), launches=1, time_cap=0.5, rates="10mbit", load=300, stores="redis", **few
+    )
+    study.run()
+    assert len(study.records) == len(study.points)
+    shown = [study.size_figure(), study.workload_figure(), study.clients_figure(), study.servers_figure()]
+    shown += [study.loops_figure(), study.link_figure("rate"), study.findings()]
+    assert studies.LEFT_OUT not in shown
+    assert study.link_figure("delay") == studies.LEFT_OUT
+    rated = study._rated(study.of(CLOSED))["transaction_rate_per_s_mean"]
+    assert (rated > 0).all()

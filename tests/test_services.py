@@ -19,7 +19,8 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
-from labkit import benchmarks, tools
+from labkit import benchmarks, studies, tools
+from labkit.analysis import traces
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import microservices as layout
@@ -395,6 +396,14 @@ def test_only_whole_results_are_read() -> None:
         layout.parse_spans(np.array([1, 1, 0], np.int64).tobytes())
 
 
+def test_only_services_have_traces() -> None:
+    traces.check(SOCIAL)
+    with pytest.raises(SpecError, match="which keeps no traces"):
+        traces.check("mpi.latency")
+    with pytest.raises(DataError, match="No point has traces"):
+        traces.text([])
+
+
 def test_the_critical_path_follows_the_call_that_came_back_last() -> None:
     """Due 0, sent 2, back at 100; the first service has 10 to 90 and asks two at once, then one more."""
     due = np.array([0]), np.array([2]), np.array([100])
@@ -417,3 +426,26 @@ def _spans(rows: list[list[int]]) -> layout.Spans:
     numbers = np.array(rows, np.int64).reshape(-1, 6)
     numbers[:, 3:5] += 1000
     return layout.Spans(cpu_ns=1, dropped=0, rows=numbers)
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
+    program()
+    few = {"services": "hdsearch", "loads": "100,200", "leaves": "1,2", "social_loads": "100", "transports": "tcp"}
+    study = studies.get("microservices")(
+        campaign=str(tmp_path / "c"), launches=1, time_cap=0.7, rates="50mbit", testbed="virtual-cluster:3", **few
+    )
+    study.run()
+    assert len(study.records) == len(study.points)
+    shown = [study.load_figure(), study.quantile_figure(), study.fan_out_figure(), study.social_figure()]
+    shown += [study.path_figure(name) for name in ("services.social_network", HDSEARCH)]
+    shown += [study.link_figure("rate"), study.findings()]
+    assert studies.LEFT_OUT not in shown
+    assert study.link_figure("delay") == studies.LEFT_OUT
+    assert {one.trace for one in otlp.loads(traces.text(study.samples))}
+    [linked] = [one for one in study.samples if one.spec.testbed != "local"]
+    crossed = linked.meta["evidence"]
+    requests = linked.time_ns.size
+    assert crossed["vc0.eth0.tx_bytes"] > 512 * requests  # the client's queries, on its link
+    assert crossed["vc2.eth0.tx_bytes"] > 80 * requests  # answers of leaves on the third host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from labkit.errors import DataError
+from labkit.errors import DataError, SpecError
 from labkit.formats import otlp
 from labkit.samples import Samples
 
@@ -23,3 +23,15 @@ def text(samples: Iterable[Samples]) -> str:
             "No point has traces. Measure services such as services.social_network, or take another format."
         )
     return "\n".join(lines) + "\n"
+
+
+def check(benchmark: str) -> None:
+    """Refuse a benchmark whose points keep no traces.
+
+    Raises
+    ------
+    SpecError
+        If it is not one of the services.
+    """
+    if not benchmark.startswith("services."):
+        raise SpecError(f"--format otlp with {benchmark}, which keeps no traces. Measure services.social_network.")

@@ -235,13 +235,15 @@ def run(options: argparse.Namespace) -> int:
 def _measure(options: argparse.Namespace) -> int:
     """Measure the missing points, and print the requested ones."""
     from labkit import equivalents, measuring
-    from labkit.analysis import gpcnet
+    from labkit.analysis import gpcnet, traces
     from labkit.campaign import Campaign, fresh
 
     if options.format in equivalents.FORMS:
         equivalents.check(options.benchmark, options.format)
     elif options.format == "gpcnet":
         gpcnet.check(options.benchmark)
+    elif options.format == "otlp":
+        traces.check(options.benchmark)
     effort = Effort(**fields.given(options, EFFORT))
     if options.output:
         writing.check(options.output)

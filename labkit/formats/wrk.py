@@ -3,7 +3,8 @@
 wrk waits for a response before it asks again on a connection, so its latencies are round trips whose tail hides what
 waited (coordinated omission). wrk2 (``-R``) asks at a fixed rate and counts from the moment a request was due
 (``wrk.c``: ``expected_latency_timing``): its latencies are `response_us`, as are those of ``Recorded Latency``. What
-its ``--u_latency`` prints beside, uncorrected, is a round trip. Times have three to five digits and a unit each.
+its ``--u_latency`` prints beside, uncorrected, is a round trip. The 95th percentile comes from its spectrum. Times have
+three to five digits and a unit each.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _CONNECTIONS = r" +(\d{1,9}) threads? and (\d{1,9}) connections?$"
 _TIME = r"(\d+\.\d+)(us|ms|s|m|h)"
 _STATS = re.compile(rf" +Latency +{_TIME} +{_TIME} +{_TIME} +[\d.]+%$")
 _TITLE = re.compile(r" *Latency Distribution(?: \(HdrHistogram - (.+)\))?$")
+_SPECTRUM = re.compile(r" *Detailed Percentile spectrum:$")
+_PLACE = re.compile(r" +(\d+\.\d+) +0\.950000 +\d+ +20\.00 *$")  # in ms; the list above has no 95th percentile
+_END = re.compile(r"#\[Buckets = ")
 _SHARE = re.compile(rf" *(\d+(?:\.\d+)?)% +{_TIME}$")
 _DONE = re.compile(rf" *(\d{{1,18}}) requests in {_TIME}, (\S+)B read$")
 _RATE = re.compile(r"Requests/sec: +(\d+\.\d+)$")
@@ -51,6 +55,7 @@ def _run(lines: Lines, first: int, last: int, url: str) -> Run:
     for number, kind in titles:
         name = "round_trip_us" if kind and kind.startswith("Uncorrected") else quantity
         values += _percentiles(lines, number + 1, end, name)
+        values += _spectrum(lines, number + 1, end, name)
     failed = [match[1] for number in range(first, last + 1) if (match := _ERRORS.match(lines.texts[number - 1]))]
     doubts = [note("failed-requests", f"requests failed: {text}") for text in failed]
     values.append(Reported("requests", "", "total", float(done[1])))
@@ -76,6 +81,19 @@ def _percentiles(lines: Lines, start: int, end: int, name: str) -> list[Reported
             digits = row[1].rstrip("0").rstrip(".") if "." in row[1] else row[1]
             values.append(metric(name, "p" + digits.replace(".", ""), _us(row[2], row[3])))
     return values
+
+
+def _spectrum(lines: Lines, start: int, end: int, name: str) -> list[Reported]:
+    """Read the 95th percentile from HdrHistogram's spectrum below a list of percentiles; it ends at the next title."""
+    inside = False
+    for number in range(start, end):
+        text = lines.texts[number - 1]
+        if _TITLE.match(text) or (inside and _END.match(text)):
+            break
+        inside = inside or bool(_SPECTRUM.match(text))
+        if inside and (row := _PLACE.match(text)):
+            return [metric(name, "p95", 1e3 * float(row[1]))]
+    return []
 
 
 def _us(text: str, unit: str) -> float:

@@ -75,7 +75,7 @@ def build(
     contract : file of the acceptance contract that the style shows the verdicts on.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
-    into : folder that gets that of the report in the place of the first campaign.
+    into : folder that gets that of the report in the place of the first campaign; no campaign names the latter then.
     title : of the report; else that of the campaigns or of the style.
     progress : gets short messages: what the campaigns hold, and the current step.
 
@@ -112,7 +112,7 @@ def build(
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
     home = into or Campaign(Path(campaigns[0])).derived if made_from else Path()  # a campaign is there
-    folder = home / derived.report(style, campaigns[1:])
+    folder = home / derived.report(style, () if into else campaigns[1:])
     if made_from and (known := unchanged.kept(folder, made_from)) is not None:
         progress("nothing has changed since this report was made")
         return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)

@@ -79,12 +79,14 @@ def _panels(every: Sequence[Member]) -> Iterator[tuple[pd.DataFrame, str]]:
 def _of_benchmark(every: Sequence[Member], name: str, kind: str) -> tuple[str, list[pd.DataFrame]]:
     """Return a metric of a kind, and the curves of each campaign that has it."""
     metric, found = "", []
-    for member in every:
+    names = [one.name for one in every]
+    for number, member in enumerate(every, start=1):
         rows = member.of(name)
         its = headline_metric(name, rows) if len(rows) else ""
         if its and METRICS[its].kind == kind and metric in ("", its) and len(curves := _curves(rows, its)):
             metric = its
-            found.append(curves.assign(campaign=member.name))
+            called = member.name if names.count(member.name) == 1 else f"{member.name} {number}"
+            found.append(curves.assign(campaign=called))
     return metric, found
 
 

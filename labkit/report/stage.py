@@ -106,7 +106,8 @@ def stage(
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(styles.merged(settings, _WORD if docx else {}), chosen.config)
     folder = _empty(
-        (into or Campaign(sources[0].path).derived) / derived.report(style, [source.path for source in sources[1:]])
+        (into or Campaign(sources[0].path).derived)
+        / derived.report(style, [] if into else [source.path for source in sources[1:]])
     )
     front_spec, front_page = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, testbeds
+from labkit.errors import known
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement
+from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 LOCAL, READ, WRITE = "storage.read", "storage.network_read", "storage.network_write"
+NVME_READ, NVME_WRITE = "storage.nvme_read", "storage.nvme_write"
 WORDS = {LOCAL: "Read", READ: "Read", WRITE: "Write"}
+FABRICS = {"local": "memory disk, local", "tcp": "NVMe over TCP", "rdma": "NVMe over RDMA"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,7 @@ class Parameters(studies.Parameters):
     device : size of the device and of the local file.
     testbed : two hosts with a link between them; empty leaves them out.
     rate : of that link, where the testbed takes one and does not say.
+    nvme : fabrics of NVMe between two devices of soft-RoCE, a list of local, tcp and rdma; empty leaves them out.
     """
 
     sizes: str = "4Ki,64Ki,1Mi"
@@ -39,13 +43,14 @@ class Parameters(studies.Parameters):
     device: str = "16Mi"
     testbed: str = "virtual-cluster:2"
     rate: str = "1gbit"
+    nvme: str = ""
 
 
 class Study(studies.Study):
     """The same requests to a local file, to a server on this machine, and to one across a link."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (LOCAL, READ, WRITE)
+    benchmarks: ClassVar = (LOCAL, READ, WRITE, NVME_READ, NVME_WRITE)
     focus: ClassVar = ((READ, "testbed"),)
     values: Parameters
 
@@ -61,6 +66,11 @@ class Study(studies.Study):
             specs += sweep(READ, sizes=[small], depth=counts(v.depths, "depths"), **there)
             if v.loads:
                 specs += sweep(READ, sizes=[small], offered=counts(v.loads, "loads"), **there)
+        for name in words(v.nvme):
+            if name not in FABRICS:
+                raise known("fabric", name, list(FABRICS))
+            served: dict[str, Any] = {"ranks": 1, "file_size": v.device, "fabric": name, "testbed": "soft-roce"}
+            specs += sweep(NVME_READ, sizes=v.sizes, **served) + sweep(NVME_WRITE, sizes=v.sizes, **served)
         return list(dict.fromkeys(specs))
 
     def linked(self) -> str:
@@ -73,6 +83,7 @@ class Study(studies.Study):
     def paths(self) -> pd.DataFrame:
         """Rows of the summary, with the path of the data in words."""
         rows = self.summary
+        rows = rows[~rows["benchmark"].isin([NVME_READ, NVME_WRITE])] if len(rows) else rows
         if rows.empty:
             return rows
         where = rows["testbed"].map(lambda name: "TCP, loopback" if name == "local" else "TCP, link between hosts")
@@ -94,6 +105,16 @@ class Study(studies.Study):
         rows = self._plain()
         rows = rows[rows["benchmark"] == WRITE] if len(rows) else rows
         return self.drawn(figures.versus_size, rows, "latency_us", series=["path"], tail="p99")
+
+    def nvme_figure(self) -> go.Figure | str:
+        """Time of one read and of one write against its size, a line for each fabric, in the guest of soft-RoCE."""
+        rows = self.summary
+        rows = rows[rows["benchmark"].isin([NVME_READ, NVME_WRITE])] if len(rows) else rows
+        if rows.empty:
+            return LEFT_OUT
+        kinds = rows["benchmark"].map({NVME_READ: "read", NVME_WRITE: "write"})
+        rows = rows.assign(path=rows["option_fabric"].map(FABRICS) + ", " + kinds)
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["path"])
 
     def depth_figure(self) -> go.Figure | str:
         """Reads per second against the number under way at once."""

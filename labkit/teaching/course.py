@@ -19,7 +19,9 @@ _COPIED = ("nbgrader_config.py", "class.ipynb")
 _HUB = """# for a hub's jupyterhub_config.py: load_subconfig({place!r})
 # Servers show the labs as prose, and read recorded data: many on one machine would disturb each other.
 c = get_config()  # noqa: F821
-c.Spawner.environment.update(JUPYTER_PATH={path!r}, LABKIT_LAB_SOURCE="recorded")
+c.Spawner.environment.update(
+    {{"JUPYTER_PATH": {path!r}, "JUPYTER_CONFIG_PATH": {path!r}, "LABKIT_LAB_SOURCE": "recorded"}}
+)
 """
 
 

@@ -16,24 +16,24 @@ LEAST, MOST = 12, 48
 _SMALL, _TIMELINE = 64, 10  # B of an answer without posts; posts of a page of a timeline
 # service → what it answers with (in B, or posts of a record as -1 and a page of them as -10), words of memory it reads
 _SERVICES: Mapping[str, tuple[int, int]] = {
-    "front-end": (_SMALL, 200),
-    "compose-post": (_SMALL, 400),
-    "text": (-1, 1000),
-    "media": (_SMALL, 100),
-    "user": (_SMALL, 200),
-    "unique-id": (_SMALL, 50),
-    "url-shorten": (_SMALL, 300),
-    "user-mention": (_SMALL, 300),
-    "home-timeline": (-_TIMELINE, 600),
-    "user-timeline": (-_TIMELINE, 600),
-    "post-storage": (-_TIMELINE, 800),
-    "social-graph": (_SMALL, 400),
-    "post-cache": (-_TIMELINE, 2000),
-    "home-timeline-store": (_SMALL, 500),
-    "user-timeline-store": (_SMALL, 500),
-    "social-graph-store": (_SMALL, 500),
-    "url-store": (_SMALL, 500),
-    "user-store": (_SMALL, 500),
+    "front-end": (_SMALL, 4000),
+    "compose-post": (_SMALL, 8000),
+    "text": (-1, 20000),
+    "media": (_SMALL, 2000),
+    "user": (_SMALL, 4000),
+    "unique-id": (_SMALL, 1000),
+    "url-shorten": (_SMALL, 6000),
+    "user-mention": (_SMALL, 6000),
+    "home-timeline": (-_TIMELINE, 12000),
+    "user-timeline": (-_TIMELINE, 12000),
+    "post-storage": (-_TIMELINE, 16000),
+    "social-graph": (_SMALL, 8000),
+    "post-cache": (-_TIMELINE, 40000),
+    "home-timeline-store": (_SMALL, 10000),
+    "user-timeline-store": (_SMALL, 10000),
+    "social-graph-store": (_SMALL, 10000),
+    "url-store": (_SMALL, 10000),
+    "user-store": (_SMALL, 10000),
 }
 # operation → caller → stages; the calls of a stage are under way at once
 _CALLS: Mapping[str, Mapping[str, Sequence[Sequence[str]]]] = {
@@ -140,7 +140,7 @@ def generated(services: int, post: int, seed: int) -> Graph:
     return Graph(
         names=tuple(f"service-{k}" for k in range(services)),
         answers=tuple(8 + chance.choice(sizes) // 8 * 8 for _ in range(services)),
-        reads=tuple(chance.randrange(50, 2000) for _ in range(services)),
+        reads=tuple(chance.randrange(1000, 40000) for _ in range(services)),
         operations={"request": 1.0},
         calls=tuple(calls),
     )

@@ -231,7 +231,7 @@ def run(
             "--output-format=json",
         ),
         parse=parsed,
-        directory=spec.option("directory"),
+        directory=spec.values.get("directory", ""),
         prepare=lambda folder: fit(folder, access, file_size),
         definition="fio: completion latency (clat) of each I/O; rates are fio's, over its own run time.",
         duration=runtime + _LAYOUT_S,

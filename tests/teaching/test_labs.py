@@ -337,3 +337,17 @@ def test_a_spoiled_diary_is_named(tmp_path: Path) -> None:
     (tmp_path / "diary.json").write_text(json.dumps({"format": 9}))
     with pytest.raises(DataError, match="not of format 1"):
         Attempts(tmp_path)
+
+
+def test_a_hub_reads_the_settings_of_a_course(tmp_path: Path) -> None:
+    from traitlets.config import Config, PyFileConfigLoader
+
+    course.write(tmp_path / "course")
+    (tmp_path / "jupyterhub_config.py").write_text('load_subconfig("course/hub_config.py")\n')
+    read = PyFileConfigLoader("jupyterhub_config.py", str(tmp_path)).load_config()
+    variables = read.Spawner.environment.get_value({"PATH": "/bin"})
+    assert isinstance(read, Config)
+    assert variables["PATH"] == "/bin"
+    assert variables["LABKIT_LAB_SOURCE"] == "recorded"
+    assert list(Path(variables["JUPYTER_PATH"], "labextensions").glob("*/package.json"))
+    assert Path(variables["JUPYTER_CONFIG_PATH"], "labconfig", "default_setting_overrides.json").is_file()

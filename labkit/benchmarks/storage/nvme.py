@@ -1,0 +1,78 @@
+"""Time of one read from a memory disk that the kernel serves over TCP or RDMA (NVMe over Fabrics), and of one write."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.spec import Spec
+from labkit.tools import _nvme
+from labkit.units import KiB, parse_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of storage.nvme_read and storage.nvme_write.
+
+    Parameters
+    ----------
+    fabric : the disk itself (`local`), or NVMe over `tcp` or `rdma`.
+    pattern : order of the blocks.
+    file_size : of the disk.
+    depth : requests under way at once.
+    offered : requests to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
+    """
+
+    fabric: Literal["local", "tcp", "rdma"] = "rdma"
+    pattern: Literal["sequential", "random"] = "random"
+    file_size: int | str = "16Mi"
+    depth: int = 1
+    offered: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file_size", parse_size(self.file_size))
+
+
+def _check(spec: Spec) -> str:
+    """Say what is wrong with the options; empty if nothing is."""
+    size, disk, depth, offered = spec.size, *(spec.option(name) for name in ("file_size", "depth", "offered"))
+    if not 0 < size <= disk or size % 512:
+        return f"size={size} B, but it must be a multiple of 512 B up to the disk's {disk} B. Set size=4096."
+    if disk % (64 * KiB):
+        return f"file_size={disk} B, but it must be a multiple of 64Ki. Set file_size=16Mi."
+    if depth < 1 or offered < 0:
+        return f"depth={depth}, offered={offered}, but they must be at least 1 and 0. Set depth=1 and offered=0."
+    return ""
+
+
+_READ = ToolBenchmark(
+    title="read over NVMe",
+    options=Options,
+    check=_check,
+    sizes="4Ki:64Ki:*4",
+    metrics={
+        "latency_us": lambda spec: 1,
+        "iops_per_s": lambda spec: spec.option("depth"),
+        "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
+    },
+    tools=(_nvme.read,),
+    cadence="streaming",
+    doc="""Time of one read from a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
+
+A sample is fio's completion latency of one request with O_DIRECT. The kernel of the guest of soft-RoCE is target and
+host, and the data cross the virtual cable between its two devices. The fabrics differ in nothing else, so they compare
+with one another; an emulated processor makes all of them slow.
+""",
+)
+FORMS = {
+    "nvme_read": _READ,
+    "nvme_write": dataclasses.replace(
+        _READ,
+        title="write over NVMe",
+        tools=(_nvme.write,),
+        doc="""Time of one write to a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
+
+As storage.nvme_read. A write counts when the target has the data in the memory of its disk.
+""",
+    ),
+}

@@ -1,0 +1,185 @@
+"""What does a key-value store do over a path: in closed and open loop, with more clients, servers, slower links?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from labkit import benchmarks, figures, records, studies
+from labkit.errors import SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+CLOSED, OPEN, VERBS = "kv.closed_loop", "kv.open_loop", "verbs.key_value"
+OPERATIONS = {"median of the launches": "transaction_rate_per_s_mean"}
+TAILS = {"median": "response_us_p50", "99th percentile": "response_us_p99"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about key-value stores.
+
+    Parameters
+    ----------
+    stores : to compare, a list of redis and memcached.
+    workloads : YCSB's, a list of A to F; memcached has no scan, so no E.
+    sizes : of a record, a list of multiples of 10.
+    clients : connections, a list; empty leaves this out.
+    servers : processes of a store, a list; empty leaves this out.
+    loads : operations due in a second, a list; empty leaves the open loop out.
+    transports : to compare, a list.
+    testbed : two hosts with a link; empty leaves it out.
+    rates : of this link, a list.
+    delays : of this link, where the kernel can delay, a list.
+    load : operations due in a second over this link.
+    verbs_testbed : where the store over RDMA verbs runs: local or soft-roce; empty leaves it out.
+    """
+
+    stores: str = "redis,memcached"
+    workloads: str = "A,B,C,D,E,F"
+    sizes: str = "100,1000,10000"
+    clients: str = "1,2,4,8"
+    servers: str = "1,2"
+    loads: str = "500,1000,2000,4000"
+    transports: str = "tcp,unix"
+    testbed: str = "virtual-cluster:2"
+    rates: str = "10mbit,100mbit"
+    delays: str = ""
+    load: int = 500
+    verbs_testbed: str = ""
+
+
+class Study(studies.Study):
+    """YCSB's workloads on each store over each path: sizes, clients, servers, loops and links."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (CLOSED, OPEN, VERBS)
+    focus: ClassVar = ((CLOSED, "option_store"), (CLOSED, "transport"))
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Reads by size; every workload; clients and servers; operations that are due, here and over a link."""
+        v, specs = self.values, list[Spec]()
+        sizes, transports, stores = counts(v.sizes, "sizes"), words(v.transports), words(v.stores)
+        if not (sizes and transports and stores):
+            raise SpecError("sizes, transports or stores is empty. Set sizes=1000, transports=tcp and stores=redis.")
+        middle = sizes[len(sizes) // 2]
+        reads: dict[str, Any] = {"store": stores, "workload": "C"}
+        specs += sweep(CLOSED, sizes=sizes, transport=transports, **reads)
+        for workload in words(v.workloads.upper()):
+            able = [store for store in stores if workload != "E" or store != "memcached"]
+            specs += (
+                sweep(CLOSED, sizes=[middle], transport=transports[0], store=able, workload=workload) if able else []
+            )
+        if v.clients:
+            specs += sweep(CLOSED, sizes=[middle], transport=transports, clients=counts(v.clients, "clients"), **reads)
+        if v.servers:
+            most = max(counts(v.clients, "clients") or [4])
+            many = counts(v.servers, "servers")
+            specs += sweep(CLOSED, sizes=[middle], transport=transports[0], clients=most, servers=many, **reads)
+        if v.loads:
+            due = [float(load) for load in counts(v.loads, "loads")]
+            specs += sweep(OPEN, sizes=[middle], transport=transports[0], rate=due, arrivals="poisson", **reads)
+        for testbed in _linked.states(v.testbed, rate=v.rates, delay=v.delays):
+            specs += sweep(OPEN, sizes=[middle], testbed=testbed, rate=float(v.load), arrivals="poisson", **reads)
+        if v.verbs_testbed:
+            small = [size for size in sizes if 16 <= size <= benchmarks.get(VERBS).max_size]
+            specs += sweep(VERBS, sizes=small, testbed=v.verbs_testbed)
+        return list(dict.fromkeys(specs))
+
+    # ---- rows --------------------------------------------------------------------------------------------------
+
+    def _closed(self, **options: Any) -> pd.DataFrame:
+        """Rows of the closed loop on this machine with these options."""
+        rows = self.of(CLOSED)
+        rows = rows[rows["testbed"] == "local"] if len(rows) else rows
+        for name, value in options.items():
+            rows = rows[rows[f"option_{name}"] == value] if len(rows) else rows
+        return rows
+
+    def _middle(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of the size that all but the first figure have."""
+        sizes = counts(self.values.sizes, "sizes")
+        return rows[rows["message_size_B"] == sizes[len(sizes) // 2]] if len(rows) and sizes else rows
+
+    def _due(self) -> pd.DataFrame:
+        """Rows of the open loop on this machine."""
+        rows = self.of(OPEN)
+        return rows[rows["testbed"] == "local"] if len(rows) else rows
+
+    # ---- figures -----------------------------------------------------------------------------------------------
+
+    def size_figure(self) -> go.Figure | str:
+        """One read at a time against the size, over each path; the store over verbs beside."""
+        rows = self._closed(workload="C", clients=1, servers=1)
+        if len(beside := self.of(VERBS)):
+            rows = self.summary.loc[[*rows.index, *beside.index]]
+            rows = rows.assign(option_store=rows["option_store"].where(rows["benchmark"] == CLOSED, "RDMA verbs"))
+        return self.drawn(figures.versus_size, rows, "round_trip_us", series=["option_store", "transport"], tail="p99")
+
+    def workload_figure(self) -> go.Figure | str:
+        """Median of every workload on each store."""
+        rows = self._middle(self._closed(clients=1, servers=1))
+        rows = rows[rows["transport"] == words(self.values.transports)[0]] if len(rows) else rows
+        rows = rows.sort_values("option_workload") if len(rows) else rows
+        return self.drawn(figures.bars, rows, "option_workload", metric="round_trip_us", series=["option_store"])
+
+    def clients_figure(self) -> go.Figure | str:
+        """Operations per second against clients."""
+        rows = self._rated(self._middle(self._closed(workload="C", servers=1)))
+        series = ["option_store", "transport"]
+        return self.drawn(figures.versus, rows, "option_clients", shown=OPERATIONS, series=series, label="clients")
+
+    def servers_figure(self) -> go.Figure | str:
+        """Operations per second against processes of the store, with the most clients."""
+        rows = self._middle(self._closed(workload="C"))
+        rows = rows[rows["option_clients"] == rows["option_clients"].max()] if len(rows) else rows
+        rows = rows[rows["transport"] == words(self.values.transports)[0]] if len(rows) else rows
+        rows, label = self._rated(rows), "processes of the store"
+        return self.drawn(
+            figures.versus, rows, "option_servers", shown=OPERATIONS, series=["option_store"], label=label
+        )
+
+    def _rated(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with the operations per second that the client counted, the median over launches."""
+        values = records.reported(self.samples)
+        rates = values[values["name"] == "transaction_rate_per_s"].groupby("fingerprint")["value"].median()
+        return rows.assign(transaction_rate_per_s_mean=rows["fingerprint"].map(rates)) if len(rows) else rows
+
+    def loops_figure(self) -> go.Figure | str:
+        """99th percentile in the open loop against the rate, from the due moment and from the request."""
+        shown = {"from when it was due": "response_us_p99", "from when it was sent": "round_trip_us_p99"}
+        rows = self._due()
+        shown = {name: column for name, column in shown.items() if column in rows}
+        label = "operations due per second"
+        return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["option_store"], label=label)
+
+    def link_figure(self, factor: str) -> go.Figure | str:
+        """Response time in the open loop against the rate or the delay of the link."""
+        rows = _linked.under(self.of(OPEN), factor)
+        shown = {name: column for name, column in TAILS.items() if column in rows and rows[column].notna().any()}
+        label = _linked.AXES[factor]
+        return self.drawn(figures.versus, rows, "level", shown=shown, series=["option_store"], label=label)
+
+    # ---- sentences ---------------------------------------------------------------------------------------------
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        rows, sentences = self._middle(self._closed(workload="C", clients=1, servers=1)), list[str]()
+        for _, row in rows.iterrows() if len(rows) else ():
+            sentences.append(
+                f"{row['option_store']} over {row['transport']} answers a read of a record of "
+                f"{size_words(row['message_size_B'])} in {statement(row, 'round_trip_us')}."
+            )
+        for store, group in self._due().groupby("option_store", sort=False) if len(self._due()) else ():
+            last = group.sort_values("option_rate").iloc[-1].to_dict()
+            sentences.append(
+                f"{store} with {last['option_rate']:g} operations due per second: a median of "
+                f"{number(centre(last, 'response_us'))} µs from when an operation was due, of "
+                f"{number(centre(last, 'round_trip_us'))} µs from when it was sent."
+            )
+        return markdown_list(sentences) if sentences else LEFT_OUT

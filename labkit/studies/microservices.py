@@ -1,0 +1,216 @@
+"""How long do users wait for services that ask services, and what do load, fan-out and link do to the tail?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from labkit import figures, studies
+from labkit.errors import known
+from labkit.formats.microservices import BETWEEN, CLIENT
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, statement, words
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+    from numpy.typing import NDArray
+
+TIERS = ("hdsearch", "router", "set_algebra", "recommend")
+SOCIAL = "services.social_network"
+TAILS = {"median": "response_us_p50", "95th percentile": "response_us_p95", "99th percentile": "response_us_p99"}
+SLOWEST = 0.05  # part of the requests whose path is drawn beside that of all
+_SHOWN = 10  # parts of a critical path that have a row
+_SIZES = {"hdsearch": [512], "router": [1000], "social_network": [256]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook about microservices.
+
+    Parameters
+    ----------
+    services : with a mid-tier and leaves, a list of hdsearch, router, set_algebra and recommend.
+    loads : requests offered in a second, a list.
+    leaves : services that the mid-tier asks at once, a list; empty leaves the fan-out out.
+    load : requests offered in a second with each number of leaves, and over links.
+    clients : connections of the client.
+    social_loads : requests offered in a second to the social network, a list; empty leaves it out.
+    transports : of the social network, a list to compare.
+    testbed : hosts with links between them; empty leaves them out.
+    linked : service that is measured over links.
+    rates : of these links, a list.
+    delays : of these links, where the kernel can delay, a list.
+    """
+
+    services: str = "hdsearch,router,set_algebra,recommend"
+    loads: str = "100,200,400,800"
+    leaves: str = "1,2,4,8"
+    load: int = 200
+    clients: int = 4
+    social_loads: str = "100,200,400"
+    transports: str = "tcp,unix"
+    testbed: str = "virtual-cluster:4"
+    linked: str = "hdsearch"
+    rates: str = "20mbit,50mbit,200mbit"
+    delays: str = ""
+
+
+class Study(studies.Study):
+    """Response times against load, fan-out and link, and the critical path of each request."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (*(f"services.{name}" for name in TIERS), SOCIAL)
+    focus: ClassVar = (("services.hdsearch", "option_load"), (SOCIAL, "transport"))
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Each service under each load and with each fan-out; the social network; one service over links."""
+        v, specs = self.values, list[Spec]()
+        for name in words(v.services):
+            if name not in TIERS:
+                raise known("service", name, TIERS)
+            specs += self._of(name, load=[float(load) for load in counts(v.loads, "loads")])
+            specs += self._of(name, load=float(v.load), leaves=counts(v.leaves, "leaves")) if v.leaves else []
+        if v.social_loads:
+            loads = [float(load) for load in counts(v.social_loads, "social_loads")]
+            specs += self._of("social_network", load=loads, transport=words(v.transports))
+        if v.testbed and v.linked not in (*TIERS, "social_network"):
+            raise known("service", v.linked, (*TIERS, "social_network"))
+        for testbed in _linked.states(v.testbed, rate=v.rates, delay=v.delays):
+            specs += self._of(v.linked, load=float(v.load), testbed=testbed)
+        return list(dict.fromkeys(specs))
+
+    def _of(self, name: str, **options: Any) -> list[Spec]:
+        """Points of one service."""
+        return sweep(f"services.{name}", sizes=_SIZES.get(name, [0]), clients=self.values.clients, **options)
+
+    # ---- rows --------------------------------------------------------------------------------------------------
+
+    def tiers(self, *, local: bool = True) -> pd.DataFrame:
+        """Rows of the services with leaves, on this machine or not, with their names."""
+        rows = self.summary
+        if rows.empty:
+            return rows
+        rows = rows[rows["benchmark"].isin(self.benchmarks[:-1]) & ((rows["testbed"] == "local") == local)]
+        return rows.assign(service=rows["benchmark"].str.removeprefix("services."))
+
+    def _at_leaves(self) -> pd.DataFrame:
+        """Rows with the number of leaves that most have."""
+        rows = self.tiers()
+        return rows[rows["option_leaves"] == rows["option_leaves"].mode().iloc[0]] if len(rows) else rows
+
+    def social(self) -> pd.DataFrame:
+        """Rows of the social network on this machine."""
+        rows = self.of(SOCIAL)
+        return rows[rows["testbed"] == "local"] if len(rows) else rows
+
+    # ---- figures -----------------------------------------------------------------------------------------------
+
+    def load_figure(self) -> go.Figure | str:
+        """99th percentile of the response time of each service against the load."""
+        return self._versus(
+            self._at_leaves(), "option_load", {"99th percentile": TAILS["99th percentile"]}, ["service"]
+        )
+
+    def quantile_figure(self) -> go.Figure | str:
+        """Median, 95th and 99th percentile of the first service against the load."""
+        rows = self._at_leaves()
+        rows = rows[rows["service"] == words(self.values.services)[0]] if len(rows) else rows
+        return self._versus(rows, "option_load", TAILS, [])
+
+    def fan_out_figure(self) -> go.Figure | str:
+        """Median and 99th percentile of each service against the number of leaves."""
+        rows = self.tiers()
+        rows = rows[rows["option_load"] == float(self.values.load)] if len(rows) else rows
+        shown = {name: TAILS[name] for name in ("median", "99th percentile")}
+        return self._versus(rows, "option_leaves", shown, ["service"])
+
+    def social_figure(self) -> go.Figure | str:
+        """Median and 99th percentile of the social network against the load, over each transport."""
+        shown = {name: TAILS[name] for name in ("median", "99th percentile")}
+        return self._versus(self.social(), "option_load", shown, ["transport"])
+
+    def link_figure(self, factor: str) -> go.Figure | str:
+        """Percentiles of a service across hosts against the rate or the delay of their links."""
+        rows = self.summary
+        rows = rows[rows["benchmark"] == f"services.{self.values.linked}"] if len(rows) else rows
+        rows = _linked.under(rows, factor)
+        return self.drawn(figures.versus, rows, "level", shown=_present(rows, TAILS), label=_linked.AXES[factor])
+
+    def _versus(self, rows: pd.DataFrame, column: str, shown: dict[str, str], series: list[str]) -> go.Figure | str:
+        label = {"option_load": "requests offered per second", "option_leaves": "leaves that a request asks"}[column]
+        return self.drawn(figures.versus, rows, column, shown=_present(rows, shown), series=series, label=label)
+
+    def path_figure(self, benchmark: str) -> go.Figure | str:
+        """Mean time of each part of the critical path, of all requests and of the slowest, under the largest load."""
+        paths = self.paths(benchmark)
+        if not paths:
+            return LEFT_OUT
+        total = np.sum(list(paths.values()), axis=0)
+        slow = total >= np.quantile(total, 1 - SLOWEST)
+        stacks = []
+        for title, chosen in (("all requests", slice(None)), (f"slowest {SLOWEST:.0%}", slow)):
+            means = {name: float(values[chosen].mean()) * 1e-3 for name, values in paths.items()}
+            shown = [name for name in list(means)[:_SHOWN] if means[name] > 0]
+            parts = [figures.Part(_text(name), means[name], _kind(name)) for name in shown]
+            if rest := sum(value for name, value in means.items() if name not in shown):
+                parts.append(figures.Part("all others", rest, "service"))
+            stacks.append(figures.Stack(title, parts, "measured"))
+        return figures.stacked(stacks, "µs", f"{benchmark}, mean of {total.size} requests of all launches")
+
+    def paths(self, benchmark: str) -> dict[str, NDArray[np.int64]]:
+        """Parts of the critical path of every request under the largest load on this machine, ns; longest first."""
+        own = [s for s in self.samples if s.spec.benchmark == benchmark and s.spec.testbed == "local"]
+        own = [s for s in own if f"path_{CLIENT}_ns" in s.extras and s.spec.transport != "unix"]
+        if not own:
+            return {}
+        most = max((s.spec.option("load"), s.spec.values.get("leaves", 0)) for s in own)
+        own = [s for s in own if (s.spec.option("load"), s.spec.values.get("leaves", 0)) == most]
+        names = [name for name in own[0].extras if name.startswith("path_")]
+        columns = {name: np.concatenate([s.extras[name].ravel() for s in own]) for name in names}
+        ordered = sorted(columns, key=lambda name: -columns[name].mean())
+        return {name.removeprefix("path_").removesuffix("_ns"): columns[name] for name in ordered}
+
+    # ---- sentences ---------------------------------------------------------------------------------------------
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        sentences = []
+        for name, group in self._at_leaves().groupby("service", sort=False) if len(self._at_leaves()) else ():
+            ends = group.sort_values("option_load").iloc[[0, -1]]
+            first, last = (row.to_dict() for _, row in ends.iterrows())
+            sentence = (
+                f"`{name}` answers in {statement(first, 'response_us')} at {first['option_load']:g} requests per second"
+            )
+            if last["option_load"] > first["option_load"]:
+                sentence += f", and in {number(centre(last, 'response_us'))} µs at {last['option_load']:g}"
+            sentences.append(f"{sentence}.")
+        paths = self.paths(SOCIAL)
+        if paths:
+            means = {name: float(values.mean()) for name, values in paths.items()}
+            total = sum(means.values())
+            between = 100 * means[BETWEEN] / total
+            own = {name: value for name, value in means.items() if name not in (BETWEEN, CLIENT)}
+            longest = max(own, key=lambda name: own[name])
+            sentences.append(
+                f"Of a request to the social network, {number(between)} % of the critical path is between services, "
+                f"and {number(100 * own[longest] / total)} % in `{longest.replace('_', '-')}`, the longest service."
+            )
+        return markdown_list(sentences) if sentences else LEFT_OUT
+
+
+def _present(rows: pd.DataFrame, shown: dict[str, str]) -> dict[str, str]:
+    """Those quantities that some row has: a tail needs enough requests."""
+    return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
+
+
+def _kind(name: str) -> str:
+    return {CLIENT: "client", BETWEEN: "between services"}.get(name, "service")
+
+
+def _text(name: str) -> str:
+    texts = {CLIENT: "before the client has sent it", BETWEEN: "between services"}
+    return texts.get(name, name.replace("_", "-"))
