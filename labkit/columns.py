@@ -123,6 +123,14 @@ METRICS = {
         Metric("wait_us", "cost", 1e6, "µs", "wait for the GPU", "Time from the end of the launching call until the host knows that the kernel has run."),
         Metric("quantum_us", "cost", 1e6, "µs", "work quantum", "Time of a fixed amount of arithmetic; what disturbs it makes it longer."),
         Metric("gap_us", "cost", 1e6, "µs", "gap between quanta", "Time from the end of one work quantum to the start of the next."),
+        Metric("step_s", "cost", 1.0, "s", "training step", "Time of a step of training: forward, backward, exchange and update, slowest rank."),
+        Metric("forward_s", "cost", 1.0, "s", "forward pass", "Time of the forward pass of a step."),
+        Metric("backward_s", "cost", 1.0, "s", "backward pass", "Time of the backward pass of a step; with overlap what is reduced meanwhile is part of it."),
+        Metric("reduction_s", "cost", 1.0, "s", "reduction", "Time after the backward pass in which gradients are reduced."),
+        Metric("update_s", "cost", 1.0, "s", "update", "Time to update the weights."),
+        Metric("all_to_all_s", "cost", 1.0, "s", "all-to-alls", "Time of the all-to-alls of a step: indices, rows and their gradients."),
+        Metric("all_reduce_s", "cost", 1.0, "s", "all-reduces", "Time of the all-reduces of a step."),
+        Metric("waiting_s", "cost", 1.0, "s", "waiting", "Time in which a stage of a pipeline waits for another one, in a step."),
         Metric("noise_percent", "loss", 1.0, "%", "noise", "Share of the time of all work quanta beyond that of the fastest one."),
     )
 }  # fmt: skip

@@ -125,6 +125,17 @@ def test_a_layer_that_avoids_the_one_below_and_one_without_samples_are_named() -
     assert waterfall.Study(measure=False, campaign=str(EXAMPLES / "virtual-cluster")).figure() == LEFT_OUT
 
 
+def test_launches_that_lie_far_apart_name_no_largest_layer() -> None:
+    """Differences whose intervals contain 0, and a ratio whose interval contains 1, are not stated as findings."""
+    noisy = {"latency_us_p50": [5.0, 40000.0, 7.0, 30000.0, 6.0, 6.5]}
+    even = [{k: [16.1, 16.2, 16.0, 16.1, 16.3, 16.1] for k, v in row.items() if isinstance(v, list)} for row in LADDER]
+    rows = [row | (noisy if n == 1 else even[n]) for n, row in enumerate(LADDER)]
+    text = ladder(*rows).findings()
+    assert "Which layer adds most is not known" in text
+    assert "these launches do not say" in text
+    assert "times as long as MPI" not in text
+
+
 def test_a_point_with_more_launches_stands_for_a_path() -> None:
     paths = layers.ladder(64, "tcp", ucx="tcp")
     rows = table(LADDER[1], LADDER[1] | {"latency_us_p50": [1.0, 2.0, 3.0]})

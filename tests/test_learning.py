@@ -12,6 +12,7 @@ import pytest
 import labkit.learning
 from labkit import benchmarks, cli, tools
 from labkit.benchmarks import ProgramBenchmark
+from labkit.campaign import Campaign
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.host.torch import interpreter
 from labkit.learning.plan import Plan
@@ -35,14 +36,21 @@ RANK = """
 import json, os, pathlib, sys, types
 sys.path.insert(0, sys.argv[1])
 import torch.distributed as dist
-from labkit.learning import collectives, programs
+from labkit.learning import collectives, programs, recommendation, step
 from labkit.learning.plan import Plan
 for k, (broken, plan) in enumerate(json.loads(sys.argv[2])):
     folder = pathlib.Path(str(k))
     folder.mkdir(exist_ok=True)
     nothing = {name: lambda *a, **b: types.SimpleNamespace(wait=lambda: None) for name in broken}
+    if "all_to_all_single" in broken:  # whatever was in the buffer may be no index
+        nothing["all_to_all_single"] = lambda received, sent: received.copy_(sent.detach())
     collectives.dist = types.SimpleNamespace(**vars(dist) | nothing)  # the check itself keeps the real ones
+    recommendation.dist = collectives.dist
+    kept = step.Step._reduce
+    if "_reduce" in broken:
+        step.Step._reduce = lambda *a: None
     result = programs.run(Plan(**plan), folder)
+    step.Step._reduce = kept
     if result is not None:
         print(json.dumps(result))
 """
@@ -99,6 +107,49 @@ def test_every_collective_brings_the_right_elements_and_a_call_that_does_nothing
         assert right["facts"]["verified"]
         assert right["facts"]["backend"] == "gloo"
         assert "wrong elements by rank" in wrong["error"], name
+
+
+MODEL = {"layers": 1, "width": 16, "heads": 2, "length": 8, "batch": 2}
+ALONE = {"communication": "none", "bucket": 1 << 20, "compression": "none"}
+
+
+def test_steps_of_training_have_the_gradients_of_the_whole_and_a_missing_reduction_is_seen(tmp_path: Path) -> None:
+    ways = [
+        {"communication": "none"},
+        {"communication": "after", "bucket": 2048},
+        {"communication": "after", "compression": "float16"},
+        {"communication": "overlap", "bucket": 2048},
+        {"communication": "overlap", "compression": "float16"},
+        {"communication": "overlap", "compression": "powersgd"},
+    ]
+    work: list[tuple[list[str], dict[str, Any]]] = [
+        ([], {"program": "training_step", "options": MODEL | ALONE | way}) for way in ways
+    ]
+    tables = {"tables": 2, "rows": 50, "width": 8, "lookups": 3, "batch": 4, "hidden": 16}
+    work += [([], {"program": "recommendation", "options": tables})]
+    work += [([], {"program": "pipeline", "options": MODEL | {"micro_batches": 3}})]
+    broken = [
+        (["_reduce"], {"program": "training_step", "options": MODEL | ALONE | {"communication": "after"}}),
+        (["all_to_all_single"], {"program": "recommendation", "options": tables}),
+    ]
+    answers = together(tmp_path, 2, work + broken)
+    for (_, plan), answer in zip(work, answers, strict=False):
+        assert answer.get("facts", {}).get("verified"), (plan, answer)
+        assert set(answer["extras"]) == set(benchmarks.get(f"learning.{plan['program']}").phases)
+    assert all("wrong results on ranks [0, 1]" in answer["error"] for answer in answers[-2:]), answers[-2:]
+
+
+@pytest.mark.netns
+def test_gradients_cross_the_links_of_a_virtual_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["measure", "learning.training_step", "--testbed", "virtual-cluster:2,rate=100mbit", "-i", "3", "-x", "1"]
+    options = [word for name, value in MODEL.items() for word in ("-o", f"{name}={value}")]
+    assert cli.main([*words, *options, "--launches", "1", "--into", str(tmp_path / "c")]) == 0
+    capsys.readouterr()
+    (one,) = Campaign(tmp_path / "c").samples()
+    assert one.meta["rank_hosts"] == ["vc0", "vc1"]
+    carried = [value for name, value in one.meta["evidence"].items() if name.endswith("tx_bytes")]
+    assert min(carried) > one.meta["gradient_B"] * 5  # three steps, a warm-up, probes and the check
+    assert one.extras["backward_ns"].sum() < one.time_ns.sum()
 
 
 @pytest.mark.slow
@@ -162,6 +213,12 @@ def test_factors_are_those_of_nccl_tests() -> None:
         ("broadcast", {"root": -1}, "root=-1"),
         ("all_reduce", {"ranks": 1}, "at least 2"),
         ("all_to_all", {"in_place": True}, "in_place"),
+        ("training_step", {"width": 30}, "4 heads must divide it. Set width=28"),
+        ("training_step", {"layers": 0}, "layers=0"),
+        ("training_step", {"compression": "powersgd", "communication": "after"}, "Set communication=overlap"),
+        ("training_step", {"compression": "float16", "communication": "none"}, "Set compression=none"),
+        ("recommendation", {"rows": 0}, "rows=0"),
+        ("pipeline", {"micro_batches": 0}, "micro_batches=0"),
     ],
 )
 def test_a_wrong_spec_is_one_clear_error(name: str, changes: dict[str, Any], said: str) -> None:

@@ -10,8 +10,13 @@ import torch.distributed as dist
 
 from labkit.learning.collectives import Collective
 from labkit.learning.group import Group, join, software
+from labkit.learning.pipeline import Pipeline
 from labkit.learning.plan import Plan
+from labkit.learning.recommendation import Recommendation
+from labkit.learning.step import Step
 from labkit.learning.timing import Times, timed
+
+TRAINING = {"training_step": Step, "recommendation": Recommendation, "pipeline": Pipeline}
 
 
 class RefusedError(Exception):
@@ -25,7 +30,7 @@ def run(plan: Plan, folder: Path) -> dict[str, Any] | None:
     """
     group = join(plan, folder)
     try:
-        result = _collective(plan, group)
+        result = _training(plan, group) if plan.program in TRAINING else _collective(plan, group)
     except RefusedError as error:
         result = {"error": str(error)}
     dist.destroy_process_group()
@@ -38,6 +43,25 @@ def _collective(plan: Plan, group: Group) -> dict[str, Any]:
     verify(plan, group, once)
     times = timed(plan, group, once)
     return answer(group, times)
+
+
+def _training(plan: Plan, group: Group) -> dict[str, Any]:
+    """Time steps of training after a check of their gradients.
+
+    Raises
+    ------
+    RefusedError
+        If the gradients of a rank are wrong.
+    """
+    once: Any = TRAINING[plan.program](plan, group)
+    complaint = once.complaint()
+    wrong = [rank for rank, row in enumerate(group.rows([int(bool(complaint))])) if row[0]]
+    if wrong:
+        raise RefusedError(f"{plan.program}: wrong results on ranks {wrong}: {complaint or 'none on rank 0'}")
+    times = timed(plan, group, once)
+    result = answer(group, times, **dict(zip(once.phases, times.phases, strict=True)))
+    result["facts"] |= once.facts()
+    return result
 
 
 def verify(plan: Plan, group: Group, once: Collective) -> None:

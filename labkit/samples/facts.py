@@ -165,6 +165,8 @@ MEDIAN_US = Fact("median_us", 0.0, "µs", "Median time of a request.")
 BACKEND = Fact(
     "backend", "", "", "Library that moved the data between the ranks of torch.distributed, with its version."
 )
+GRADIENT_B = Fact("gradient_B", 0, "B", "Gradients that the ranks reduce in a step of training, before compression.")
+EXCHANGE_B = Fact("exchange_B", 0, "B", "What a rank exchanges at once in a step: rows of tables, or activations.")
 BLAS = Fact("blas", "", "", "BLAS that the program loaded.")
 RESIDUAL = Fact("residual", 0.0, "", "Scaled residual of HPL's solution; below 16 it passed.")
 PEAK_GFLOPS = Fact("peak_GFLOPS", 0.0, "Gflop/s", "Theoretical peak of the cores used; 0 if unknown.")

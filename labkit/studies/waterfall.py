@@ -164,7 +164,9 @@ class Study(studies.Study):
         if own:
             largest = max(own.parts[1:], key=lambda part: part.time.value, default=None)
             sentences.append(f"{own.title}: {stated(own.whole, 'µs')} through all layers measured.")
-            if largest is not None:
+            if largest is not None and largest.time.interval[0] <= 0 <= largest.time.interval[1]:
+                sentences.append("Which layer adds most is not known: the times of the launches lie too far apart.")
+            elif largest is not None:
                 sentences.append(f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}.")
             for part in own.parts[1:]:
                 if _below_zero(part.time):
@@ -173,7 +175,15 @@ class Study(studies.Study):
             ratio = combine(lambda socket, rank: socket / rank, tcp, mpi.time)
             low, high = ratio.interval
             ends = "" if math.isnan(low) else f" ({ratio.basis}: {number(low)} to {number(high)})"
-            sentences.append(f"A blocking TCP socket takes {number(ratio.value)} times as long as MPI from C{ends}.")
+            if low <= 1 <= high:
+                sentences.append(
+                    "Whether a blocking TCP socket or MPI from C takes longer, these launches do not say: the ratio is "
+                    f"{number(ratio.value)}{ends}."
+                )
+            else:
+                sentences.append(
+                    f"A blocking TCP socket takes {number(ratio.value)} times as long as MPI from C{ends}."
+                )
         missing = [row["layer"] for row in self.table().to_dict("records") if row["latency"] == "not measured"]
         if missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")

@@ -40,6 +40,13 @@ def collective(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, name, text + "its iterations, as nccl-tests prints it, is a reported value.")
 
 
+def training(spec: Spec, effort: Effort) -> Invocation:
+    """Steps of training."""
+    _, _, name = spec.benchmark.partition(".")
+    text = "torch: time of a step on the slowest rank, one step after the other, its phases on that rank."
+    return _invocation(spec, effort, name, text)
+
+
 def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> Invocation:
     """One start of the ranks.
 

@@ -50,10 +50,11 @@ TINY: dict[str, dict[str, Any]] = {
     "70-hpl": {"ranks": "1", "orders": "100", "cells": 6, "steps": 5},
     "63-halo-and-fft": {"neighbours": "6,26", "fft_sizes": "64", "ranks": "2", "paper": False, "testbed": "local"},
     "71-nas-kernels": {"kernels": "is,mg", "ranks": "1,2,3"},
+    "72-training-step": {"rates": "100mbit,400mbit", "layers": 1, "width": 64, "buckets": "64Ki", "sizes": "64Ki"},
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
 # tools take a second for each point, whatever they are told
-SLOW = ("21-sockets", "42-parallel-io", "43-bt-io", "70-hpl")
+SLOW = ("21-sockets", "42-parallel-io", "43-bt-io", "70-hpl", "72-training-step")
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TINY]
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 

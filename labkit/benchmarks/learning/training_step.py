@@ -1,0 +1,63 @@
+"""A step of data-parallel training of a small transformer: forward, backward, gradients averaged over ranks, update.
+
+`communication=overlap` is torch's DistributedDataParallel: it reduces a bucket of gradients (`bucket`, B) as soon as
+the backward pass has filled it. `after` reduces the same buckets when the backward pass is over, `none` not at all: the
+difference of two steps is what the communication costs. `compression` is torch's hook: 16 bits for each value, or
+PowerSGD of rank 1 (Vogels et al., 2019). Before the timing each rank compares its gradients with the mean of what all
+ranks work out alone.
+
+The rate counts the sequences of all ranks. A rank computes with one thread.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from labkit.benchmarks import ProgramBenchmark
+from labkit.benchmarks.learning import _model
+from labkit.spec import Spec
+from labkit.tools import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_model.Transformer):
+    """Options of learning.training_step.
+
+    Parameters
+    ----------
+    communication : when gradients are reduced: during the backward pass, after it, or not at all.
+    bucket : most bytes of gradients in one message (DistributedDataParallel's bucket_cap_mb; its default is 25 MiB).
+    compression : of the gradients on their way.
+    """
+
+    communication: Literal["overlap", "after", "none"] = "overlap"
+    bucket: int = 26_214_400
+    compression: Literal["none", "float16", "powersgd"] = "none"
+
+
+def _check(spec: Spec) -> str:
+    communication, compression = spec.option("communication"), spec.option("compression")
+    if spec.option("bucket") < 1:
+        return f"bucket={spec.option('bucket')} B, but it must be 1 or more. Set bucket=26214400."
+    if compression == "powersgd" and communication != "overlap":
+        return "compression=powersgd is a hook of DistributedDataParallel. Set communication=overlap."
+    if compression != "none" and communication == "none":
+        return f"compression={compression}, but communication=none sends nothing. Set compression=none."
+    return _model.check(spec)
+
+
+BENCHMARK = ProgramBenchmark(
+    title="step of data-parallel training",
+    options=Options,
+    sized=False,
+    ranks=(2, None),
+    check=_check,
+    metrics={"step_s": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks * spec.option("batch")},
+    phases={
+        "forward_ns": "forward_s",
+        "backward_ns": "backward_s",
+        "reduction_ns": "reduction_s",
+        "update_ns": "update_s",
+    },
+    tools=(torch.training,),
+    cadence="streaming",
+)

@@ -1,0 +1,176 @@
+"""What does the link make of a step of training, and what do overlap, bucket size and compression save?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from labkit import figures, studies, testbeds
+from labkit.spec import Spec, sweep
+from labkit.studies import centre, markdown_list, number, size_words, statement, words
+from labkit.studies.verbs_under_loss_and_delay import level
+from labkit.units import parse_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+STEP, LIBRARIES = "learning.training_step", ("learning.all_reduce", "mpi.allreduce")
+FACTORS = {  # option of the testbed → label of its axis
+    "rate": "rate of a link (Mbit/s)",
+    "delay": "delay of a link (ms)",
+    "loss": "packets lost (%)",
+}
+WAYS = (("none", "none"), ("after", "none"), ("overlap", "none"), ("overlap", "float16"), ("overlap", "powersgd"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on a step of training.
+
+    Parameters
+    ----------
+    rates : of the links of the testbed, a list.
+    delays, losses : of the links at the first rate, lists; the kernel needs sch_netem for both.
+    layers, width, length, batch : of the model, on each rank.
+    buckets : sizes of a message of gradients, B, at the first rate; empty leaves them out.
+    sizes : of an all-reduce of torch beside one of MPI, at the first rate; empty leaves it out.
+    ranks : that train.
+    testbed : with links that have a rate.
+    """
+
+    rates: str = "50mbit,200mbit,800mbit"
+    delays: str = ""
+    losses: str = ""
+    layers: int = 2
+    width: int = 128
+    length: int = 32
+    batch: int = 4
+    buckets: str = "64Ki,256Ki,25Mi"
+    sizes: str = "4Ki,64Ki,1Mi"
+    ranks: int = 2
+    testbed: str = "virtual-cluster:2"
+
+
+class Study(studies.Study):
+    """A step of training against the link, and the collective below it beside MPI's."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (STEP, *LIBRARIES)
+    focus: ClassVar = ((STEP, "testbed"), (STEP, "option_communication"), (STEP, "option_compression"))
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """Each way to communicate over each link; buckets and collectives over the first one."""
+        v, specs = self.values, list[Spec]()
+        places = [self._over(rate=rate) for rate in words(v.rates)]
+        first = {"rate": words(v.rates)[0]}
+        places += [self._over(**first, delay=delay) for delay in words(v.delays)]
+        places += [self._over(**first, loss=loss) for loss in words(v.losses)]
+        for place in places:
+            for communication, compression in WAYS:
+                specs += self._step(place, communication=communication, compression=compression)
+        for bucket in words(v.buckets):
+            specs += self._step(places[0], bucket=parse_size(bucket))
+        if v.sizes:
+            where: dict[str, Any] = {"sizes": v.sizes, "ranks": v.ranks, "testbed": places[0]}
+            specs += sweep(LIBRARIES[0], in_place=True, **where)
+            specs += sweep(LIBRARIES[1], **where)
+        return list(dict.fromkeys(specs))
+
+    def _over(self, **options: str) -> str:
+        """The testbed with these options of its links."""
+        name, argument, given = testbeds.parse(self.values.testbed)
+        return testbeds.text_of(name, argument, {**given, **options})
+
+    def _step(self, place: str, **options: Any) -> list[Spec]:
+        v = self.values
+        model = {"layers": v.layers, "width": v.width, "length": v.length, "batch": v.batch}
+        return sweep(STEP, sizes=[0], ranks=v.ranks, testbed=place, **model, **options)
+
+    # ---- tables
+
+    def against(self, factor: str) -> pd.DataFrame:
+        """Rows of steps with torch's own buckets, against a property of the links; empty if it does not vary."""
+        rows = self.of(STEP)
+        if rows.empty:
+            return rows
+        given = [testbeds.parse(str(text))[2] for text in rows["testbed"]]
+        others = {"delay", "loss"} - {factor}
+        rows = rows.assign(
+            level=[level(options.get(factor, "")) for options in given],
+            way=[
+                row.option_communication + ("" if row.option_compression == "none" else f", {row.option_compression}")
+                for row in rows.itertuples()
+            ],
+        )
+        fits = [not (others & options.keys()) for options in given]
+        if factor != "rate":
+            first = words(self.values.rates)[0]
+            fits = [fit and options.get("rate") == first for fit, options in zip(fits, given, strict=True)]
+        rows = rows[fits]
+        rows = rows[rows["option_bucket"] == rows["option_bucket"].max()]
+        return rows.sort_values(["way", "level"]) if rows["level"].nunique() > 1 else rows.iloc[:0]
+
+    def buckets(self) -> pd.DataFrame:
+        """Rows of steps with overlap and without compression over the first link, by size of a bucket."""
+        rows = self.of(STEP)
+        if rows.empty:
+            return rows
+        plain = (rows["option_communication"] == "overlap") & (rows["option_compression"] == "none")
+        here = rows["testbed"] == self._over(rate=words(self.values.rates)[0])
+        return rows[plain & here].sort_values("option_bucket")
+
+    def parts(self) -> pd.DataFrame:
+        """Phases of a step over each rate: the columns of a table."""
+        steps = [f"step_s_{end}" for end in ("p50", "low", "high")]
+        phases = {f"{part}_s_p50": f"{part} (s)" for part in ("forward", "backward", "reduction")}
+        rows = self.against("rate").filter(["way", "level", *steps, *phases, "n", "launches"])
+        return rows.rename(columns={"level": "Mbit/s", **phases})
+
+    # ---- figures
+
+    def step_figure(self, factor: str) -> go.Figure | str:
+        """Time of a step against a property of the links, a line for each way to communicate."""
+        return self.drawn(
+            figures.versus, self.against(factor), "level", shown="step_s", label=FACTORS[factor], series=["way"]
+        )
+
+    def bucket_figure(self) -> go.Figure | str:
+        """Time of a step against the size of a bucket."""
+        label = "bucket of gradients (B)"
+        return self.drawn(figures.versus, self.buckets(), "option_bucket", shown="step_s", label=label)
+
+    def libraries_figure(self) -> go.Figure | str:
+        """Bus bandwidth of an all-reduce of torch and of MPI over the first link."""
+        rows = self.summary[self.summary["benchmark"].isin(LIBRARIES)]
+        return self.drawn(figures.versus_size, rows, "busbw_GBps", series=["benchmark"], tail=None)
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        sentences: list[str] = []
+        rows = self.against("rate")
+        for rate, group in rows.groupby("level") if len(rows) else ():
+            by_way = {row["way"]: row for _, row in group.iterrows()}
+            if "none" not in by_way:
+                continue
+            alone = centre(by_way["none"], "step_s")
+            for way in ("after", "overlap", "overlap, powersgd"):
+                if way in by_way:
+                    times = centre(by_way[way], "step_s") / alone
+                    sentences.append(
+                        f"At {number(rate)} Mbit/s a step with `{way}` takes {statement(by_way[way], 'step_s')}, "
+                        f"{number(times)} times as long as one without communication."
+                    )
+        both = self.summary[self.summary["benchmark"].isin(LIBRARIES)]
+        for size, group in both.groupby("message_size_B") if len(both) else ():
+            torch, mpi = (group[group["benchmark"] == name] for name in LIBRARIES)
+            if len(torch) and len(mpi):
+                ratio = centre(torch.iloc[0], "busbw_GBps") / centre(mpi.iloc[0], "busbw_GBps")
+                sentences.append(
+                    f"An all-reduce of {size_words(size)} has {number(ratio)} times the bus bandwidth in torch that it "
+                    "has in MPI over the same link."
+                )
+        return markdown_list(sentences) or studies.LEFT_OUT
