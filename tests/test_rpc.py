@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, tools
+from labkit import benchmarks, studies, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
@@ -344,6 +344,49 @@ def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch, t
     with pytest.raises(LaunchError, match=r"make setup builds it with libgrpc\+\+-dev"):
         job("latency")
     assert _rpc.version("rpc_grpc") == "unknown"
+
+
+# ---- the notebook
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
+    for system in PROGRAMS:
+        program(system)
+    tiny = {
+        "sizes": "64",
+        "rate": "100mbit,1gbit",
+        "clients": "1,2",
+        "loads": "500,1000",
+        "servers": "1",
+        "large": 9000,
+    }
+    study = studies.get("rpc")(campaign=str(tmp_path / "c"), launches=1, time_cap=0.3, mpi=False, **tiny)
+    study.run()
+    assert len(study.records) == len(study.points)
+    figures = [study.link_figure("rate"), study.bandwidth_figure("rate")]
+    figures += [study.sizes_figure(), study.clients_figure(), study.load_figure(), study.servers_figure()]
+    assert studies.LEFT_OUT not in figures
+    names = {trace.name for trace in figures[2].data}
+    assert names == {
+        "TCP",
+        "Unix socket",
+        *(f"{s}, {t}" for s in ("gRPC", "Thrift") for t in ("TCP", "Unix socket")),
+    } | {"gRPC, raw, TCP"}
+    found = study.findings()
+    assert "gRPC, TCP" in found
+    assert "times TCP" in found
+    rate = study._means("rpc.throughput").set_index(["path", "option_clients"])["transaction_rate_per_s_mean"]
+    for path, system in (("gRPC, TCP", "grpc"), ("Thrift, TCP", "thrift")):
+        told = [
+            one
+            for one in study.samples
+            if one.spec.benchmark == "rpc.throughput" and one.spec.values["system"] == system
+        ]
+        for one in told:
+            (value,) = (v.value for v in one.reported if v.name == "transaction_rate_per_s")
+            assert rate[path, one.spec.values["clients"]] == pytest.approx(value, rel=0.3)  # Little's law
 
 
 # ---- outputs

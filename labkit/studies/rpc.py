@@ -1,0 +1,296 @@
+"""What does a remote procedure call cost, over which library and transport, and how does the link change it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from labkit import benchmarks, figures, records, studies, testbeds, tools
+from labkit.columns import split, statistic_column
+from labkit.errors import LaunchError, SpecError
+from labkit.spec import Spec, sweep
+from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies._derived import of_samples
+from labkit.studies.verbs_under_loss_and_delay import FACTORS, level
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+CALL, TCP, UNIX, MPI = "rpc.latency", "sockets.tcp_rr", "sockets.unix_rr", "mpi.latency"
+OPEN, STREAM, MANY, SERVERS = "rpc.open_loop", "rpc.bandwidth", "rpc.throughput", "rpc.parameter_server"
+SYSTEMS: tuple[dict[str, Any], ...] = ({"system": "grpc"}, {"system": "thrift"})
+NAMES = {TCP: "TCP", UNIX: "Unix socket", MPI: "MPI over TCP"}
+SCHEMES = ("uniform", "random", "skew")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(studies.Parameters):
+    """Parameters of the notebook on remote procedure calls.
+
+    Parameters
+    ----------
+    sizes : of request and answer.
+    size : of the calls across the link and under load, B.
+    testbed : two hosts with a link between them; empty leaves the link out.
+    rate : rates of that link.
+    delay : of the link, one way.
+    loss : of packets in each direction, %.
+    stream_size : of the calls of a stream.
+    clients : calling at once.
+    loads : calls per second that are due; empty leaves them out.
+    servers : parameter servers, with one worker and with two; empty leaves them out.
+    large : size of a large buffer of their payload, B.
+    mpi : whether MPI is among the transports.
+    """
+
+    sizes: str = "64,1Ki,16Ki,256Ki"
+    size: int = 1024
+    testbed: str = "virtual-cluster:2"
+    rate: str = "10mbit,100mbit,1gbit"
+    delay: str = "1ms,4ms"
+    loss: str = "1,4"
+    stream_size: str = "64Ki"
+    clients: str = "1,2,4,8"
+    loads: str = "500,1000,2000,4000"
+    servers: str = "1,2"
+    large: int = 1024 * 1024
+    mpi: bool = True
+
+
+class Study(studies.Study):
+    """Calls by size, library and transport; across a link; at a rate; of parameter servers."""
+
+    parameters: ClassVar = Parameters
+    benchmarks: ClassVar = (CALL, TCP, UNIX, MPI, OPEN, STREAM, MANY, SERVERS)
+    focus: ClassVar = ((CALL, "testbed"),)
+    values: Parameters
+
+    def specs(self) -> list[Spec]:
+        """The requested specs that the installed programs can measure; all of them if the study only reads."""
+        return [spec for spec in self._wanted() if not self.values.measure or not self._missing(spec)]
+
+    def _missing(self, spec: Spec) -> bool:
+        """Whether no program for a spec is here."""
+        if benchmarks.get(spec.benchmark).mpi:
+            return False
+        try:
+            tools.available(benchmarks.tools_of(spec.benchmark), benchmarks.resolve(spec), self.effort)
+        except LaunchError:
+            return True
+        return False
+
+    def _wanted(self) -> list[Spec]:
+        """Calls here by size; calls, round trips and streams across the link; clients, loads and servers here."""
+        v, specs, here = self.values, list[Spec](), {"ranks": 1}
+        for transport in ("tcp", "unix"):
+            for system in SYSTEMS:
+                specs += sweep(CALL, sizes=v.sizes, transport=transport, **system, **here)
+        specs += sweep(CALL, sizes=v.sizes, transport="tcp", system="grpc", serialised=False, **here)
+        specs += sweep(UNIX, sizes=v.sizes, **here)
+        specs += self._beside(v.sizes, "local")
+        for testbed in self.links():
+            for system in SYSTEMS:
+                specs += sweep(CALL, sizes=v.size, testbed=testbed, transport="tcp", **system, **here)
+                specs += sweep(STREAM, sizes=v.stream_size, testbed=testbed, window=16, **system, **here)
+            specs += self._beside(v.size, testbed)
+        for system in SYSTEMS:
+            specs += sweep(MANY, sizes=v.size, clients=counts(v.clients, "clients"), **system, **here)
+            if v.loads:
+                rates = [float(load) for load in counts(v.loads, "loads")]
+                specs += sweep(OPEN, sizes=v.size, rate=rates, **system, **here)
+        if v.servers:
+            options: dict[str, Any] = {"servers": counts(v.servers, "servers"), "workers": [1, 2], "large": v.large}
+            options |= {"scheme": list(SCHEMES), "serialised": [True, False]}
+            specs += sweep(SERVERS, sizes=0, **options, **here)
+        return list(dict.fromkeys(specs))
+
+    def _beside(self, sizes: str | int, testbed: str) -> list[Spec]:
+        """The transports without a library for calls: TCP, and MPI over it."""
+        specs = sweep(TCP, sizes=sizes, testbed=testbed, tool="sockperf", ranks=1)
+        return specs + (sweep(MPI, sizes=sizes, testbed=testbed, ranks=2, transport="tcp") if self.values.mpi else [])
+
+    def links(self) -> list[str]:
+        """The testbed with each state of its link."""
+        v = self.values
+        options = [f"{factor}={one}" for factor in FACTORS for one in words(getattr(v, factor))]
+        if v.testbed and v.measure and (v.delay or v.loss) and not _delays(v.testbed):
+            options = [one for one in options if one.startswith("rate")]
+        if not v.testbed or not options:
+            return []
+        return [testbeds.text_of(*testbeds.parse(f"{v.testbed},{one}" if one else v.testbed)) for one in ("", *options)]
+
+    @staticmethod
+    def _place(testbed: str) -> str:
+        """The testbed without the state of its link, which is what varies here."""
+        return testbeds.base_of(testbed)
+
+    # ---- tables
+
+    @of_samples
+    def rows(self) -> pd.DataFrame:
+        """The summary with the path of a call in words, and round trips of MPI: twice its latency."""
+        rows = self.summary.copy()
+        if rows.empty:
+            return rows
+        for column in [name for name in rows if (parts := split(str(name))) and parts[0] == "latency_us"]:
+            trip, mpi = str(column).replace("latency_us", "round_trip_us"), rows["benchmark"] == MPI
+            twice = rows[column] if str(column).endswith(("_n", "_launches")) else 2 * rows[column]
+            rows[trip] = rows[trip].mask(mpi, twice) if trip in rows else twice.where(mpi)
+        return rows.assign(path=[_path(row) for row in rows.to_dict("records")])
+
+    def here(self) -> pd.DataFrame:
+        """Calls, and round trips without a library, inside this host."""
+        rows = self.rows
+        return rows[(rows["testbed"] == "local") & rows["benchmark"].isin([CALL, *NAMES])] if len(rows) else rows
+
+    def across(self, factor: str, *names: str) -> pd.DataFrame:
+        """Rows of benchmarks against a factor of the link, with the unchanged link except for a rate."""
+        rows = self.rows
+        rows = rows[(rows["testbed"] != "local") & rows["benchmark"].isin(names)] if len(rows) else rows
+        if not len(rows):
+            return rows
+        given = [testbeds.parse(str(text))[2] for text in rows["testbed"]]
+        fits = [set(options) & set(FACTORS) <= {factor} for options in given]
+        rows = rows.assign(level=[level(options.get(factor, "")) for options in given])[fits]
+        rows = rows[rows["level"] > 0] if factor == "rate" else rows
+        return rows.sort_values(["path", "level"]) if rows["level"].nunique() > 1 else rows.iloc[:0]
+
+    # ---- figures
+
+    def sizes_figure(self) -> go.Figure | str:
+        """Round trip against size, a line for each path."""
+        return self.drawn(figures.versus_size, self.here(), "round_trip_us", series=["path"], tail=None)
+
+    def link_figure(self, factor: str) -> go.Figure | str:
+        """Round trip across the link against its rate, delay or loss, a line for each path."""
+        rows = self.across(factor, CALL, TCP, MPI)
+        shown = statistic_column("round_trip_us", "p99" if factor == "loss" else "p50")
+        return self.drawn(figures.versus, rows, "level", shown={shown: shown}, series=["path"], label=FACTORS[factor])
+
+    def bandwidth_figure(self, factor: str) -> go.Figure | str:
+        """Bandwidth of calls across the link against its rate, delay or loss."""
+        rows = self.across(factor, STREAM)
+        return self.drawn(figures.versus, rows, "level", shown="bandwidth_MBps", series=["path"], label=FACTORS[factor])
+
+    def clients_figure(self) -> go.Figure | str:
+        """Calls per second against the number of clients."""
+        rows = self._means(MANY)
+        how: dict[str, Any] = {"shown": "transaction_rate_per_s", "series": ["path"], "label": "clients"}
+        return self.drawn(figures.versus, rows, "option_clients", **how)
+
+    def load_figure(self) -> go.Figure | str:
+        """Response time against the rate at which calls are due, and the round trip beside it."""
+        shown = {
+            "response, median": "response_us_p50",
+            "response, 99th percentile": "response_us_p99",
+            "round trip, 99th percentile": "round_trip_us_p99",
+        }
+        label = "calls that are due in a second"
+        return self.drawn(figures.versus, self._of(OPEN), "option_rate", shown=shown, series=["path"], label=label)
+
+    def servers_figure(self) -> go.Figure | str:
+        """Calls per second by scheme and serialisation, with one server and worker and with more."""
+        rows = self._means(SERVERS)
+        if len(rows):
+            rows = rows.sort_values(["option_scheme", "option_serialised", "option_servers", "option_workers"])
+            kinds = [f"{_count(s, 'server')}, {_count(w, 'worker')}" for s, w in _pairs(rows)]
+            forms = ["serialised" if bool(one) else "raw" for one in rows["option_serialised"]]
+            rows = rows.assign(parties=kinds, payload=rows["option_scheme"] + ", " + forms)
+        return self.drawn(figures.bars, rows, "payload", metric="transaction_rate_per_s", series=["parties"])
+
+    def _means(self, name: str) -> pd.DataFrame:
+        """Rows of a benchmark with means alone: how many calls clients make follows from the mean time of a call."""
+        table = self.records
+        others = [one for one in table if (parts := split(str(one))) and parts[1] != "mean"]
+        rows = records.summary(table.drop(columns=others)) if len(table) else table
+        rows = rows[rows["benchmark"] == name] if len(rows) else rows
+        return rows.assign(path=[_path(row) for row in rows.to_dict("records")]) if len(rows) else rows
+
+    def _of(self, name: str) -> pd.DataFrame:
+        rows = self.rows
+        return rows[rows["benchmark"] == name] if len(rows) else rows
+
+    # ---- sentences
+
+    def findings(self) -> str:
+        """Findings as a Markdown list."""
+        return markdown_list([*self._libraries(), *self._delays(), *self._loads(), *self._omitted()]) or LEFT_OUT
+
+    def _libraries(self) -> Iterator[str]:
+        """Round trip of the smallest size over each path, and how many times that of TCP it is."""
+        rows = self.here()
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
+        if not len(rows):
+            return
+        rows = rows.assign(order=[centre(row, "round_trip_us") for row in rows.to_dict("records")]).sort_values("order")
+        plain = rows[rows["benchmark"] == TCP]
+        for row in rows.to_dict("records"):
+            ratio = f", {number(row['order'] / plain['order'].iloc[0])} times TCP" if len(plain) else ""
+            about = "" if row["benchmark"] == TCP else ratio
+            yield f"{size_words(row['message_size_B'])}, {row['path']}: {statement(row, 'round_trip_us')}{about}."
+
+    def _delays(self) -> Iterator[str]:
+        """What is left of a library's cost beside the longest delay."""
+        rows = self.across("delay", CALL, TCP)
+        if not len(rows):
+            return
+        most = rows[rows["level"] == rows["level"].max()]
+        plain = most[most["benchmark"] == TCP]
+        for row in most[most["benchmark"] == CALL].to_dict("records") if len(plain) else ():
+            more = centre(row, "round_trip_us") / centre(plain.iloc[0].to_dict(), "round_trip_us")
+            yield (
+                f"With {number(row['level'])} ms of delay each way, {row['path']} takes "
+                f"{statement(row, 'round_trip_us')}: {number(more)} times TCP."
+            )
+
+    def _omitted(self) -> Iterator[str]:
+        """What this machine's kernel cannot do."""
+        v = self.values
+        if v.measure and v.testbed and (v.delay or v.loss) and not _delays(v.testbed):
+            yield "Delay and loss of the link were not measured: this kernel has no sch_netem."
+
+    def _loads(self) -> Iterator[str]:
+        """Tail of the response and of the round trip at the highest load."""
+        rows = self._of(OPEN)
+        rows = rows[rows["option_rate"] == rows["option_rate"].max()] if len(rows) else rows
+        for row in rows.dropna(subset=["response_us_p99"]).to_dict("records") if "response_us_p99" in rows else ():
+            yield (
+                f"At {number(row['option_rate'])} calls per second, {row['path']}: 99 of 100 responses take at most "
+                f"{number(row['response_us_p99'])} µs from when they were due, {number(row['round_trip_us_p99'])} µs "
+                "from when they were sent."
+            )
+
+
+@cache
+def _delays(testbed: str) -> bool:
+    """Whether the links of a testbed can have a delay and lose packets: not every kernel has sch_netem."""
+    try:
+        with testbeds.open(f"{testbed},delay=1ms"):
+            return True
+    except SpecError as error:
+        if "sch_netem" in str(error):
+            return False
+        raise
+
+
+def _pairs(rows: pd.DataFrame) -> list[tuple[int, int]]:
+    return [(int(s), int(w)) for s, w in zip(rows["option_servers"], rows["option_workers"], strict=True)]
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _path(row: dict[str, Any]) -> str:
+    """Library and transport of a row, in words."""
+    if row["benchmark"] in NAMES:
+        return NAMES[row["benchmark"]]
+    if not str(row["benchmark"]).startswith("rpc."):
+        return str(row["benchmark"])
+    name = "Thrift" if row["option_system"] == "thrift" else "gRPC"
+    name += "" if bool(row["option_serialised"]) else ", raw"
+    return f"{name}, Unix socket" if row["transport"] == "unix" else f"{name}, TCP"
