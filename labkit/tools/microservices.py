@@ -64,6 +64,7 @@ TOOL = Tool(
     name="microservices",
     read_version=_version,
     package="gcc",
+    conda="compilers",
     purpose="services.*, a program of labkit's own",
 )
 
