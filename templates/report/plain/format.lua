@@ -58,13 +58,9 @@ local function is_half(b) return b.t == "Figure" and b.classes:includes("half") 
 local function gather(blocks)       -- the paragraph between two figures of a row goes before them
   local i = #blocks
   while i > 1 do
-    local right, step = is_half(blocks[i]), 1
-    if right and is_half(blocks[i - 1]) then
-      step = 2
-    elseif right and i > 2 and blocks[i - 1].t == "Para" and is_half(blocks[i - 2]) then
-      blocks[i - 2], blocks[i - 1], step = blocks[i - 1], blocks[i - 2], 3
-    end
-    i = i - step
+    local half, between = is_half(blocks[i]), i > 2 and blocks[i - 1].t == "Para" and is_half(blocks[i - 2])
+    if half and between then blocks[i - 2], blocks[i - 1] = blocks[i - 1], blocks[i - 2] end
+    i = i - (half and (between and 3 or is_half(blocks[i - 1]) and 2) or 1)
   end
 end
 
