@@ -92,7 +92,7 @@ def _measure() -> list[str]:
         ["`labkit explore`", "the same page without its notebook"],
         ["`labkit report CAMPAIGN`", "HTML and PDF of a campaign"],
     ]
-    return ["## Measure and explore", table(["", ""], rows)]
+    return ["## Measure and explore", table(["open or run", "what it does"], rows)]
 
 
 def _notebooks(folder: Path) -> list[str]:
@@ -108,7 +108,7 @@ def _notebooks(folder: Path) -> list[str]:
     return [
         "## Notebooks",
         "The time is what a notebook measures at most, with its parameters as they are.",
-        table(["", ""], rows),
+        table(["topic", "notebooks"], rows),
     ]
 
 
@@ -147,7 +147,7 @@ def _labs(folder: Path) -> list[str]:
         [
             "## Labs",
             "Predict, measure, compare, answer. No lab needs a cluster.",
-            table(["", "lab", ""], rows, align="rll"),
+            table(["no.", "lab", "time"], rows, align="rll"),
         ]
         if rows
         else []
