@@ -134,6 +134,29 @@ def test_a_derived_datatype_is_a_doubt(tmp_path: Path) -> None:
     assert all("derived datatype" in joined(cell) for cell in records.table(campaign.samples())["warnings"])
 
 
+GPU_SIDES = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "title", "above", "benchmark", "options"),
+    [
+        ("pt2pt_latency", "-CUDA", GPU_SIDES, "gpu.mpi_latency", {"memory": "device", "peer_memory": "host"}),
+        ("coll_bcast", "-CUDA", "", "gpu.mpi_bcast", {"memory": "device"}),
+        ("coll_bcast", "-CUDA MANAGED", "", "gpu.mpi_bcast", {"memory": "managed"}),
+    ],
+)
+def test_buffers_in_the_memory_of_a_gpu_are_another_benchmark(
+    tmp_path: Path, test: str, title: str, above: str, benchmark: str, options: dict[str, str]
+) -> None:
+    golden = (GOLDEN / "omb" / f"{test}.txt").read_text()
+    head, rest = golden.replace("OSU MPI ", f"OSU MPI{title} ", 1).split("\n# Datatype", 1)
+    (tmp_path / "log.txt").write_text(f"{head}\n{above}# Datatype{rest}")
+    importing.bring([tmp_path / "log.txt"], into=tmp_path / "c")
+    points = list(Campaign(tmp_path / "c").samples())
+    assert {one.spec.benchmark for one in points} == {benchmark}
+    assert all(one.spec.option(name) == value for one in points for name, value in options.items())
+
+
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.p
 _HEAD = re.compile(rf"# (?:Size )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")
 _TITLE = re.compile(r"# (OSU \S.*?)(?: v([\w.-]+))?")
 _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create topology graph:.+")
-_ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
+ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
 ENDLESS = 1 << 62  # rows
@@ -98,7 +98,7 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
     heading = _title(lines.ahead)
     assert heading is not None
     title, version = heading[1], heading[2] or ""
-    test = TESTS.get(_ACCELERATOR.sub("", title).lower(), "")
+    test = TESTS.get(ACCELERATOR.sub("", title).lower(), "")
     if test == "osu_alltoallw" and any(line.startswith(("Dimensions", "Time took")) for line in lines.table_lines):
         test = "osu_neighbor_alltoallw"
     lines.take()

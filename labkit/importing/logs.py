@@ -16,7 +16,8 @@ from labkit.benchmarks import Benchmark, LogBenchmark
 from labkit.formats._log import SIZE_UNKNOWN, Run
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
-from labkit.importing.points import Given, Pattern, Test, meta_of
+from labkit.importing.points import Given, Pattern, meta_of
+from labkit.importing.specs import Test
 from labkit.importing.text import Text
 from labkit.notes import Note, note
 from labkit.samples import Samples

@@ -19,18 +19,17 @@ from operator import itemgetter
 from typing import Any
 
 from labkit import benchmarks, samples
-from labkit.benchmarks import Benchmark
 from labkit.formats._lines import Value
 from labkit.formats._table import Meaning, Row, Table
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
-from labkit.importing.specs import doubts_of, ranks_of, spec_of
+from labkit.importing.specs import Test, accelerated, doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
 from labkit.notes import Note, note
 from labkit.samples import Samples
 from labkit.samples.facts import complete, noted
 from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
-from labkit.spec import Effort, Scalar, Spec
+from labkit.spec import Effort, Spec
 
 SHOWN = 2048  # characters of a table up to which every point has all of it
 _PATTERNS = 256  # converters in memory, and patterns of each
@@ -38,7 +37,6 @@ _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
 _OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
-Test = tuple[Benchmark, Mapping[str, Scalar]]
 
 
 @dataclass(frozen=True)
@@ -283,11 +281,16 @@ class Converters:
             problem = "has no benchmark in labkit" if table.columns else "prints no number"
             messages.table(f"{subject} {problem}", table)
             return None
-        key = (table.test, table.version, table.columns, tuple(table.parameters.items()))
+        test = accelerated(self._tests[name], table)
+        if test is None:
+            messages.table(f"{table.title} has no benchmark in labkit", table)
+            return None
+        setting = (test[0].name, tuple(test[1].items()), tuple(table.parameters.items()))
+        key = (table.test, table.version, table.columns, setting)
         if key not in self._converters:
             if len(self._converters) >= _PATTERNS:
                 self._converters.popitem(last=False)
-            self._converters[key] = Converter(self._text, table, self._tests[name], self._given)
+            self._converters[key] = Converter(self._text, table, test, self._given)
         converter = self._converters[key]
         for text in converter.doubts:
             messages.add(f"{table.test}: {text}", table.first)

@@ -7,12 +7,17 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
+from labkit import benchmarks
 from labkit.benchmarks import Benchmark
 from labkit.errors import SpecError
+from labkit.formats import omb
 from labkit.formats._table import Row, Table
 from labkit.notes import Note, note
 from labkit.spec import Scalar, Spec
 
+Test = tuple[Benchmark, Mapping[str, Scalar]]
+_BUFFERS = re.compile(r"# Send Buffer on (\w+) \(\w\) and Receive Buffer on (\w+) \(\w\)")  # of OMB
+_MEMORIES = {"DEVICE": "device", "MANAGED": "managed", "HOST": "host"}
 _DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
 _WINDOWS = {
     "MPI_Win_create": "create",
@@ -86,6 +91,29 @@ def spec_of(
         testbed=",".join(places),
         options=tuple(options.items()),
     )
+
+
+def accelerated(test: Test, table: Table) -> Test | None:
+    """Return the benchmark of a table of OMB and its options; with memory of a GPU, where its title says so.
+
+    Returns
+    -------
+    None if no benchmark measures the test with the memory that the title names.
+    """
+    found = omb.ACCELERATOR.search(table.title)
+    if not found:
+        return test
+    benchmark = benchmarks.find().get(f"gpu.{test[0].name.replace('.', '_')}")
+    if "CUDA" not in found[1] or benchmark is None:
+        return None
+    sides = next((match for line in table.preamble if (match := _BUFFERS.match(line))), None)
+    memory = "managed" if "MANAGED" in found[1] else "device"
+    kinds = [_MEMORIES[side] for side in sides.groups()] if sides else [memory]
+    options = {name: value for name, value in test[1].items() if hasattr(benchmark.options(), name)}
+    options |= {"memory": kinds[0], "accelerator": "cuda"}
+    if hasattr(benchmark.options(), "peer_memory"):
+        options["peer_memory"] = kinds[-1]
+    return benchmark, options
 
 
 def doubts_of(table: Table, checked: object) -> Sequence[Note]:
