@@ -57,7 +57,7 @@ def test_a_bandwidth_has_its_bound_as_a_line_with_a_name() -> None:
     assert line.showlegend
     assert list(line.y) == pytest.approx([25 * 1448 / 1514] * 2)
     assert "1448 of 1514 B" in line.hovertemplate
-    assert figure.layout.height > figures.style.HEIGHT
+    assert figure.layout.height > drawn(points(1024, 65536), curves=[]).layout.height
 
 
 def test_directions_have_lines_of_their_own() -> None:

@@ -175,7 +175,7 @@ def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[s
 
 def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None) -> str:
     """Say which of the requested statistics are missing, and why; not of the tail of reported values."""
-    own = frame[frame["n"] > 0]
+    own = frame[frame["n"] > 0] if "n" in frame else frame
     wanted = {statistic: frame, tail: own if statistic == lines.HEADLINE else frame}
     return joined(lines.gaps(rows, metric, name) for name, rows in wanted.items() if name and name != lines.HEADLINE)
 

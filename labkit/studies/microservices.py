@@ -12,6 +12,7 @@ from labkit.errors import known
 from labkit.formats.microservices import BETWEEN, CLIENT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, statement, words
+from labkit.units import format_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,7 +153,7 @@ class Study(studies.Study):
         total = np.sum(list(paths.values()), axis=0)
         slow = total >= np.quantile(total, 1 - SLOWEST)
         stacks = []
-        for title, chosen in (("all requests", slice(None)), (f"slowest {SLOWEST:.0%}", slow)):
+        for title, chosen in (("all requests", slice(None)), (f"slowest {format_share(SLOWEST)}", slow)):
             means = {name: float(values[chosen].mean()) * 1e-3 for name, values in paths.items()}
             shown = [name for name in list(means)[:_SHOWN] if means[name] > 0]
             parts = [figures.Part(_text(name), means[name], _kind(name)) for name in shown]
