@@ -35,7 +35,8 @@ const brief = (value) => (typeof value === "number" ? String(Number(value.toPrec
 function words(figure, curve, index) {
   const trace = figure._fullData[curve], { name } = figure.data[curve], { xaxis, yaxis } = figure._fullLayout;
   if (trace.meta?.hover === undefined) {
-    const [right, up] = [xaxis, yaxis].map((axis) => plain((axis.title?.text ?? "").split("<br><span")[0]));
+    const title = (axis) => (axis.title?.text ?? "").split("<br><span")[0].replaceAll("<br>", " ");
+    const [right, up] = [xaxis, yaxis].map((axis) => plain(title(axis)));
     const values = (names) => names.map((name) => brief(trace[name][index])).join(" to ");
     const place = trace.median
       ? [up, ...BOX.filter(([, name]) => trace[name]).map(([word, ...names]) => `${word}: ${values(names)}`)]
