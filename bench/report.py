@@ -81,7 +81,7 @@ def main() -> None:
                     with (campaigns[0] / "campaign.json").open("a") as file:
                         file.write("\n")
                 took = _measured(campaigns, environment)
-                site = campaigns[0] / "report" / "html"
+                site = next(campaigns[0].glob("report*/html"))  # a report of several has a name of its own
                 size = sum(path.stat().st_size for path in site.glob("**/*") if path.is_file()) / 1e6
                 figures = sum(page.read_text().count('class="plot"') for page in site.glob("*.html"))
                 print(
