@@ -141,6 +141,7 @@ GPU_SIDES = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n"
     ("test", "title", "above", "benchmark", "options"),
     [
         ("pt2pt_latency", "-CUDA", GPU_SIDES, "gpu.mpi_latency", {"memory": "device", "peer_memory": "host"}),
+        ("pt2pt_latency", "-CUDA", "# Send Buffer on MARS (X) and Receive Buffer on HOST (H)\n", "gpu.mpi_latency", {}),
         ("coll_bcast", "-CUDA", "", "gpu.mpi_bcast", {"memory": "device"}),
         ("coll_bcast", "-CUDA MANAGED", "", "gpu.mpi_bcast", {"memory": "managed"}),
     ],

@@ -6,7 +6,6 @@ last answer had come, each in ns from the start of the run; its kind, as a place
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
+from labkit.formats._client import rows, totals
 
 OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE")  # YCSB's words
 _WHAT = "kv_client output"
@@ -52,21 +52,11 @@ def parse(text: str, samples: bytes) -> Result:
     DataError
         If the text does not end in the client's line, or there are not as many samples as it says.
     """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        told: Mapping[str, Any] = json.loads(line)
-        operations, missing, unfinished = (int(told[name]) for name in ("operations", "missing", "unfinished"))
-        moved = max(int(told["sent_B"]), int(told["received_B"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{_WHAT}: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    if not operations or len(samples) != operations * 40:
-        raise DataError(f"{_WHAT}: found {len(samples)} B of samples, wanted 40 B for each of {operations} operations.")
-    rows = np.frombuffer(samples, np.int64).reshape(-1, 5)
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    due, start, end, operation, client = rows.T
-    wrong = (start < due) | (end < start) | (operation < 0) | (operation >= len(OPERATIONS))
-    if wrong.any():
-        raise DataError(f"{_WHAT}: found times out of order or an unknown operation, wanted due <= start <= end.")
+    count, missing, unfinished, sent, received = totals(text, _totals, what=_WHAT)
+    operations = rows(samples, count, 5, what=_WHAT, each="operations")
+    due, start, end, operation, client = operations[np.argsort(operations[:, 0], kind="stable")].T
+    if ((operation < 0) | (operation >= len(OPERATIONS))).any():
+        raise DataError(f"{_WHAT}: found an unknown operation, wanted a place in {', '.join(OPERATIONS)}.")
     return Result(
         due=due,
         start=start,
@@ -75,5 +65,9 @@ def parse(text: str, samples: bytes) -> Result:
         client=client,
         missing=missing,
         unfinished=unfinished,
-        payload=moved,
+        payload=max(sent, received),
     )
+
+
+def _totals(told: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(told[name]) for name in ("operations", "missing", "unfinished", "sent_B", "received_B"))

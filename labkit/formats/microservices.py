@@ -8,7 +8,6 @@ time (ns), how many spans follow and how many it dropped, then six numbers a spa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import otlp
+from labkit.formats._client import rows, totals
 
 _WHAT = "microservices output"
 _COUNTS = ("requests", "unfinished", "origin_ns", "elapsed_ns", "cpu_ns", "sent_B", "received_B", "queries")
@@ -80,27 +80,18 @@ def parse(text: str, samples: bytes) -> Result:
     DataError
         If the text does not end in the client's line, or there are not as many samples as it says.
     """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        told: Mapping[str, Any] = json.loads(line)
-        counts = {name: int(told[name]) for name in _COUNTS}
-        shares = {name: float(told[name]) for name in _SHARES}
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{_WHAT}: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    requests = counts.pop("requests")
-    if not requests or len(samples) != requests * 40:
-        raise DataError(f"{_WHAT}: found {len(samples)} B of samples, wanted 40 B for each of {requests} requests.")
-    due, start, end, operation, trace = np.frombuffer(samples, np.int64).reshape(-1, 5).T
-    if ((start < due) | (end < start)).any() or (np.diff(due) < 0).any():
-        raise DataError(f"{_WHAT}: found times out of order, wanted due <= start <= end.")
-    moved = max(counts.pop("sent_B"), counts.pop("received_B"))
+    counts, shares = totals(text, _totals, what=_WHAT)
+    requests = rows(samples, counts["requests"], 5, what=_WHAT, each="requests")
+    due, start, end, operation, trace = requests.T
+    if (np.diff(due) < 0).any():
+        raise DataError(f"{_WHAT}: found times out of order, wanted requests in the order in which they were due.")
     return Result(
         due=due,
         start=start,
         end=end,
         operation=operation,
         trace=trace,
-        payload_B=moved,
+        payload_B=max(counts["sent_B"], counts["received_B"]),
         unfinished=counts["unfinished"],
         origin_ns=counts["origin_ns"],
         elapsed_ns=counts["elapsed_ns"],
@@ -109,6 +100,10 @@ def parse(text: str, samples: bytes) -> Result:
         recall=shares["recall"],
         candidates=shares["candidates"],
     )
+
+
+def _totals(told: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, float]]:
+    return {name: int(told[name]) for name in _COUNTS}, {name: float(told[name]) for name in _SHARES}
 
 
 def parse_spans(data: bytes) -> Spans:

@@ -6,7 +6,6 @@ in ns from the start of the run; and its client.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
+from labkit.formats._client import rows, totals
 
 _WHAT = "RPC client output"
 
@@ -51,19 +51,11 @@ def parse(text: str, samples: bytes) -> Result:
     DataError
         If the text does not end in the client's line, or there are not as many samples as it says.
     """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        told: Mapping[str, Any] = json.loads(line)
-        operations, unfinished, payload = (int(told[name]) for name in ("operations", "unfinished", "payload_B"))
-        bulk, bulk_ns = int(told["bulk_operations"]), int(told["bulk_ns"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{_WHAT}: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    if not operations or len(samples) != operations * 32:
-        raise DataError(f"{_WHAT}: found {len(samples)} B of samples, wanted 32 B for each of {operations} calls.")
-    rows = np.frombuffer(samples, np.int64).reshape(-1, 4)
-    due, start, end, client = rows[np.argsort(rows[:, 0], kind="stable")].T
-    if ((start < due) | (end < start) | (client < 0)).any():
-        raise DataError(f"{_WHAT}: found times out of order, wanted due <= start <= end.")
+    operations, unfinished, payload, bulk, bulk_ns = totals(text, _totals, what=_WHAT)
+    calls = rows(samples, operations, 4, what=_WHAT, each="calls")
+    due, start, end, client = calls[np.argsort(calls[:, 0], kind="stable")].T
+    if (client < 0).any():
+        raise DataError(f"{_WHAT}: found a client below 0, wanted its place.")
     return Result(
         due=due,
         start=start,
@@ -74,3 +66,7 @@ def parse(text: str, samples: bytes) -> Result:
         bulk=bulk,
         bulk_s=bulk_ns * 1e-9,
     )
+
+
+def _totals(told: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(told[name]) for name in ("operations", "unfinished", "payload_B", "bulk_operations", "bulk_ns"))

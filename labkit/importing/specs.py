@@ -16,8 +16,9 @@ from labkit.notes import Note, note
 from labkit.spec import Scalar, Spec
 
 Test = tuple[Benchmark, Mapping[str, Scalar]]
-_BUFFERS = re.compile(r"# Send Buffer on (\w+) \(\w\) and Receive Buffer on (\w+) \(\w\)")  # of OMB
-_MEMORIES = {"DEVICE": "device", "MANAGED": "managed", "HOST": "host"}
+_MEMORIES = {"DEVICE": "device", "MANAGED": "managed", "HOST": "host"}  # as OMB calls them
+_SIDE = rf"({'|'.join(_MEMORIES)}) \(\w\)"
+_BUFFERS = re.compile(rf"# Send Buffer on {_SIDE} and Receive Buffer on {_SIDE}")
 _DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
 _WINDOWS = {
     "MPI_Win_create": "create",

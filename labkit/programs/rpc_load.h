@@ -243,7 +243,7 @@ class Run
             for (size_t k = 0; k < all.size() * 2; k++)
                 check(*all[k / 2], sizes, plan_.seed * 1000003 + (uint64_t)number * 1009 + k);
             if (!bulk) samples_[(size_t)number].reserve((size_t)std::min<int64_t>(plan_.limit, 1 << 20));
-            ready_++, counted_++;
+            ready_++;
             while (!started_) usleep_(100);
             prctl(PR_SET_TIMERSLACK, 1UL);
             wait_until(origin_);
@@ -324,7 +324,7 @@ class Run
     const Connect &connect_;
     std::vector<std::vector<Sample>> samples_;
     std::vector<int64_t> waiting_; /* calls that were due and never made */
-    std::atomic<int> ready_{0}, counted_{0}, failed_{0}, done_{0};
+    std::atomic<int> ready_{0}, failed_{0}, done_{0};
     std::atomic<bool> started_{false};
     std::atomic<int64_t> begun_{0}, bulk_calls_{0}, bulk_ns_{0};
     int64_t origin_ = 0, stop_ = 0;

@@ -40,7 +40,13 @@ def transfers(spec: Spec, effort: Effort) -> Invocation:
     words += ["-c"] if told["collective"] else []
     words += ["-C"] if reads and told["reorder"] else []
     words += [*_SYNCS[told["sync"]], "-o", "data", "-O", "summaryFormat=JSON"]
-    access = Access(page_cache=f"answers the reads{'' if reads else ' and takes the writes'}", cached=True)
+    if reads:
+        access = Access(page_cache="answers the reads: the file was just written", cached=True)
+    elif told["sync"] == "none":
+        access = Access(page_cache="takes the writes; the disk may get them later", cached=True)
+    else:
+        when = "after each transfer" if told["sync"] == "each" else "before the file is closed"
+        access = Access(page_cache=f"is written to the disk {when}", cached=False)
     seconds = count * (1 + reads) * size / _SLOWEST_BPS + 1
 
     def parsed(text: str, folder: Path) -> Parsed:
