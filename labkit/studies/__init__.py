@@ -36,6 +36,7 @@ from labkit.studies._sentences import number as number
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
+from labkit.studies._sentences import times as times
 from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:
@@ -258,7 +259,9 @@ class Study:
         lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
         if more := self.unlike[_UNLIKE:]:
             count = sum(int(one.value("count") or 0) for one in more)
-            lines.append(f"- left out: {count} more sample files, with {len(more)} other settings")
+            files = "1 more sample file" if count == 1 else f"{count} more sample files"
+            others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
+            lines.append(f"- left out: {files}, with {others}")
         return "\n".join(lines) or "No record has a warning."
 
 

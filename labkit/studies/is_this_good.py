@@ -144,7 +144,7 @@ class Study(studies.Study):
                 *((f"wake-up, cores {cores}", cost) for cores, cost in costs.wake_ups.items()),
                 *((f"copy of {format_size(size)} by one core", cost) for size, cost in costs.copies.items()),
                 *(
-                    (f"the same, written by another core: {format_size(size)}", one)
+                    (f"copy of {format_size(size)} that another core wrote", one)
                     for size, one in costs.crossings.items()
                 ),
             )
@@ -181,7 +181,7 @@ def verdict_table(judged: list[Judged]) -> pd.DataFrame:
             "-" if math.isnan(one.low) else format_range(one.low, one.high),
             f"{format_number(one.limit)} {METRICS[one.metric].unit}" if one.bound else "-",
             _part(one),
-            one.bound.name if one.bound else "-",
+            one.binds or "-",
             one.verdict,
         )
         for one in judged
