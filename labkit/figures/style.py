@@ -32,7 +32,7 @@ CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
-_LABEL = 13  # px of a tick's label, with room
+_LABEL, _SPAN = 13, 0.7  # px of a tick's label, with room; decades that hold two of 1, 2 and 5
 _FITS = 96  # characters of small print in a line
 _LETTER, _LINE, _LEGEND, _SHORT = 6.6, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
 _KEY, _ROW = 45, 20  # px of a line in a legend, and of a further row of it
@@ -181,7 +181,7 @@ def _steps(figure: go.Figure) -> None:
     heights = heights[heights > 0]
     decades = math.log10(heights.max() / heights.min()) if heights.size else 0.0
     labels = (layout.height - sum(_around(layout))) / _LABEL
-    if 1 <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
+    if _SPAN <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
         axis.dtick = "D2" if 3 * decades + 1 <= labels else 1
 
 

@@ -98,14 +98,10 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
     second = crossing[1].value if crossing else cost.value
     twice = 1 / (1 / cost.value + 1 / second)
     close = inside(samples) == "shared-memory"  # over loopback, the protocol costs more than the copies
-    handed = costs.line.value if close and costs.line else 0.0  # what a message costs beside its copies
-    usual = rate(twice, (call.value if call else 0.0) + handed)
+    usual = rate(twice, call.value if call else 0.0)
     if close:
         of_what = "the second of what another core wrote" if crossing else "both in one core"
-        formula += (
-            f"; {TWICE} ({of_what}){', and a line of cache for each message' if handed else ''}: "
-            f"{format_number(usual / 1e6)} MB/s, by which it is judged"
-        )
+        formula += f"; {TWICE} ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
     bound = Bound(
         name="copy by one core",
         value=value,

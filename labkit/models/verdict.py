@@ -35,8 +35,7 @@ RULE = (
     f"good: the interval lies at {format_share(GOOD)} of the bound or above; bad: it lies below {format_share(BAD)}; "
     "doubtful: neither. Of a single launch, the value decides. "
     "Over shared memory the limits are parts of the rate of two copies, one after the other, because libraries usually "
-    "copy twice; the second is of bytes that another core wrote (without micro.core_to_core_copy: two equal copies), "
-    "and each message hands over a line of cache. "
+    "copy twice; the second is of bytes that another core wrote (without micro.core_to_core_copy: two equal copies). "
     "Over loopback, the copy rate is too far off to judge by. A value more than "
     f"{format_share(TOLERANCE)} above its bound (of a measured bound: its interval) is a defect of one of the two"
 )

@@ -48,6 +48,7 @@ EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
+TOO_FEW = "*Omitted: no launch has enough samples for these percentiles. Raise time_cap.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,6 +276,11 @@ def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     spec = spec.replace(**fields, environment={**variables, **dict(spec.environment)})
     hosts = () if spec.hosts or spec.transport == "shm" else launch.named(setting.get("hosts", ""))
     return spec.replace(hosts=hosts) if hosts else spec
+
+
+def present(rows: pd.DataFrame, shown: Mapping[str, str]) -> dict[str, str]:
+    """Those quantities, name → column, that some row has: a tail needs enough samples in a launch."""
+    return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
 
 
 def names() -> list[str]:

@@ -123,7 +123,7 @@ class Study(studies.Study):
         """S(P, N): speedup against ranks, a line for each order."""
         rows = self.rows()
         if rows.empty or not rows["speedup_times_value"].notna().any():
-            return "There is no speedup: no order was solved by one rank. Set ranks=1,2."
+            return "*Omitted: there is no speedup, because no order was solved by one rank. Set ranks=1,2.*"
         return self._over_ranks("speedup_times")
 
     def sustained_figure(self) -> go.Figure | str:
@@ -134,7 +134,7 @@ class Study(studies.Study):
         """SPF(P, N): part of the theoretical peak against the order, a line for each number of ranks."""
         rows = self.rows()
         if not rows.empty and "peak_percent_value" not in rows:
-            return f"There is no fraction of the peak: {self.peak_words()}. Set core_peak."
+            return f"*Omitted: there is no fraction of the peak: {self.peak_words()}. Set core_peak.*"
         return self._over_orders("peak_percent")
 
     def gradients_figure(self, metric: str) -> go.Figure | str:

@@ -156,7 +156,11 @@ class Study(studies.Study):
         """At which rates the detours of a fixed amount of work come, a line for each launch."""
         spectra = {f"launch {one.launch}": inspector.detours(one).spectrum for one in self._noise()}
         drawn = {name: one for name, one in spectra.items() if one is not None}
-        return figures.spectrum(drawn) if drawn else "*No spectrum: too few quanta were interrupted.*"
+        return (
+            figures.spectrum(drawn)
+            if drawn
+            else "*Omitted: there is no spectrum, because too few quanta were interrupted.*"
+        )
 
     def _noise(self) -> list[Samples]:
         """Launches of micro.noise, in order."""

@@ -136,7 +136,7 @@ class Study(studies.Study):
         """Median and 99th percentile of the latency against the offered load."""
         rows = self._direct()
         rows = rows[rows["option_offered"] > 0] if len(rows) else rows
-        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99"}
+        shown = studies.present(rows, {"median": "latency_us_p50", "99th percentile": "latency_us_p99"})
         return self.drawn(figures.versus, rows, "option_offered", shown=shown, label="offered reads per second")
 
     def iometer(self) -> str:

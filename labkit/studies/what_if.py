@@ -191,8 +191,8 @@ class Study(studies.Study):
                 )
             else:
                 sentences.append(
-                    f"{whole} Which part is the largest is not known: *{name}* alone took longer than the whole, so the "
-                    "launches of the paths differ by more than their parts. Measure again on an idle machine."
+                    f"{whole} Which part is the largest is not known: *{name}* alone took longer than the whole, so "
+                    "the launches of the paths differ by more than their parts. Measure again on an idle machine."
                 )
             sentences += [
                 f"What a cheaper part *{one}* would save is not known: the part may be 0 or less by its interval."
