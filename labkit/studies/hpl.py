@@ -101,7 +101,7 @@ class Study(studies.Study):
         if rows.empty:
             return rows
         whole = {name: "int64" for name in _WHOLE if name in rows}  # beside conjugate gradients, which lack them
-        rows = rows.astype(whole).sort_values(["option_n", "ranks"])
+        rows = rows.astype(whole).sort_values(["option_n", "ranks"]).copy()
         if self.values.core_peak:
             for end in _VALUE:
                 rate = rows.get("performance_GFLOPS" + end, np.nan)
