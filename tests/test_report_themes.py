@@ -25,7 +25,8 @@ def test_every_colour_of_a_figure_is_seen_on_a_dark_page() -> None:
     script = (ASSETS / "assets" / "report.js").read_text()
     table = re.search(r"const DARK = \{(.*?)\};", script, re.S)
     page = re.search(r"prefers-color-scheme: dark.*?--page: (#\w+)", (ASSETS / "plain" / "page.css").read_text(), re.S)
-    assert table and page
+    assert table
+    assert page
     dark = dict(re.findall(r'"(#\w+)": "(#\w+)"', table[1]))
     literal = re.compile(r'"(#[0-9a-f]{6}|#[0-9a-f]{3})"', re.I)
     colours = {one.lower() for file in FIGURES.glob("*.py") for one in literal.findall(file.read_text())}
