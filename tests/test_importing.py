@@ -696,4 +696,4 @@ def test_what_holds_for_many_files_is_said_once(tmp_path: Path) -> None:
         f"The first is {tmp_path / 'run-0.txt'}, line 1."
     )
     (left_out,) = outcome.left_out
-    assert left_out[1].startswith("begins with '{ \"start\": {\"version\": \"iperf 3.12\"}")
+    assert left_out[1].startswith('begins with \'{ "start": {"version": "iperf 3.12"}')
