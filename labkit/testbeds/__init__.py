@@ -82,6 +82,11 @@ class Testbed:
     handle: Mapping[str, Any] = field(default_factory=dict)
     network: Network | None = None
 
+    @property
+    def guest_cores(self) -> int:
+        """Cores of the emulated guest that runs the commands; 0 where this machine runs them."""
+        return int(self.facts.get("cpus") or 0)
+
 
 @cache
 def names() -> list[str]:
