@@ -21,6 +21,9 @@ from labkit.samples.start import Starts
 _POINT = re.compile(r"([0-9a-f]{16})-(0|[1-9]\d{0,8})\.parquet")
 
 
+_digest = compacted.digest  # a class below has a field of that module's name
+
+
 @dataclass(frozen=True)
 class Files:
     """Files in the folder of a benchmark.
@@ -82,7 +85,7 @@ class Files:
                 yield name, path, load
 
     def checks(
-        self, starts: Starts, digest: Callable[[Path], str] = compacted.digest
+        self, starts: Starts, digest: Callable[[Path], str] = _digest
     ) -> Iterator[tuple[Path, Callable[[], Iterator[tuple[Name, Samples]]]]]:
         """Yield every file with a function that reads it, compares its checksums, and yields its named points.
 
