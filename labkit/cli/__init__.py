@@ -298,7 +298,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "import",
         campaigns.import_,
         campaigns.import_options,
-        "Import output of the OSU or Intel MPI benchmarks into a campaign.",
+        "Import the output of other benchmarks (OSU, IMB, perftest, netperf, fio, …) into a campaign.",
         "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\n"
         "labkit import osu_allreduce.txt --ranks 64\n"
         'labkit import table2.txt --testbed "RoCE, 100 Gb/s" --published "Kenny et al. 2020, Fig. 2"',

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
-EFFORT = ("launches", "ci", "time_cap", "seed", "keep")
+EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
@@ -60,6 +60,7 @@ class Parameters:
     launches : fresh starts of every point; the headline interval needs 6.
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
+    time_limit : s without progress after which labkit ends a start or a point.
     seed : of the random order.
     keep : samples to keep of many ranks, as in `labkit.spec.Effort`: auto, all or extremes.
     measure : False to show only what the campaign already holds.
@@ -69,6 +70,7 @@ class Parameters:
     launches: int = Effort.launches
     ci: float = Effort.ci
     time_cap: float = 1.0  # below that of Effort: a notebook has many points
+    time_limit: float = Effort.time_limit
     seed: int = Effort.seed
     keep: Keep = Effort.keep
     measure: bool = True

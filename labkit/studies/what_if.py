@@ -116,17 +116,21 @@ class Study(studies.Study):
         """What section 7 states, beside what follows from Table 1."""
         paper = reference.load(breaking_band.PAPER)
         wholes = dict(zip(("injection", "latency"), self.published, strict=True))
-        return pd.DataFrame(
-            {
-                "cheaper": claim.text,
-                "by (%)": claim.cheaper,
-                "whole": claim.total,
-                "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
-                "computed (% saved)": _computed(wholes[claim.total], _parts(paper, claim), claim),
-                "where": claim.where,
-            }
-            for claim in paper.claims
-        )
+        rows = []
+        for claim in paper.claims:
+            whole, parts = wholes[claim.total], _parts(paper, claim)
+            cheaper = what_if.to("", whole, parts[0], claim.to).cheaper if claim.to else claim.cheaper
+            rows.append(
+                {
+                    "cheaper": claim.text,
+                    "by (%)": f"{cheaper:.3g}",
+                    "whole": claim.total,
+                    "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
+                    "computed (% saved)": _computed(whole, parts, cheaper, claim.drawn),
+                    "where": claim.where,
+                }
+            )
+        return pd.DataFrame(rows)
 
     # ---- chosen changes
 
@@ -193,10 +197,10 @@ class Study(studies.Study):
         return markdown_list(sentences)
 
 
-def _computed(whole: Breakdown, parts: list[str], claim: reference.Claim) -> str:
+def _computed(whole: Breakdown, parts: list[str], cheaper: float, drawn: float) -> str:
     """What follows from Table 1, also at the point of the figure that the paper read its number at."""
-    text = f"{what_if.saving(whole, parts, claim.cheaper):.2f}"
-    return f"{text}; {what_if.saving(whole, parts, claim.drawn):.2f} by {claim.drawn:g} %" if claim.drawn else text
+    text = f"{what_if.saving(whole, parts, cheaper):.2f}"
+    return f"{text}; {what_if.saving(whole, parts, drawn):.2f} by {drawn:g} %" if drawn else text
 
 
 def _parts(paper: reference.Paper, claim: reference.Claim) -> list[str]:

@@ -84,6 +84,11 @@ class Testbed:
     rdma: Mapping[str, str] = field(default_factory=dict)
     network: Network | None = None
 
+    @property
+    def guest_cores(self) -> int:
+        """Cores of the emulated guest that runs the commands; 0 where this machine runs them."""
+        return int(self.facts.get("cpus") or 0)
+
 
 @cache
 def names() -> list[str]:
