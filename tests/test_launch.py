@@ -337,7 +337,7 @@ def test_each_rank_of_a_host_takes_the_next_adapter(environment: dict[str, str],
 
 
 @pytest.mark.parametrize(
-    ("testbed", "cable_B", "expected"),
+    ("testbed", "carried", "expected"),
     [
         ("soft-roce", 100 * 65536, []),
         ("soft-roce", 3000, ["path mismatch"]),  # shared memory, or one adapter by itself
@@ -345,10 +345,10 @@ def test_each_rank_of_a_host_takes_the_next_adapter(environment: dict[str, str],
     ],
 )
 def test_messages_over_rdma_inside_a_host_are_looked_for_on_the_cable(
-    testbed: str, cable_B: int, expected: list[str]
+    testbed: str, carried: int, expected: list[str]
 ) -> None:
     spec = benchmarks.resolve(Spec(benchmark="mpi.latency", size=65536, transport="rc", testbed=testbed))
-    facts = {"rank_hosts": ["guest", "guest"], "interface_B": {"lo": 0, "v1": cable_B}, "stopped_by": "count"}
+    facts = {"rank_hosts": ["guest", "guest"], "interface_B": {"lo": 0, "v1": carried}, "stopped_by": "count"}
     assert [str(one) for one in paths.badges(spec, facts, 100, None)] == expected
 
 
