@@ -161,7 +161,7 @@ def _fold(figure: go.Figure) -> None:
 
 
 def _steps(figure: go.Figure) -> None:
-    """Put the ticks of a logarithmic upward axis of two or three decades at 1, 2 and 5: plotly's own would overlap."""
+    """Put the ticks of a logarithmic upward axis of up to three decades at 1, 2 and 5: plotly's own would overlap."""
     axis = figure.layout.yaxis
     if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
         return
@@ -174,7 +174,7 @@ def _steps(figure: go.Figure) -> None:
         ends += [centre + up] if centre.size == up.size else []
     heights = np.concatenate(ends) if ends else np.empty(0)
     heights = heights[heights > 0]
-    if heights.size and _DECADE <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
+    if heights.size and _DECADE / 2 <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
         axis.dtick = "D2"
 
 
