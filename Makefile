@@ -20,7 +20,6 @@ MACHINE := mpi or netns or verbs or slurm or browser
 PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
 SETUP := templates/setup
-EXAMPLES := $(addprefix data/campaigns/examples/,two-cores virtual-cluster)
 
 # $(call suite,NAME,OPTIONS): measure and report with these options; the report includes a failed notebook, and the exit status is nonzero
 suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) $(2) && exit $$status
@@ -84,8 +83,8 @@ course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for te
 report: setup ## measure this machine with the suite quick, build an HTML and a PDF report
 	@$(call suite,quick)
 
-survey: setup ## the same with the longer suite survey, as a paper in the style survey, beside the two example campaigns
-	@$(call suite,survey,$(EXAMPLES) --style survey)
+survey: setup ## the same with the longer suite survey and two recorded examples, as a paper in the style survey
+	@$(call suite,survey,$(addprefix data/campaigns/examples/,two-cores virtual-cluster) --style survey)
 
 test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
