@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, campaign, figures, launch, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
+from labkit.columns import end_column
 from labkit.errors import SpecError, known
 from labkit.models import costs
 from labkit.models.costs import Costs
@@ -251,15 +252,16 @@ class Study:
     def counted(self, rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         """Rows with a rate as its tool counted it over its run, the median over launches, as the mean of `metric`.
 
-        Rates that follow from the times of single operations leave out what passes between two of them.
+        Rates that follow from the times of single operations leave out what passes between two of them. There is no
+        interval.
         """
         if rows.empty:
             return rows
         values = records.reported(self.samples)
         means = values[(values["name"] == metric) & values["statistic"].isin(["mean", "value"])]
-        return rows.assign(
-            **{f"{metric}_mean": rows["fingerprint"].map(means.groupby("fingerprint")["value"].median())}
-        )
+        counts_of = rows["fingerprint"].map(means.groupby("fingerprint")["value"].median())
+        ends = {end_column(metric, "mean", end): float("nan") for end in ("low", "high")}  # those of another mean
+        return rows.assign(**{f"{metric}_mean": counts_of}, **ends)
 
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
