@@ -102,6 +102,17 @@ def markdown_list(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
+def path_words(transport: str) -> str:
+    """Path of messages for a sentence.
+
+    Examples
+    --------
+    >>> path_words("shm"), path_words("tcp"), path_words("rc")
+    ('shared memory', 'TCP', 'rc')
+    """
+    return {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}.get(transport, transport)
+
+
 def size_words(size: float) -> str:
     """Size for a sentence."""
     return format_size(int(size))
