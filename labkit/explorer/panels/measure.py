@@ -239,7 +239,9 @@ class _Measure:
         if benchmark.mpi:
             launchers = self._launchers()
             known = {t for launcher in launch.installed().values() for t in launcher.module.TRANSPORTS}
-            transports = {"auto": "", **dict.fromkeys(sorted(known - {"auto"}), "")}
+            has = rdma_devices() or testbeds.outline(self.setting.raw["testbed"]).rdma
+            reasons = dict.fromkeys(launch.RDMA, "" if has else "no RDMA device")
+            transports = {"auto": "", **{one: reasons.get(one, "") for one in sorted(known - {"auto"})}}
         else:
             launchers = dict.fromkeys(self._launchers(), "no MPI ranks")
             transports = {"auto": "", "shm": "no MPI ranks", "tcp": "no MPI ranks"}
