@@ -199,6 +199,7 @@ class Claim:
     where : table or section.
     page : of the paper; 0 if unknown.
     least : whether the paper says "more than".
+    to : what the part would take then, in the unit of the total; `cheaper` is rounded. 0 if the paper names none.
     drawn : point of the paper's figure that `saved` belongs to, % cheaper; 0 if it is `cheaper` itself.
     note : what to know about it.
     """
@@ -211,6 +212,7 @@ class Claim:
     where: str
     page: int = 0
     least: bool = False
+    to: float = 0
     drawn: float = 0
     note: str = ""
 

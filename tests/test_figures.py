@@ -138,7 +138,9 @@ def test_rates_are_logarithmic_where_a_line_would_lie_at_the_foot_of_a_linear_ax
     both = pd.concat([rows, low])
     assert figures.versus_size(both, "bandwidth_MBps", series=["transport"]).layout.yaxis.type == "log"
     drawn = figures.versus(both, "message_size_B", "bandwidth_MBps", series=["transport"])
-    assert (drawn.layout.yaxis.type, drawn.layout.yaxis.dtick) == ("log", None)
+    assert (drawn.layout.yaxis.type, drawn.layout.yaxis.dtick) == ("log", 1), (
+        "labels of a step at 2 and 5 would overlap"
+    )
 
 
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:
@@ -350,6 +352,13 @@ def test_distribution_rises_to_one_and_marks_percentiles() -> None:
     assert list(marks.y) == [0.5, 0.95, 0.99]
     assert [trace.name for trace in figure.data[::2]] == ["launch 0", "launch 1"]
     assert figure.layout.xaxis.title.text.startswith("latency (µs)")
+
+
+def test_launches_of_a_series_share_a_colour_and_a_line_of_the_legend() -> None:
+    several = [latency(), latency(launch=1), latency(transport="tcp")]
+    lines = figures.distribution(several, "latency_us", series=["shm", "shm", "tcp"]).data[::2]
+    assert [line.name for line in lines if line.showlegend] == ["shm", "tcp"]
+    assert lines[0].line.color == lines[1].line.color != lines[2].line.color
 
 
 def test_distribution_of_a_rate_marks_the_slow_side() -> None:

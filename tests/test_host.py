@@ -272,7 +272,7 @@ def test_a_spoilt_machine_fails_every_check_of_the_machine_with_a_remedy(spoilt)
     assert {check.state for check in checks.values()} == {"warn", "bad"}
     assert {name for name, check in checks.items() if check.state == "bad"} == {"clock source", "memory", "MPI"}
     assert all(check.remedy and check.wanted and check.found for check in checks.values())
-    assert checks["load"].found == "other processes use 0.97 of 1 cores: burn (process 7) 0.96"
+    assert checks["load"].found == "other processes use 0.97 of 1 core: burn (process 7) 0.96"
     assert checks["cores"].found == "1 for 2 ranks (8 in the machine, the container may use 1.5)"
     assert checks["CPU frequency"].found == "governor powersave, 3500 of 3799 MHz now"
     assert checks["/dev/shm"].remedy.startswith("docker run --shm-size=")
@@ -359,8 +359,8 @@ def test_nothing_to_say_of_a_quiet_node(node):
 
 def test_doubts_bring_their_evidence(spoilt):
     assert list(texts(host.warnings_for_run(spoilt, spoilt["load"], ranks=1))) == [
-        "busy machine (other processes use 0.97 of 1 cores): times are unreliable, rerun when idle",
-        "1 ranks on 1 cores leave no core for the system: p99 and max are unreliable, use fewer ranks",
+        "busy machine (other processes use 0.97 of 1 core): times are unreliable, rerun when idle",
+        "1 rank on 1 core leaves no core for the system: p99 and max are unreliable, use fewer ranks or more cores",
         "CPU governor is 'powersave': short runs may be slow, set it to performance",
         "clock source is 'hpet': reading it may be slow or coarse, set it to tsc",
         "virtual machine (kvm): the hypervisor may interrupt iterations, p99 and max may be too high",

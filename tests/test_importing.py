@@ -683,3 +683,25 @@ def test_other_options_than_the_equivalent_s_are_told() -> None:
 def test_a_benchmark_without_an_equivalent_is_refused_before_anything_starts() -> None:
     with pytest.raises(SpecError, match=r"format=imb, but micro.clock is not a test of IMB. Its tests: .*mpi.latency"):
         equivalents.check("micro.clock", "imb")
+
+
+def test_what_holds_for_many_files_is_said_once(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"run-{number}.txt").write_text(ALLREDUCE.read_text() + "\n" * number)
+    (tmp_path / "refused.json").write_text('{\n\t"start": {"version": "iperf 3.12"},\n\t"error": "refused"\n}\n')
+    outcome = importing.bring([tmp_path], into=tmp_path / "c")
+    (said,) = outcome.warnings
+    assert said == (
+        "3 files of osu_allreduce: the file does not name the number of ranks: assumed 2. Set it with --ranks. "
+        f"The first is {tmp_path / 'run-0.txt'}, line 1."
+    )
+    (left_out,) = outcome.left_out
+    assert left_out[1].startswith('begins with \'{ "start": {"version": "iperf 3.12"}')
+
+
+@pytest.mark.parametrize("title", ["OSU MPI {} Test v7.4", "OSU MPI Latency Test v{}\ufffd"])
+def test_a_title_without_end_is_cut_in_the_message(tmp_path: Path, title: str) -> None:
+    (tmp_path / "old.txt").write_text(f"# {title.format('9' * 5000)}\n# Size          Latency (us)\n8     1.00\n")
+    with pytest.raises(DataError, match="no benchmark") as caught:
+        importing.bring([tmp_path / "old.txt"], into=tmp_path / "c")
+    assert len(str(caught.value)) < 1000

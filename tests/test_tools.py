@@ -450,7 +450,7 @@ def serving(**changes: object) -> Invocation:
 
 
 def test_a_client_that_does_not_end_is_ended(mark: str) -> None:
-    with pytest.raises(LaunchError, match=r"did not finish within 0\.3 s.*longer time_limit") as caught:
+    with pytest.raises(LaunchError, match=r"did not finish within 0\.3 s.*longer time limit") as caught:
         tools.run(serving(time_limit=0.3))
     assert caught.value.command == ("sleep", "60")
     assert marked(mark) == []

@@ -78,7 +78,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
         group = [row for row in drawn if (row[1].kind, row[3]) == (kind, origin)]
         figure.add_trace(_bars([row[:3] for row in group], kind, origin, colours[kind], unit))
     figure.add_scatter(
-        x=[begin + (part.value if part.high is None else part.high) for _, part, begin, _ in drawn],
+        x=[begin + max(0.0, part.value, part.high or part.value) for _, part, begin, _ in drawn],  # right of it all
         y=[n for n, *_ in drawn],
         text=[f"  {format_number(part.value)}" for _, part, *_ in drawn],
         mode="text",

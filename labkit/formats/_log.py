@@ -27,6 +27,11 @@ NUMBER = rf"(?:{_FORM}|[-+]?(?:nan|inf)(?:inity)?)"
 _NUMBER = re.compile(_FORM)
 _FACTORS = {"": 1, "k": 10**3, "K": 10**3, "m": 10**6, "M": 10**6, "g": 10**9, "G": 10**9, "T": 10**12}
 BINARY = {"": 1, "K": 2**10, "k": 2**10, "M": 2**20, "m": 2**20, "G": 2**30, "g": 2**30, "T": 2**40, "t": 2**40}
+# of a rate's unit in 1 MB/s: what `-f` of iperf 2 and iperf3 prints, bits of 10^3 and bytes of 2^10
+IN_A_MB: dict[str, float] = {
+    **{f"{prefix}bits": 8e6 / 1000**k for k, prefix in enumerate(("", "K", "M", "G", "T"))},
+    **{f"{prefix}Bytes": 1e6 / 1024**k for k, prefix in enumerate(("", "K", "M", "G", "T"))},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import FEW_DIGITS, NUMBER, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats._log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -166,18 +166,17 @@ _BEGINS = re.compile(
 _BANNER = re.compile(r"(Client connecting to|Server listening on) .*(TCP|UDP) port \d+")
 _ANY = re.compile(
     rf"\[ *(?P<way>\*?\d+|SUM|FD\d+)\] +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +[KMGT]?Bytes +"
-    rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?)bits/sec *(?P<rest>.*)$"
+    rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*)$"
 )
 _SIZE = re.compile(r"(?:Write buffer size: *|Sending )(\d{1,9})(?:\.0)? [Bb]yte")
-_BITS = {"": 8e6, "K": 8e3, "M": 8.0, "G": 8e-3, "T": 8e-6}  # of the unit in 1 MB
 _CSV = re.compile(r"\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,(-?\d+),([\d.]+)-([\d.]+),(\d+),(\d+)(?:,(.*))?$")
 
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test: a client's output in any unit, what a server received, or the CSV of ``-y C``.
 
-    Prefixes of bits are of 10^3. The client counts what it wrote, the server what arrived. Clients of ``-d`` and
-    ``-r`` print two tests in one, and are refused.
+    Prefixes of bits are of 10^3, of bytes (``-f M``) of 2^10. The client counts what it wrote, the server what arrived.
+    Clients of ``-d`` and ``-r`` that print two tests in one are refused.
     """
     lines = Lines(text, where)
     if not any(_BANNER.match(line) for line in lines.texts):
@@ -199,12 +198,12 @@ def _rows(lines: Lines, first: int, last: int) -> list[tuple[int, re.Match[str]]
         if row := _ANY.match(line):
             rows.append((number, row))
         elif re.match(r"\[ *(?:\*?\d+|SUM)\].* sec .*Bytes", line):
-            raise lines.wrong(number, "a line with an interval, bytes and bits/sec")
+            raise lines.wrong(number, "a line with an interval, bytes, and bits/sec or Bytes/sec")
     return rows
 
 
 def _rate(lines: Lines, number: int, row: re.Match[str]) -> float:
-    return lines.number(row["rate"], number) / _BITS[row["unit"]]
+    return lines.number(row["rate"], number) / IN_A_MB[row["unit"]]
 
 
 def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:

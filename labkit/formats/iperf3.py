@@ -15,7 +15,19 @@ from typing import Any
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import FEW_DIGITS, NUMBER, REMEDY, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, document, inside
+from labkit.formats._log import (
+    FEW_DIGITS,
+    IN_A_MB,
+    NUMBER,
+    REMEDY,
+    SHOWN,
+    SIZE_UNKNOWN,
+    Lines,
+    Log,
+    Run,
+    document,
+    inside,
+)
 from labkit.spec import Reported
 
 _WHAT = "iperf3 -J output"
@@ -143,18 +155,18 @@ _BEGINS = re.compile(
 _HOST = re.compile(r"Connecting to host \S+, port \d+")
 _SUM = re.compile(
     rf"\[(?P<way> *\d+|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +"
-    rf"[KMGT]?Bytes +(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?)bits/sec *(?P<rest>.*?) +(?P<side>sender|receiver)$"
+    rf"[KMGT]?Bytes +(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*?) +(?P<side>sender|receiver)$"
 )
 _JITTER = re.compile(rf"({NUMBER}) ms +(\d{{1,18}})/(\d{{1,18}}) \({NUMBER}%\)$")
 _START = re.compile(r"Starting Test: protocol: (\w+), (\d{1,9}) streams?, (\d{1,12}) byte blocks")
-_BITS = {"": 8e6, "K": 8e3, "M": 8.0, "G": 8e-3, "T": 8e-6}
 
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test of a client, from its text or its JSON.
 
-    The text has three digits and names block size and protocol only with ``-V``; a UDP test shows by its datagrams. A
-    server's output counts only what it received itself, and is refused.
+    The text has three digits, with prefixes of 10^3 for bits and of 2^10 for bytes (``-f M``). It names block size and
+    protocol only with ``-V``; a UDP test shows by its datagrams. A server's output counts only what it received itself,
+    and is refused.
     """
     if re.search(r"^[\[{]", text, re.MULTILINE) and '"intervals"' in text:
         return _json(document(text, where), text, where)
@@ -210,8 +222,8 @@ def _text(lines: Lines, first: int, last: int) -> Run:
     sent = {role: one for (role, side), one in by_side.items() if side == "sender"}
     if not received or set(received) != set(sent):
         raise lines.wrong(last, "the lines of sender and receiver below the intervals")
-    rates = {role: lines.number(row["rate"], n) / _BITS[row["unit"]] for role, (n, row) in received.items()}
-    written = {role: lines.number(row["rate"], n) / _BITS[row["unit"]] for role, (n, row) in sent.items()}
+    rates = {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in received.items()}
+    written = {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in sent.items()}
     number, row = next(iter(received.values()))
     lost = _JITTER.match(row["rest"])
     values = [metric("bandwidth_MBps", "mean", sum(rates.values())), metric("sent_MBps", "mean", sum(written.values()))]

@@ -158,19 +158,23 @@ _UNITS = {
     **{f"10^{power}bits/{second}": 10**power / 8e6 for power in (3, 6, 9) for second in ("s", "sec")},
     **{f"{prefix}Bytes/{end}": 1024**k / 1e6 for k, prefix in ((1, "K"), (2, "M"), (3, "G")) for end in ("s", "sec")},
 }
+_PROTOCOL_UNKNOWN = note("protocol-unknown", "the log does not name the protocol: TCP is assumed, as without -T")
 _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each test: classic tables, ``-k`` and ``-o``; tables of ``-O`` are not read."""
+    """Make a run of each test: classic tables, that of ``-t omni``, ``-k`` and ``-o``; no tables of ``-O``."""
     lines = Lines(text, where)
     return [_run(lines, first, last, head) for first, last, head in lines.blocks(_BEGINS)]
 
 
 def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
     """Read one test."""
-    pairs = _keys(lines, first, last) or _csv(lines, first, last) or _classic(lines, first, last, _TESTS[head["what"]])
+    layouts = (_keys(lines, first, last), _csv(lines, first, last), _omni(lines, first, last, _TESTS[head["what"]]))
+    pairs = next((one for one in layouts if one), None) or _classic(lines, first, last, _TESTS[head["what"]])
     protocol = pairs.get("PROTOCOL", head["protocol"] if head["protocol"] != "OMNI" else "")
+    doubts = [] if protocol else [_PROTOCOL_UNKNOWN]
+    protocol = protocol or "TCP"
     test, unit = _TESTS[head["what"]], pairs.get("THROUGHPUT_UNITS", "")
 
     def number(key: str) -> float:
@@ -197,7 +201,6 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
         test = "RR with other response sizes"
     size = request if test.startswith(("RR", "CRR")) else int(number("LOCAL_SEND_SIZE"))
     words = lines.texts[first - 1].split(" : ")
-    doubts = []
     if size < 0:
         doubts.append(SIZE_UNKNOWN)
     if protocol == "UDP" and test == "STREAM" and sent <= 0:
@@ -236,6 +239,21 @@ def _csv(lines: Lines, first: int, last: int) -> dict[str, str]:
                 raise lines.wrong(number + 1, f"{len(names)} values, as the head has")
             return {_NAMES.get(name, name): cell for name, cell in zip(names, cells, strict=True)}
     return {}
+
+
+def _omni(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:
+    """Return the pairs of the table that ``-t omni`` prints by itself; empty for another layout."""
+    row = lines.find(rf" *({_CELLS}) +(\S+/s)(?: .*)?$", first + 1, last)
+    if not row:
+        return {}
+    number, cells, unit = row[0], row[1][1].split(), row[1][2]
+    heads = " ".join(lines.texts[first : number - 1])
+    pairs = {"THROUGHPUT": cells[-1], "THROUGHPUT_UNITS": unit}
+    if test == "RR" and len(cells) == 8 and "Request Response Elapsed Throughput" in heads:
+        return pairs | {"REQUEST_SIZE": cells[4], "RESPONSE_SIZE": cells[5]}
+    if test != "RR" and len(cells) == 5 and "Elapsed Throughput" in heads:
+        return pairs | {"LOCAL_SEND_SIZE": cells[2]}
+    raise lines.wrong(number, "the columns of -t omni; tables of -O are not read: use -k or -o")
 
 
 def _classic(lines: Lines, first: int, last: int, test: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ def _value(test: str, name: str, digits: str, unit: str, number: int, line: str)
     return Reported(name, unit, "total" if name.endswith(("_bytes", "_msgs", "_time")) else "mean", value)
 
 
-_TEST = re.compile(r"((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc|ver|conf|quit)_\w+):$")
+_TEST = re.compile(r"((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc|ver|conf|quit)(?:_\w+)?):$")
 _BEGINS = re.compile(r"(?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:rdma_)?(?:write_|read_|compare_swap_|fetch_add_)*\w+:$")
 _SCALED = re.compile(r"([\d.,]+) *(ns|us|ms|sec|hr|min|(?:([KMGT])?(bytes|B|b|bits)?)/sec)$")
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "sec": 1e9, "min": 6e10, "hr": 3.6e12}
@@ -114,6 +114,8 @@ def runs(text: str, where: str) -> list[Run]:
     """
     lines, made = Lines(text, where), []
     for first, last, head in lines.blocks(_TEST):
+        if head[1] == "conf":  # nodes, processors and systems: no result
+            continue
         values: list[Reported] = []
         size, scaled = -1, False
         for number in range(first + 1, last + 1):

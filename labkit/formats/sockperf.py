@@ -182,8 +182,8 @@ def runs(text: str, where: str) -> list[Run]:
     if not told:
         doubts.append(SIZE_UNKNOWN)
     if not protocol:
-        protocol = "tcp"
-        doubts.append(note("protocol-unknown", "the log does not name the protocol: TCP is assumed"))
+        protocol = "udp"
+        doubts.append(note("protocol-unknown", "the log does not name the protocol: UDP is assumed, as without --tcp"))
     kind = "under-load" if under_load else "ping-pong"
     return [
         Run(

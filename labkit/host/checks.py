@@ -99,7 +99,7 @@ def _load(facts: Facts) -> Check | None:
     return _check(
         "load",
         not _busy(facts, facts["load"]),
-        f"other processes use {others['processors']:.2f} of {cores} cores{': ' if busiest else ''}{busiest}",
+        f"other processes use {others['processors']:.2f} of {_so_many(cores)}{': ' if busiest else ''}{busiest}",
         f"at most {BUSY * cores:g}; labkit's own processes do not count",
         "top -o %CPU   # see what runs, stop it or wait; on a cluster, request whole nodes: sbatch --exclusive",
     )
@@ -335,9 +335,13 @@ def _busy(facts: Facts, load: Facts) -> Note | None:
     name, share = "hidden processes", others["unseen"]
     name, _, share = max([[name, 0, share], *others["named"]], key=lambda one: float(one[2]))
     # the busiest process is a value of the note, not of its text: so points that differ in it have the same warning
-    load_of_others = f"other processes use {others['processors']:.2f} of {cores} cores"
+    load_of_others = f"other processes use {others['processors']:.2f} of {_so_many(cores)}"
     text = f"busy machine ({load_of_others}): times are unreliable, rerun when idle"
     return note("busy-machine", text, processors=others["processors"], cores=cores, most=name, share=share)
+
+
+def _so_many(count: int) -> str:
+    return f"{count} {'core' if count == 1 else 'cores'}"
 
 
 def _drift(start: Facts, end: Facts | None) -> Note | None:
@@ -352,7 +356,9 @@ def _drift(start: Facts, end: Facts | None) -> Note | None:
     return note("frequency-drift", text, start_MHz=first, end_MHz=last)
 
 
-def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0) -> list[Note]:
+def warnings_for_run(
+    description: Facts, start: Facts, end: Facts | None = None, *, ranks: int = 0, guest: int = 0
+) -> list[Note]:
     """Return doubts about numbers measured on this machine, each with its evidence; the samples keep them.
 
     Parameters
@@ -361,16 +367,17 @@ def warnings_for_run(description: Facts, start: Facts, end: Facts | None = None,
     start, end : `labkit.host.load_snapshot` at both ends of the point; the last one may have ``others``, which
         `labkit.host.Watch` reports.
     ranks : processes of the lab that keep a core busy.
+    guest : cores of the emulated guest that they run in; 0 if they run on this machine.
     """
-    busy, cores = _busy(description, start if end is None else end), description["cpus_usable"]
+    busy, cores = _busy(description, start if end is None else end), guest or description["cpus_usable"]
     notes = []
     if busy:
         notes.append(busy)
     governor, clock = description.get("governor"), description.get("clock_source")
     if ranks and cores <= ranks:
-        text = (
-            f"{ranks} ranks on {cores} cores leave no core for the system: p99 and max are unreliable, use fewer ranks"
-        )
+        many = f"{ranks} ranks on {_so_many(cores)} leave" if ranks > 1 else f"1 rank on {_so_many(cores)} leaves"
+        place = "the guest's system" if guest else "the system"
+        text = f"{many} no core for {place}: p99 and max are unreliable, use fewer ranks or more cores"
         notes.append(note("no-core-left", text, ranks=ranks, cores=cores))
     if governor is not None and governor not in STEADY_GOVERNORS:
         text = f"CPU governor is {governor!r}: short runs may be slow, set it to performance"

@@ -24,7 +24,7 @@ from labkit.errors import DataError, SpecError
 from labkit.importing import logs
 from labkit.importing.folders import collected
 from labkit.importing.known import Known
-from labkit.importing.messages import Messages
+from labkit.importing.messages import Messages, Warned, grouped
 from labkit.importing.points import Converters, Given
 from labkit.importing.staging import Staging
 from labkit.importing.text import Text
@@ -118,7 +118,7 @@ def bring(
             with target.lease():
                 staging.publish(target)
     kinds = Counter(text.kind for text in texts)
-    return Outcome(target, staging.added, present, tuple(dict.fromkeys(warnings)), kinds, tuple(left_out))
+    return Outcome(target, staging.added, present, tuple(grouped(warnings)), kinds, tuple(left_out))
 
 
 @contextmanager
@@ -135,11 +135,11 @@ def _uncollected() -> Iterator[None]:
 
 def _read(
     texts: Sequence[Text], given: Given, staging: Staging, known: Known, progress: Progress
-) -> tuple[int, list[str]]:
+) -> tuple[int, list[Warned]]:
     """Read all texts, each once; return how many points were imported before, and the warnings."""
     total, done = sum(text.size for text in texts), 0
     counts: dict[tuple[str, str], int] = {}
-    present, warnings = 0, list[str]()
+    present, warnings = 0, list[Warned]()
 
     def read(count: int) -> None:
         nonlocal done
@@ -156,13 +156,13 @@ def _read(
         present += present_here
         warnings += text_warnings
     if not staging.added and not present:
-        raise DataError(f"labkit imported nothing. {' '.join(warnings)} 'labkit list' shows the benchmarks.")
+        raise DataError(f"labkit imported nothing. {' '.join(grouped(warnings))} 'labkit list' shows the benchmarks.")
     return present, warnings
 
 
 def _read_text(
     text: Text, given: Given, staging: Staging, known: Known, read: Callable[[int], None]
-) -> tuple[int, int, list[str]]:
+) -> tuple[int, int, list[Warned]]:
     """Read a text; return how many points it has, how many of them were imported before, and the warnings."""
     messages, added_before, present = Messages(text.path), staging.added, 0
     if text.log:

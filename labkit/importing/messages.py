@@ -2,12 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit.formats._table import Table
 
 MOST = 40  # different messages of a kind
+FEW = 2  # files that a message names one by one
+_NAMED = 6  # tests that the message of many files names
+_TEST = re.compile(r"([\w.-]+): (.*)", re.DOTALL)  # a message about a test begins with its name
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A message about a file: where it applies, what it says, and how often it does so again."""
+
+    place: str
+    text: str
+    again: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}{self.again}"
+
+
+def grouped(warned: Iterable[Warned]) -> list[str]:
+    """Return messages as sentences; one that holds for many files, of the same test or of others, stands once."""
+    same: dict[str, list[tuple[str, Warned]]] = {}
+    for one in warned:
+        test, text = match.groups() if (match := _TEST.fullmatch(one.text)) else ("", one.text)
+        same.setdefault(text, []).append((test, one))
+    sentences = []
+    for text, found in same.items():
+        if len(found) <= FEW:
+            sentences += [str(one) for _, one in found]
+            continue
+        tests = list(dict.fromkeys(test for test, _ in found if test))
+        further = f" and {len(tests) - _NAMED} further tests" if len(tests) > _NAMED else ""
+        of = f" of {', '.join(tests[:_NAMED])}{further}" if tests else ""
+        sentences.append(f"{len(found)} files{of}: {text} The first is {found[0][1].place}.")
+    return list(dict.fromkeys(sentences))
 
 
 @dataclass
@@ -54,28 +89,28 @@ class Messages:
             occurrence.further, occurrence.last = occurrence.further + 1, line
         return occurrence
 
-    def warnings(self, skipped: str) -> list[str]:
-        """Return all messages as sentences.
+    def warnings(self, skipped: str) -> list[Warned]:
+        """Return all messages.
 
         Parameters
         ----------
         skipped : the sentence of `labkit.formats._lines.Skipped` on lines that belong to no table.
         """
-        warnings = []
+        warned = []
         for text, occurrence in self._tables.items():
             count = f"its {occurrence.rows} rows are"
             if occurrence.further:
                 count = f"the {occurrence.rows} rows of its {occurrence.further + 1} tables are"
-            warnings.append(f"{self.path}, line {occurrence.first}: {text}, {count} left out.")
+            warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}, {count} left out."))
         for text, occurrence in self._rows.items():
             again = ""
             if occurrence.further:
                 places = "place" if occurrence.further == 1 else "places"
                 again = f" The same applies to {occurrence.further} further {places} on."
             end = "" if text.endswith(".") else "."
-            warnings.append(f"{self.path}, line {occurrence.first}: {text}{end}{again}")
+            warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}{end}", again))
         if self._others:
-            warnings.append(f"{self.path}: {self._others} further warnings of other kinds.")
+            warned.append(Warned(str(self.path), f"{self._others} further warnings of other kinds."))
         if skipped:
-            warnings.append(f"{self.path}: {skipped}")
-        return warnings
+            warned.append(Warned(str(self.path), skipped))
+        return warned

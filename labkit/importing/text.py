@@ -21,6 +21,7 @@ from labkit.formats._table import Table
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
 PIECE = 1 << 20  # B read at once
 PART = 1 << 12  # rows of a long table in memory
+_TELLING = 20  # characters of a first line that say what a file is; a shorter one is shown with what follows
 _LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
 _BEGINS = {
     kind: re.compile(f"{_LABEL}(?:{begins})", re.MULTILINE)
@@ -137,7 +138,7 @@ def identify(path: str | Path, name: str = "") -> Text:
     UnknownError
         If it is in no format that labkit knows, or in several.
     """
-    digest, kinds, first_line, rest, size = hashlib.sha256(), set[str](), "", "", 0
+    digest, kinds, first_line, begin, rest, size = hashlib.sha256(), set[str](), "", "", "", 0
     encoding = _encoding(path)
     for count, piece in _pieces(path, encoding):
         size += count
@@ -145,6 +146,7 @@ def identify(path: str | Path, name: str = "") -> Text:
         if not first_line:
             lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
             first_line = next((line for line in lines if line.strip()), "")
+            begin = " ".join(" ".join(lines).split()) if len(first_line.strip()) < _TELLING else first_line.strip()
         text = (rest + piece).removeprefix(_BOM)
         if "\x1b" in text:
             text = _COLOUR.sub("", text)
@@ -156,16 +158,16 @@ def identify(path: str | Path, name: str = "") -> Text:
             if kind in asked and kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
         }
         if not kinds and "\0" in piece:  # a program or other data, which may be of any size
-            raise _unknown(str(path), [], "\0")
+            raise _unknown(str(path), [], "\0", "\0")
         rest = text[-256:].rpartition("\n")[2]
     for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
         kinds -= set(log.holds)
     if len(kinds) != 1:
-        raise _unknown(str(path), sorted(kinds), first_line)
+        raise _unknown(str(path), sorted(kinds), first_line, begin)
     return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name or Path(path).name)
 
 
-def _unknown(path: str, kinds: list[str], first_line: str) -> UnknownError:
+def _unknown(path: str, kinds: list[str], first_line: str, begin: str) -> UnknownError:
     """Return the error for a file of no kind, or of several."""
     if kinds:
         wanted, remedy = "the output of one program, not of several", "Split it into one file per program."
@@ -173,7 +175,7 @@ def _unknown(path: str, kinds: list[str], first_line: str) -> UnknownError:
         return UnknownError(malformed(path, 0, found, wanted, remedy), f"output of {found} in one file: split it")
     wanted = f"the output of a benchmark that labkit reads ({', '.join([*FORMATS, *logs()])})"
     remedy = "Name a file with the complete output of one program, including its head."
-    begin = first_line.strip()[:60]
+    begin = begin[:60]
     reason = f"begins with {begin!r}, which no benchmark that labkit reads prints" if begin else "empty"
     if "\ufffd" in begin or "\0" in begin:
         reason = "not text"

@@ -21,6 +21,7 @@ from labkit.launch import Launcher, Placement
 from labkit.measuring import bounds, paths
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
+from labkit.notes import badge
 from labkit.samples import Samples
 from labkit.samples.facts import VERIFIED, complete, noted
 from labkit.samples.start import Start
@@ -122,6 +123,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     benchmark = benchmarks.get(spec.benchmark)
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
     ranks = isinstance(benchmark, ProgramBenchmark)
+    crowded = ranks and Placement.of(spec, launcher(invocation, spec), testbed).oversubscribed
     invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
     before, batch = testbed.evidence(), allocation.current()
     outcome = tools.run(invocation, place=Place() if ranks else testbed.place(spec))
@@ -160,9 +162,14 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
                 *testbed.badges,
                 *outcome.badges,
                 *(paths.of_tool(spec, effort, outcome, crossed, elapsed) if invocation.server else []),
+                *([badge("oversubscription")] if crowded else []),
                 *host.badges(machine, load, load_end),
             ],
-            [*point.marks[1], *outcome.warnings, *host.warnings_for_run(machine, load, load_end, ranks=processes)],
+            [
+                *point.marks[1],
+                *outcome.warnings,
+                *host.warnings_for_run(machine, load, load_end, ranks=processes, guest=testbed.guest_cores),
+            ],
         ),
     }
     meta |= bounds.of_point(meta, record.meta)

@@ -166,7 +166,8 @@ class Start:
                     return
                 raise LaunchError(
                     f"no progress for {limit:g} s in {benchmarks.label(self._current.spec)}, so labkit killed "
-                    "the ranks. Set a longer --time-limit if the point needs it.",
+                    "the ranks. If the point needs it, set a longer time limit (--time-limit; in a notebook "
+                    "time_limit).",
                     command=self._line.shown,
                     stderr=tree.stderr_text(),
                 )
@@ -193,7 +194,7 @@ class Start:
         advice = f"Check that `ssh HOST true` works for each of {hosts}, or set" if hosts else "Set"
         return LaunchError(
             f"the ranks of {benchmarks.label(self._current.spec)} did not connect within {limit:g} s, so labkit "
-            f"killed them. {advice} a longer --time-limit.",
+            f"killed them. {advice} a longer time limit (--time-limit; in a notebook time_limit).",
             command=self._line.shown,
             stderr=stderr,
             lasting=bool(hosts),
@@ -290,7 +291,7 @@ class Start:
             **self._record.meta,
         }
         load = (self._load, load_end)
-        warnings = host.warnings_for_run(machine, *load, ranks=self._local_ranks)
+        warnings = host.warnings_for_run(machine, *load, ranks=self._local_ranks, guest=self._testbed.guest_cores)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= point.marks[0]
         iterations = sum(chunks) + WARMUP.of(facts) * len(chunks)

@@ -57,7 +57,7 @@ GROUPS = (
         "Delay and rate are set, not measured. Compare shapes, not values.",
     ),
     Group(
-        r"oversubscri|leave none for the system",
+        r"oversubscri|leaves? no core for",
         "no core left",
         "The system interrupts the ranks, so tails may be false. Use fewer ranks than cores.",
     ),

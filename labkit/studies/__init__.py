@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, campaign, figures, launch, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
+from labkit.columns import end_column
 from labkit.errors import SpecError, known
 from labkit.models import costs
 from labkit.models.costs import Costs
@@ -30,12 +31,15 @@ from labkit.studies._derived import derived, of_samples
 from labkit.studies._reading import matching
 from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
+from labkit.studies._sentences import certainty as certainty
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import markdown_list as markdown_list
 from labkit.studies._sentences import number as number
+from labkit.studies._sentences import path_words as path_words
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
+from labkit.studies._sentences import times as times
 from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:
@@ -43,10 +47,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
-EFFORT = ("launches", "ci", "time_cap", "seed", "keep")
+EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
+TOO_FEW = "*Omitted: no launch has enough samples for these percentiles. Raise time_cap.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +65,7 @@ class Parameters:
     launches : fresh starts of every point; the headline interval needs 6.
     ci : stop a point when its interval is narrower than this part of the median.
     time_cap : s of timed iterations for a point and launch.
+    time_limit : s without progress after which labkit ends a start or a point.
     seed : of the random order.
     keep : samples to keep of many ranks, as in `labkit.spec.Effort`: auto, all or extremes.
     measure : False to show only what the campaign already holds.
@@ -69,6 +75,7 @@ class Parameters:
     launches: int = Effort.launches
     ci: float = Effort.ci
     time_cap: float = 1.0  # below that of Effort: a notebook has many points
+    time_limit: float = Effort.time_limit
     seed: int = Effort.seed
     keep: Keep = Effort.keep
     measure: bool = True
@@ -96,7 +103,7 @@ class Study:
 
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
-        self.values = validated(self.parameters, values, what=f"notebook {name}")
+        self.values = validated(self.parameters, _as_text(self.parameters, values), what=f"notebook {name}")
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None
@@ -243,6 +250,20 @@ class Study:
             "launches",
         ]
 
+    def counted(self, rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+        """Rows with a rate as its tool counted it over its run, the median over launches, as the mean of `metric`.
+
+        Rates that follow from the times of single operations leave out what passes between two of them. There is no
+        interval.
+        """
+        if rows.empty:
+            return rows
+        values = records.reported(self.samples)
+        means = values[(values["name"] == metric) & values["statistic"].isin(["mean", "value"])]
+        counts_of = rows["fingerprint"].map(means.groupby("fingerprint")["value"].median())
+        ends = {end_column(metric, "mean", end): float("nan") for end in ("low", "high")}  # those of another mean
+        return rows.assign(**{f"{metric}_mean": counts_of}, **ends)
+
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
         total = len(self.records)
@@ -256,8 +277,17 @@ class Study:
         lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
         if more := self.unlike[_UNLIKE:]:
             count = sum(int(one.value("count") or 0) for one in more)
-            lines.append(f"- left out: {count} more sample files, with {len(more)} other settings")
+            files = "1 more sample file" if count == 1 else f"{count} more sample files"
+            others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
+            lines.append(f"- left out: {files}, with {others}")
         return "\n".join(lines) or "No record has a warning."
+
+
+def _as_text(parameters: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of parameters, numbers as text where they are lists: papermill reads ``-p ranks 2`` as a number."""
+    texts = {field.name for field in dataclasses.fields(parameters) if isinstance(field.default, str)}
+    numbers = {k: str(v) for k, v in values.items() if k in texts and type(v) in (int, float)}
+    return {**values, **numbers}
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
@@ -270,6 +300,11 @@ def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     spec = spec.replace(**fields, environment={**variables, **dict(spec.environment)})
     hosts = () if spec.hosts or spec.transport == "shm" else launch.named(setting.get("hosts", ""))
     return spec.replace(hosts=hosts) if hosts else spec
+
+
+def present(rows: pd.DataFrame, shown: Mapping[str, str]) -> dict[str, str]:
+    """Those quantities, name → column, that some row has: a tail needs enough samples in a launch."""
+    return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
 
 
 def names() -> list[str]:

@@ -71,15 +71,46 @@ def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
     return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
 
 
+def times(value: float, other: float) -> str:
+    """How many times another value a value is, for a sentence: ``36 times as long`` needs the last two words.
+
+    Examples
+    --------
+    >>> times(36.1, 1.0), times(2.0, 1.9), times(1.0, 3.0)
+    ('36.1 times', '1.05 times', '0.333 times')
+    """
+    return f"{number(value / other)} times"
+
+
 def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
     """Whether the interval of a summary row lies wholly above that of another; False if either has none."""
     first, second = records.value_of(row, metric), records.value_of(other, metric)
     return first.statistic == second.statistic and first.low > second.high
 
 
+def certainty(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> str:
+    """Whether two summary rows differ beyond their intervals, as the end of a sentence."""
+    values = [records.value_of(one, metric) for one in (row, other)]
+    if any(value.low != value.low for value in values):
+        return "with one launch there is no interval"
+    apart = above(row, other, metric) or above(other, row, metric)
+    return "the intervals are apart" if apart else "but their intervals overlap"
+
+
 def markdown_list(sentences: Iterable[str]) -> str:
     """Sentences as a Markdown list."""
     return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def path_words(transport: str) -> str:
+    """Path of messages for a sentence.
+
+    Examples
+    --------
+    >>> path_words("shm"), path_words("tcp"), path_words("rc")
+    ('shared memory', 'TCP', 'rc')
+    """
+    return {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}.get(transport, transport)
 
 
 def size_words(size: float) -> str:

@@ -14,12 +14,11 @@ from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
 from labkit.notes import joined
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, words
+from labkit.studies import markdown_list, number, path_words, size_words, words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-PATHS = {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}
 # operation → benchmark, metric, factor to µs
 PRIMITIVES = {
     "read of the clock": ("micro.clock", "clock_read_ns", 1e-3),
@@ -173,7 +172,7 @@ class Study(studies.Study):
             Part(name="complete", text="complete: MPI_Waitall", kind=_KIND, time=complete, source="mpi.injection"),
         ]
         return attributed(
-            f"{size_words(self.values.size)} of MPI over {PATHS.get(transport, transport)}, in a stream",
+            f"{size_words(self.values.size)} of MPI over {path_words(transport)}, in a stream",
             "µs",
             whole,
             parts,
@@ -190,7 +189,7 @@ class Study(studies.Study):
         )
 
     def _title(self, what: str, transport: str) -> str:
-        return f"{size_words(self.values.size)} of {what} over {PATHS.get(transport, transport)}, one way"
+        return f"{size_words(self.values.size)} of {what} over {path_words(transport)}, one way"
 
     @property
     def over_sockets(self) -> Breakdown | None:
@@ -255,7 +254,7 @@ class Study(studies.Study):
         )
         for transport in words(self.values.transports):
             poll = self._call("mpi.call_times", "poll_us", transport, 1)
-            text = f"poll in vain: MPI_Test over {PATHS.get(transport, transport)}"
+            text = f"poll in vain: MPI_Test over {path_words(transport)}"
             rows.append(
                 {"operation": text, "time": stated(poll, "µs") if poll else "not measured", "by": "mpi.call_times"}
             )
@@ -277,15 +276,25 @@ class Study(studies.Study):
                     f"{one.title}: {stated(one.whole, one.unit)} from one to the next, {stated(post, '%')} to post it."
                 )
             if (one := self.stack(transport)) and len(one.parts) > 1:
-                added = joined(f"{part.text} adds {stated(part.time, one.unit)}" for part in one.parts[1:])
+                added = joined(_added(part, one.unit) for part in one.parts[1:])
                 sentences.append(f"{one.title}: {added}.")
         missing = [row["operation"] for row in self.primitives().to_dict("records") if row["time"] == "not measured"]
         missing += [
-            f"{PATHS.get(path, path)} call by call" for path in words(self.values.transports) if not self.message(path)
+            f"{path_words(path)} call by call" for path in words(self.values.transports) if not self.message(path)
         ]
         if missing:
             sentences.append(f"Not measured here: {', '.join(missing)}.")
         return markdown_list(sentences)
+
+
+def _added(part: Part, unit: str) -> str:
+    """Say what a layer adds; a time that is not surely above 0 is no cost."""
+    low, high = part.time.interval
+    if part.time.value < 0 and not high >= 0:
+        return f"{part.text} is faster by {stated(combine(lambda time: -time, part.time), unit)}"
+    if part.time.value < 0 or low <= 0:
+        return f"what {part.text} adds is less than the launches differ"
+    return f"{part.text} adds {stated(part.time, unit)}"
 
 
 def _rest(one: Breakdown) -> str:

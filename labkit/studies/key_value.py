@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, figures, records, studies
+from labkit import benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
@@ -146,22 +146,21 @@ class Study(studies.Study):
 
     def _rated(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with the operations per second that the client counted, the median over launches."""
-        values = records.reported(self.samples)
-        rates = values[values["name"] == "transaction_rate_per_s"].groupby("fingerprint")["value"].median()
-        return rows.assign(transaction_rate_per_s_mean=rows["fingerprint"].map(rates)) if len(rows) else rows
+        return self.counted(rows, "transaction_rate_per_s")
 
     def loops_figure(self) -> go.Figure | str:
         """99th percentile in the open loop against the rate, from the due moment and from the request."""
         shown = {"from when it was due": "response_us_p99", "from when it was sent": "round_trip_us_p99"}
         rows = self._due()
-        shown = {name: column for name, column in shown.items() if column in rows}
-        label = "operations due per second"
+        shown, label = studies.present(rows, shown), "operations due per second"
+        if len(rows) and not shown:
+            return studies.TOO_FEW
         return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["option_store"], label=label)
 
     def link_figure(self, factor: str) -> go.Figure | str:
         """Response time in the open loop against the rate or the delay of the link."""
         rows = _linked.under(self.of(OPEN), factor)
-        shown = {name: column for name, column in TAILS.items() if column in rows and rows[column].notna().any()}
+        shown = studies.present(rows, TAILS)
         label = _linked.AXES[factor]
         return self.drawn(figures.versus, rows, "level", shown=shown, series=["option_store"], label=label)
 

@@ -10,7 +10,7 @@ import pandas as pd
 from labkit import figures, studies, testbeds
 from labkit.errors import known
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement, words
+from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -119,16 +119,15 @@ class Study(studies.Study):
     def depth_figure(self) -> go.Figure | str:
         """Reads per second against the number under way at once."""
         rows = self._smallest()
-        rows = rows[rows["option_offered"] == 0] if len(rows) else rows
-        return self.drawn(
-            figures.versus, rows, "option_depth", shown="iops_per_s", series=["path"], label="reads under way at once"
-        )
+        rows = self.counted(rows[rows["option_offered"] == 0], "iops_per_s") if len(rows) else rows
+        how: dict[str, Any] = {"series": ["path"], "label": "reads under way at once"}
+        return self.drawn(figures.versus, rows, "option_depth", shown={"reads": "iops_per_s_mean"}, **how)
 
     def load_figure(self) -> go.Figure | str:
         """Median and 99th percentile of the latency against the offered load."""
         rows = self._smallest()
         rows = rows[rows["option_offered"] > 0] if len(rows) else rows
-        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99"}
+        shown = studies.present(rows, {"median": "latency_us_p50", "99th percentile": "latency_us_p99"})
         return self.drawn(
             figures.versus, rows, "option_offered", shown=shown, series=["path"], label="offered reads per second"
         )
@@ -145,8 +144,16 @@ class Study(studies.Study):
         if not len(rows):
             return LEFT_OUT
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
-        return markdown_list(
-            f"{WORDS[row['benchmark']]} of {size_words(row['message_size_B'])}, {row['path']}: "
-            f"{statement(row, 'latency_us')}."
-            for _, row in rows.sort_values(["benchmark", "latency_us_p50"]).iterrows()
-        )
+        local = rows[rows["benchmark"] == LOCAL]
+        rows = rows.assign(order=rows["benchmark"].map([LOCAL, READ, WRITE].index))
+        sentences = []
+        for row in rows.sort_values(["order", "path"], kind="stable").to_dict("records"):
+            beside = ""
+            if row["benchmark"] == READ and len(local):
+                share = centre(row, "latency_us") / centre(local.iloc[0].to_dict(), "latency_us")
+                beside = f", {number(share)} times the local file"
+            sentences.append(
+                f"{WORDS[row['benchmark']]} of {size_words(row['message_size_B'])}, {row['path']}: "
+                f"{statement(row, 'latency_us')}{beside}."
+            )
+        return markdown_list(sentences)

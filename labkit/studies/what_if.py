@@ -116,17 +116,21 @@ class Study(studies.Study):
         """What section 7 states, beside what follows from Table 1."""
         paper = reference.load(breaking_band.PAPER)
         wholes = dict(zip(("injection", "latency"), self.published, strict=True))
-        return pd.DataFrame(
-            {
-                "cheaper": claim.text,
-                "by (%)": claim.cheaper,
-                "whole": claim.total,
-                "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
-                "computed (% saved)": _computed(wholes[claim.total], _parts(paper, claim), claim),
-                "where": claim.where,
-            }
-            for claim in paper.claims
-        )
+        rows = []
+        for claim in paper.claims:
+            whole, parts = wholes[claim.total], _parts(paper, claim)
+            cheaper = what_if.to("", whole, parts[0], claim.to).cheaper if claim.to else claim.cheaper
+            rows.append(
+                {
+                    "cheaper": claim.text,
+                    "by (%)": f"{cheaper:.3g}",
+                    "whole": claim.total,
+                    "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
+                    "computed (% saved)": _computed(whole, parts, cheaper, claim.drawn),
+                    "where": claim.where,
+                }
+            )
+        return pd.DataFrame(rows)
 
     # ---- chosen changes
 
@@ -179,11 +183,17 @@ class Study(studies.Study):
         if own := self.own:
             name = max(own.names, key=lambda one: own.share([one]).value)
             share = own.share([name])
-            sentences.append(
-                f"Measured message, {own.title}: {stated(own.whole, own.unit)}. Its largest part is *{name}*, "
-                f"{stated(share, '%')}; without it the message would be "
-                f"{number(what_if.faster(share.value))} times as fast."
-            )
+            whole = f"Measured message, {own.title}: {stated(own.whole, own.unit)}."
+            if 0 < share.value < 100:
+                sentences.append(
+                    f"{whole} Its largest part is *{name}*, {stated(share, '%')}; without it the message would be "
+                    f"{number(what_if.faster(share.value))} times as fast."
+                )
+            else:
+                sentences.append(
+                    f"{whole} Which part is the largest is not known: *{name}* alone took longer than the whole, so "
+                    "the launches of the paths differ by more than their parts. Measure again on an idle machine."
+                )
             sentences += [
                 f"What a cheaper part *{one}* would save is not known: the part may be 0 or less by its interval."
                 for one in own.doubtful
@@ -193,10 +203,10 @@ class Study(studies.Study):
         return markdown_list(sentences)
 
 
-def _computed(whole: Breakdown, parts: list[str], claim: reference.Claim) -> str:
+def _computed(whole: Breakdown, parts: list[str], cheaper: float, drawn: float) -> str:
     """What follows from Table 1, also at the point of the figure that the paper read its number at."""
-    text = f"{what_if.saving(whole, parts, claim.cheaper):.2f}"
-    return f"{text}; {what_if.saving(whole, parts, claim.drawn):.2f} by {claim.drawn:g} %" if claim.drawn else text
+    text = f"{what_if.saving(whole, parts, cheaper):.2f}"
+    return f"{text}; {what_if.saving(whole, parts, drawn):.2f} by {drawn:g} %" if drawn else text
 
 
 def _parts(paper: reference.Paper, claim: reference.Claim) -> list[str]:

@@ -181,7 +181,7 @@ def _read(
         raise LaunchError(
             f"{invocation.tool} did not finish within {invocation.time_limit:g} s, so labkit killed it; the run takes "
             f"{invocation.duration:g} s. "
-            "Set a longer time_limit, or request less.",
+            "Set a longer time limit (--time-limit; in a notebook time_limit), or request less.",
             command=command,
             stderr=tree.stderr_text(),
         )

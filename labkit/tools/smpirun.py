@@ -143,8 +143,8 @@ def replay(platform: str, hosts: Sequence[str], trace: str, settings: Sequence[s
             status = tree.wait(time_limit)
         if status is None:
             raise LaunchError(
-                f"The simulation did not end within {time_limit:g} s. Set a longer --time-limit, fewer ranks or fewer "
-                "iterations.",
+                f"The simulation did not end within {time_limit:g} s. Set a longer time limit (--time-limit; in a "
+                "notebook time_limit), fewer ranks or fewer iterations.",
                 command=words,
             )
         wall = time.monotonic() - began

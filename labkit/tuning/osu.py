@@ -182,7 +182,11 @@ def _output(base: Spec, argv: list[str], written: files.Written | None, effort: 
             tree.stop()
             text, stderr = tree.stdout.read().decode("utf-8", "replace"), tree.stderr_text()
     if status is None:
-        raise LaunchError(f"{argv[0]} did not end within {limit:g} s. Set a longer --time-limit.", command=command)
+        raise LaunchError(
+            f"{argv[0]} did not end within {limit:g} s. Set a longer time limit (--time-limit; in a notebook "
+            "time_limit).",
+            command=command,
+        )
     if status:
         raise LaunchError(
             f"{argv[0]} failed. It must be built for {launcher.library}.",

@@ -64,15 +64,22 @@ def _paper(paper: Literature, content: Content) -> str:
 
 
 def _found(one: Experiment, paper: Literature) -> str:
-    """Say what the paper found, with its values."""
-    values = [_stated(paper.paper[name]) for name in one.values]
-    return " ".join(filter(None, [escape(one.result), joined(values) + "." if values else ""]))
+    """Say what the paper found, with its values: those of one quantity stand side by side."""
+    numbers: dict[str, list[Number]] = {}
+    for name in one.values:
+        number = paper.paper[name]
+        numbers.setdefault(number.text, []).append(number)
+    values = [
+        f"{escape(text)}: {', '.join(_stated(number, alike) for number in alike)}" for text, alike in numbers.items()
+    ]
+    return " ".join(filter(None, [escape(one.result), f"Published: {joined(values)}." if values else ""]))
 
 
-def _stated(number: Number) -> str:
-    """Return a published number with what it is."""
-    network = f" ({number.network})" if number.network else ""
-    return f"{escape(number.text + network)}: {hard(escape(number.stated))}"
+def _stated(number: Number, alike: list[Number]) -> str:
+    """Return a published number with its network, and with its conditions where the network does not tell it apart."""
+    same = [other for other in alike if other.network == number.network]
+    about = ", ".join(filter(None, [number.network, number.conditions if len(same) > 1 else ""]))
+    return hard(escape(number.stated)) + (f" ({escape(about)})" if about else "")
 
 
 def _here(one: Experiment, content: Content) -> str:

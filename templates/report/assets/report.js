@@ -4,7 +4,8 @@
   const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560;  // px
   const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 } };
   const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#e07fb0",
-    "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#222": "#dde3ea", "\"white\"": "\"rgba(0,0,0,0)\"" };
+    "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#333": "#c3ccd6", "#222": "#dde3ea",
+    "#f4f4f4": "#20272e", "#ffffff": "#14181d", "#c9d2de": "#55606c", "\"white\"": "\"rgba(0,0,0,0)\"" };
   const MARKS = new RegExp(Object.keys(DARK).join("|"), "gi");
   const TYPES = { i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
     f4: Float32Array, f8: Float64Array };
