@@ -32,7 +32,7 @@ CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
-_DECADE = 10.0
+_DECADE, _HALF = 10.0, 5.0
 _FITS = 96  # characters of small print in a line
 _LETTER, _LINE, _LEGEND, _SHORT = 6.6, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
 _KEY, _ROW = 45, 20  # px of a line in a legend, and of a further row of it
@@ -161,7 +161,7 @@ def _fold(figure: go.Figure) -> None:
 
 
 def _steps(figure: go.Figure) -> None:
-    """Put the ticks of a logarithmic upward axis of two or three decades at 1, 2 and 5: plotly's own would overlap."""
+    """Put the ticks of a logarithmic upward axis of up to three decades at 1, 2 and 5: plotly's own would overlap."""
     axis = figure.layout.yaxis
     if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
         return
@@ -174,7 +174,7 @@ def _steps(figure: go.Figure) -> None:
         ends += [centre + up] if centre.size == up.size else []
     heights = np.concatenate(ends) if ends else np.empty(0)
     heights = heights[heights > 0]
-    if heights.size and _DECADE <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
+    if heights.size and _HALF <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
         axis.dtick = "D2"
 
 
