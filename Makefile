@@ -83,8 +83,8 @@ course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for te
 report: setup ## measure this machine with the suite quick, build an HTML and a PDF report
 	@$(call suite,quick)
 
-survey: setup ## the same with the longer suite survey, as a paper in the style survey
-	@$(call suite,survey,--style survey)
+survey: setup ## the same with the longer suite survey and two recorded examples, as a paper in the style survey
+	@$(call suite,survey,$(addprefix data/campaigns/examples/,two-cores virtual-cluster) --style survey)
 
 test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \

@@ -1,23 +1,29 @@
 """Print how often `labkit compare` errs: false alarms, power by launches and effect, a bimodal and a drifting machine. Asserts nothing.
 
-All values are simulated: each launch has one value, lognormal around the true one, with the scatter of launches given.
-``python bench/comparing.py [TRIALS]`` (default 1000); docs/statistics.md has the tables.
+Simulated: each launch has one value, lognormal around the true one, with the scatter of launches given. Stored: the launches
+of campaigns (default: an example), dealt at random to two sides. ``python bench/comparing.py [TRIALS [CAMPAIGN…]]`` (default
+1000); docs/statistics.md has the tables.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks, records
 from labkit.analysis.comparison.judging import FASTER, SAME, SLOWER, UNDECIDED, Judgement, Launches, Pair, judge
+from labkit.campaign import Campaign
+from labkit.columns import statistic_column
 from labkit.markdown import table
 
 SIZES = 20  # points of a comparison, all in one correction
 LAUNCHES = 6  # default of labkit
 QUIET = 0.01  # scatter of launches on a quiet machine, as a part of the value
+EXAMPLE = Path(__file__).parent.parent / "data/campaigns/examples/two-cores-settings"
 Values = Callable[[np.random.Generator, NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -68,10 +74,45 @@ def shares(judged: list[list[Judgement]]) -> list[str]:
     ]
 
 
+def stored(campaign: Path, count: int, **rules: float) -> tuple[int, Iterator[list[Judgement]]]:
+    """Number of points of a campaign with at least twice `LAUNCHES` launches; judgements of as many comparisons of them.
+
+    Each comparison deals the launches at random to two sides, of every point alike: whatever differs is a false alarm.
+    """
+    points = []
+    for _, rows in records.table(Campaign(campaign).samples()).groupby("fingerprint"):
+        metric = next(iter(benchmarks.get(str(rows["benchmark"].iloc[0])).metrics))
+        launches = rows.dropna(subset=(column := statistic_column(metric, "p50"))).drop_duplicates("launch")
+        if len(launches) >= 2 * LAUNCHES:
+            points.append((metric, launches.set_index("launch")[[column, "start"]]))
+
+    def dealt(cards: list[int]) -> list[Judgement]:
+        places = {launch: place for place, launch in enumerate(cards)}
+        pairs = []
+        for metric, launches in points:
+            order = sorted(launches.index, key=lambda launch: places[launch])[: 2 * LAUNCHES]
+            sides = (launches.loc[sorted(half)] for half in (order[:LAUNCHES], order[LAUNCHES:]))
+            base, other = (Launches(s.iloc[:, 0].tolist(), [str(t) for t in s["start"]]) for s in sides)
+            pairs.append(Pair(base, other, metric))
+        return judge(pairs, **rules)
+
+    chance = np.random.default_rng(1)
+    every = sorted({launch for _, launches in points for launch in launches.index})
+    return len(points), (dealt(chance.permutation(every).tolist()) for _ in range(count))
+
+
 def main() -> None:
     """Print the tables."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    folders = [Path(name) for name in sys.argv[2:]] or [EXAMPLE]
+    rows = []
+    for folder in folders:
+        for relevant in (0.02, 1e-9):
+            points, judged = stored(folder, count, relevant=relevant)
+            rows.append([folder.name, str(points), f"{100 * relevant:.0f}", *shares(list(judged))])
+    print(f"Stored: {count} comparisons a row, {LAUNCHES} launches a side, seed 1.\n")
     head = ["any difference (%)", "slower (%)", "same (%)", "not enough data (%)"]
+    print(table(["campaign", "points", "relevant (%)", *head], rows, align="lrrrrrr") + "\n")
     print(
         f"Simulated: {SIZES} points a comparison, {count} comparisons a row, seed 1.\n\nBoth sides alike, {LAUNCHES} launches a side:\n"
     )

@@ -2,8 +2,8 @@
 
     python bench/explorer.py [--samples 1000000] [--points 10000] [--rounds 21] [--kernel | --start]
 
-It times the Jupyter kernel alone, then the start from the command to a page with its first point, then the whole way in
-a JupyterLab and a headless Chromium: from the choice in the page until plotly has redrawn for the last time.
+It times the process alone, then the start from the command to a page with its first point, then the whole way in a
+headless Chromium: from the choice in the page until plotly has redrawn for the last time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import dataclasses
 import itertools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -30,7 +29,7 @@ import psutil
 
 from labkit import campaign, figures
 from labkit.columns import STATISTICS
-from labkit.explorer import live, server, values
+from labkit.explorer import live, values
 from labkit.explorer.live import Long
 from labkit.explorer.panels import point
 from labkit.explorer.store import Store
@@ -86,8 +85,8 @@ def lengthened(samples: int, root: Path) -> None:
 
 
 def computing() -> Any:
-    """Processor time of the kernel and of the page so far, ms."""
-    spent = {"ipykernel_launcher": 0.0, "--type=renderer": 0.0}
+    """Processor time of `labkit explore` and of the page so far, ms."""
+    spent = {" explore ": 0.0, "--type=renderer": 0.0}
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             words = " ".join(process.cmdline())
@@ -155,12 +154,14 @@ def chromium(play: Any) -> Any:
 
 
 @contextmanager
-def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End a process when its work is done."""
-    try:
-        yield
-    finally:
-        process.terminate()
+def explored(campaign: str) -> Iterator[str]:
+    """Run `labkit explore`; yields the address of its page, which a browser can load by then."""
+    argv = [sys.executable, "-u", str(Path(sys.executable).with_name("labkit")), "explore", campaign, "--no-browser"]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield next(line.strip() for line in process.stderr or () if "http://" in line)
+        finally:
+            process.terminate()
 
 
 def start(rounds: int) -> None:
@@ -170,32 +171,18 @@ def start(rounds: int) -> None:
     """
     from playwright.sync_api import sync_playwright
 
-    argv = [
-        sys.executable,
-        "-u",
-        str(Path(sys.executable).with_name("labkit")),
-        "explore",
-        str(EXAMPLE),
-        "--no-browser",
-    ]
     times = []
     with sync_playwright() as play:
         browser = chromium(play)
         for _ in range(rounds):
-            began, url = time.perf_counter(), b""
-            with subprocess.Popen(argv, stderr=subprocess.PIPE) as explorer, ended(explorer):
-                for line in explorer.stderr or ():
-                    url = found[0] if (found := re.findall(rb"http://\S+", line)) else url
-                    if b"a browser can load the page" in line:
-                        break
-                else:
-                    sys.exit("labkit explore ended before its page could be loaded")
+            began = time.perf_counter()
+            with explored(str(EXAMPLE)) as url:
                 waited = time.perf_counter() - began
                 page = browser.new_page(viewport={"width": 1400, "height": 900})
                 page.set_default_timeout(120_000)
                 count: list[Any] = []
                 page.on("request", lambda request, count=count: count.append(request))
-                page.goto(url.decode())
+                page.goto(url)
                 page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
                 times.append((waited, time.perf_counter() - began, len(count)))
                 page.context.close()
@@ -207,20 +194,21 @@ def start(rounds: int) -> None:
 
 
 def whole(samples: int, rounds: int) -> None:
-    """Print the times of a reader in JupyterLab."""
+    """Print the times of a reader."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as root, sync_playwright() as play:
         shutil.copytree(EXAMPLE, Path(root) / "two-cores")
         lengthened(samples, Path(root))
-        with server.served([], {campaign.HOME: root, "LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
+        os.environ[campaign.HOME] = root
+        with explored("two-cores") as url:
             browser = chromium(play)
             page = browser.new_page(viewport={"width": 1600, "height": 1600})
             page.set_default_timeout(45_000)
-            page.goto(f"{url}doc/tree/{server.NOTEBOOK.name}?token={token}")
+            page.goto(url)
             page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
             load = f"in the page, load {os.getloadavg()[0]:.1f}"
-            print(f"\n{load:50}{'median':>11}{'longest':>12}{'kernel':>12}{'browser':>12}")
+            print(f"\n{load:50}{'median':>11}{'longest':>12}{'process':>12}{'browser':>12}")
             reader = Reader(page, rounds)
             statistics = [STATISTICS[name].label for name in ("p99", "p50")]
             reader.print_times(

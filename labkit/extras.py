@@ -29,7 +29,7 @@ PACKAGES = {
         "yaml",
         "typst",
     ),
-    "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets"),
+    "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets", "tornado", "comm"),
 }
 NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # needed to execute a notebook
 

@@ -43,7 +43,7 @@ class Spec:
     hosts : hosts to run on, each as ``HOST`` or ``HOST:SLOTS`` (default: this machine, or the hosts of the job).
     launcher : what starts the ranks: ``auto`` (the first that is installed), ``openmpi``, ``mpich``, ``intelmpi``,
         ``srun``, or the folder of an MPI installation.
-    transport : path of the messages: ``auto``, ``shm`` or ``tcp``.
+    transport : path of the messages: ``auto``, ``shm``, ``tcp``; of MPI ``rc`` or ``ud`` too, over UCX and RDMA.
     device : network device to use (default: the library decides).
     testbed : where to run: ``local``, or an emulated network as ``NAME[:ARG][,key=value…]``.
     options : the benchmark's own options as sorted pairs; a mapping is accepted.

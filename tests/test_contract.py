@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from labkit import cli, records
-from labkit.analysis import contract, retests
+from labkit.analysis import contract, contract_plan, retests
 from labkit.errors import DataError, SpecError
 from labkit.show import contracted
 from labkit.spec import Spec
@@ -142,3 +142,82 @@ def test_a_log_that_is_none_is_refused_and_left_as_it_is(tmp_path: Path, capsys:
         assert log.read_text() == text
     assert cli.main(["gate", str(EXAMPLE), "--against", str(EXAMPLE), "--log", str(log)]) == 1
     assert "--log without --contract" in capsys.readouterr().err
+
+
+CLAUSES = """
+[[clause]]
+name = "small"
+benchmark = "mpi.latency"
+where = {size = "8:64", transport = ["shm", "tcp"], library = "Open MPI"}
+statistic = "latency_us_p99"
+relation = "<="
+bound = 2.5
+basis = "interval"
+
+[[clause]]
+name = "window"
+benchmark = "mpi.*bandwidth"
+where = {size = ["8", "1Mi"], window = 16}
+statistic = "bandwidth_MBps_p50"
+relation = ">="
+bound = 100
+
+[[clause]]
+name = "again"
+benchmark = "mpi.latency"
+where = {size = 8, transport = "tcp"}
+statistic = "latency_us_p999"
+relation = "<="
+bound = 9
+"""
+
+
+def test_a_plan_has_a_command_for_each_clause_and_benchmark(tmp_path: Path) -> None:
+    path = tmp_path / "contract.toml"
+    path.write_text(CLAUSES)
+    clauses = contract.load(path)
+    parts = contract_plan.plan(clauses, "to day")
+    small, *_, again = parts
+    assert small.command == (
+        "labkit measure mpi.latency -m 8:64 --factor transport=shm,tcp --launches 6 --into 'to day'"
+    ), "an interval needs six launches"
+    assert small.unset == ("library=Open MPI",)
+    assert (small.points, small.missing) == (4 * 2 * 6, 4 * 2 * 6)
+    assert {one.benchmark for one in parts[1:-1]} >= {"mpi.bandwidth", "mpi.bibandwidth"}
+    assert all("-m 8,1Mi -o window=16 --launches 1" in one.command for one in parts[1:-1])
+    assert "-i 10000" in again.command
+    assert again.points == 1
+    for one in parts:
+        cli.parser().parse_args(list(one.words[1:]))
+    alike = contract_plan.plan([clauses[0]] * 2, "today")
+    assert [one.missing for one in alike] == [48, 0], "a point that two clauses need is measured once"
+
+
+def test_what_cannot_be_measured_says_why() -> None:
+    fields: dict[str, Any] = {"statistic": "latency_us_p50", "relation": "<=", "bound": 3.0}
+    clauses = [
+        contract.Clause(name="log", benchmark="compute.stream", **fields),
+        contract.Clause(name="odd", benchmark="mpi.latency", where={"ranks": 3}, **fields),
+    ]
+    log, odd = contract_plan.plan(clauses, "today")
+    assert "compute.stream" in log.problem
+    assert "ranks" in odd.problem
+    script = contracted.script([log, odd])
+    assert "# cannot be measured here: " in script
+    assert "# labkit measure mpi.latency --ranks 3" in script
+
+
+def test_the_plan_is_a_script_that_measures_what_the_gate_judges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    clause = CLAUSES.split("[[clause]]")[1].replace('"8:64"', "8").replace('"interval"', '"value"\nlaunches = 2')
+    Path("contract.toml").write_text("[[clause]]" + clause.replace('["shm", "tcp"], library = "Open MPI"', '"shm"'))
+    words = ["gate", "today", "--contract", "contract.toml"]
+    assert cli.main([*words, "--plan"]) == 0
+    script = capsys.readouterr().out
+    [command] = [line for line in script.splitlines() if line.startswith("labkit ")]
+    assert command == "labkit measure mpi.latency -m 8 --transport shm --launches 2 --into today"
+    assert "# 2 points to measure" in script
+    assert cli.main(["gate", "today", "--against", "h", "--plan"]) == 1
+    assert "--contract" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The Explorer's parts without a page: form, command, plot, job, downsampling."""
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -7,8 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -16,12 +21,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from labkit import benchmarks, campaign, cli, explorer, launch, scratch
+from labkit import benchmarks, campaign, cli, explorer, launch
 from labkit.campaign import archive
 from labkit.cli import fields
 from labkit.cli import measure as verb
 from labkit.errors import DataError, SpecError
-from labkit.explorer import availability, export, live, measurement, panels, server, store, view
+from labkit.explorer import availability, export, live, measurement, panels, server, store, view, wire
 from labkit.explorer.form import Choices, Form, levels
 from labkit.explorer.panels import bounds, campaigns, verdict, what_if
 from labkit.explorer.panels.measure import _Measure as Measure
@@ -372,45 +377,90 @@ def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
-    env = os.environ | {"TMPDIR": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
-    command = [sys.executable, "-m", "labkit.cli", "explore", "--no-browser"]
-    with subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL) as server:
-        end = time.monotonic() + 60
-        while not list(tmp_path.glob("labkit-explore-*/pages/explorer.ipynb")):
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=60) == 128 + signal.SIGTERM
-    assert not list(tmp_path.glob("labkit-explore-*"))
+    with server_of(tmp_path) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_server_left_goes_with_the_next_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    owner = """
-import os, signal, time
-from labkit import scratch
-from labkit.explorer import server
-with scratch.folder(server.FOLDER) as folder:
-    (folder / "pages").mkdir()
-    print(folder, flush=True)
-    time.sleep(60)
-"""
-    env = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", owner], env=env, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        theirs = Path(other.stdout.readline().strip())
-        without = tmp_path / "labkit-explore-of-somebody"
-        without.mkdir()
-        with scratch.folder(server.FOLDER) as mine:
-            assert (theirs / "pages").is_dir()
-        other.kill()
-        other.wait()
-        assert theirs.is_dir()
-        with scratch.folder(server.FOLDER) as mine:
-            assert set(tmp_path.iterdir()) == {mine, without}
-    assert set(tmp_path.iterdir()) == {without}
+@contextmanager
+def server_of(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """`labkit explore` with a folder for temporary files, and the address that it prints."""
+    command = [sys.executable, "-m", "labkit.cli", "explore", "--no-browser", *words]
+    env = os.environ | {"TMPDIR": str(folder)}
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process, next(line.strip() for line in process.stderr or () if "http://" in line)
+        finally:
+            process.kill()
+
+
+def answered(address: str, cookie: str = "") -> tuple[int, str, str]:
+    """Status of an answer, its text, and the cookie that it sets."""
+    request = urllib.request.Request(address, headers={"Cookie": cookie} if cookie else {})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.status, reply.read().decode(), str(reply.headers.get("Set-Cookie", ""))
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(), ""
+
+
+def test_nothing_is_served_without_the_token(tmp_path: Path) -> None:
+    with server_of(tmp_path) as (_, address):
+        bare, _, token = address.partition("?token=")
+        places = ["", "?token=", f"?token={token[:-1]}", "alive", "files/page.js", "wire", "plotly/1/widgetbundle.js"]
+        for place in places:
+            status, text, cookie = answered(f"{bare}{place}")
+            assert (status, cookie) == (403, ""), place
+            assert text == "This page asks for a token. Open the address that labkit explore printed."
+        status, text, cookie = answered(address)
+        assert status == 200
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert token not in text
+        held = cookie.partition(";")[0]
+        assert answered(f"{bare}files/page.js", held)[1] == (server.FILES / "page.js").read_text()
+        for place in ("files/../server.py", "files/%2e%2e/server.py", "files/server.py", "plotly/1/datasets"):
+            assert answered(f"{bare}{place}", held)[0] in (403, 404), place
+        port = bare.rstrip("/").rpartition(":")[2]
+        words = [sys.executable, "-m", "labkit.cli", "explore", "--no-browser", "--port", port]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert f"Port {port} of 127.0.0.1 cannot be used" in done.stderr
+
+
+def test_messages_keep_their_parts_and_have_no_numbers_that_browsers_refuse() -> None:
+    message = {"kind": "comm_msg", "id": "a", "data": {"state": {"n": [float("nan"), 1.5, np.float64(2)], "ä": None}}}
+    parts = [b"", bytes(range(5)), memoryview(np.arange(3.0))]
+    read, back = wire.unpacked(wire.packed(message, parts))
+    assert read["data"]["state"] == {"n": [None, 1.5, 2.0], "ä": None}
+    assert [bytes(one) for one in back] == [bytes(one) for one in parts]
+    assert wire.unpacked(wire.packed({"kind": "x"})) == ({"kind": "x"}, [])
+
+
+def test_benchmarks_are_offered_when_it_is_known_which_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+
+    def reasons(testbed: str) -> dict[str, str]:
+        asked.wait(60)
+        return {"mpi.latency": "no luck"}
+
+    monkeypatch.setattr(availability, "reasons", reasons)
+
+    async def shown() -> None:
+        panel = Measure(Session([]))
+        assert panel.benchmark.disabled
+        assert panel.run.disabled
+        assert len(panel.benchmark.options) == 1
+        assert "looking for benchmarks" in panel.why.value
+        asked.set()
+        await panel._finding
+        assert not panel.benchmark.disabled
+        assert "mpi.latency" not in dict(panel.benchmark.options).values()
+        assert len(panel.benchmark.options) == len(benchmarks.find()) - 1
+        assert "no luck" in panel.absent.value
+
+    asyncio.run(shown())
 
 
 @pytest.mark.mpi

@@ -138,7 +138,9 @@ def test_rates_are_logarithmic_where_a_line_would_lie_at_the_foot_of_a_linear_ax
     both = pd.concat([rows, low])
     assert figures.versus_size(both, "bandwidth_MBps", series=["transport"]).layout.yaxis.type == "log"
     drawn = figures.versus(both, "message_size_B", "bandwidth_MBps", series=["transport"])
-    assert (drawn.layout.yaxis.type, drawn.layout.yaxis.dtick) == ("log", None)
+    assert (drawn.layout.yaxis.type, drawn.layout.yaxis.dtick) == ("log", 1), (
+        "labels of a step at 2 and 5 would overlap"
+    )
 
 
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:

@@ -697,3 +697,11 @@ def test_what_holds_for_many_files_is_said_once(tmp_path: Path) -> None:
     )
     (left_out,) = outcome.left_out
     assert left_out[1].startswith('begins with \'{ "start": {"version": "iperf 3.12"}')
+
+
+@pytest.mark.parametrize("title", ["OSU MPI {} Test v7.4", "OSU MPI Latency Test v{}\ufffd"])
+def test_a_title_without_end_is_cut_in_the_message(tmp_path: Path, title: str) -> None:
+    (tmp_path / "old.txt").write_text(f"# {title.format('9' * 5000)}\n# Size          Latency (us)\n8     1.00\n")
+    with pytest.raises(DataError, match="no benchmark") as caught:
+        importing.bring([tmp_path / "old.txt"], into=tmp_path / "c")
+    assert len(str(caught.value)) < 1000

@@ -13,15 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import launch, supervise
+from labkit import benchmarks, launch, supervise, testbeds
 from labkit.errors import LaunchError, SpecError
 from labkit.host import allocation
 from labkit.launch import Launcher, Placement, _hosts, intelmpi, mpich, openmpi, srun
 from labkit.launch._files import file as launcher_file
 from labkit.launch._hosts import allocated
 from labkit.launch._placement import cores
-from labkit.measuring import fingerprints
+from labkit.measuring import fingerprints, paths
 from labkit.spec import Spec
+from labkit.worker import adapters
 
 OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi)
 MPICH = Launcher("mpich", "/opt/none/bin/mpiexec", "MPICH 5.0.2", (5, 0, 2), mpich)
@@ -56,6 +57,7 @@ TWO = {"hosts": ("a", "b")}
             Placement(ranks=2, cores=2, transport="tcp"),
             "mpirun -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo rank",
         ),
+        (OPENMPI, Placement(ranks=2, cores=2, transport="rc"), "mpirun -np 2 --bind-to core --mca pml ucx rank"),
         (
             OPENMPI,
             Placement(ranks=4, cores=2),
@@ -134,6 +136,8 @@ TCP = {
     "UCX_TLS": "tcp,self",
     "UCX_NET_DEVICES": "lo",
 }
+RDMA = {"UCX_TLS": "rc,self", "UCX_NET_DEVICES": "mlx5_0:1"}
+ADAPTERS = tuple(testbeds.outline("soft-roce").rdma.items())
 PINNED = {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "core"}
 YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
 
@@ -149,6 +153,22 @@ YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1
         ),
         (MPICH, Placement(ranks=2, cores=2, transport="shm"), {"MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "0"}),
         (MPICH, Placement(ranks=2, cores=2, transport="tcp"), {"MPI4PY_MPIABI": "mpich", **TCP}),
+        (OPENMPI, Placement(ranks=2, cores=2, transport="rc", device="mlx5_0"), {"MPI4PY_MPIABI": "openmpi", **RDMA}),
+        (
+            MPICH,
+            Placement(ranks=2, cores=2, transport="rc", device="mlx5_0:1"),
+            {"MPI4PY_MPIABI": "mpich", "MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx", **RDMA},
+        ),
+        (
+            OPENMPI,
+            Placement(ranks=2, cores=2, transport="ud", rdma=ADAPTERS, settings=(("UCX_IB_GID_INDEX", "3"),)),
+            {
+                "MPI4PY_MPIABI": "openmpi",
+                "UCX_TLS": "ud,self",
+                "LABKIT_ADAPTERS": "rxe0:1,rxe1:1",
+                "UCX_IB_GID_INDEX": "3",
+            },
+        ),
         (MPICH, Placement(ranks=4, cores=2), {"MPI4PY_MPIABI": "mpich", **YIELD}),
         (
             MPICH,
@@ -296,6 +316,40 @@ def test_srun_counts_inside_a_job_or_by_name(tmp_path: Path, monkeypatch: pytest
     assert (other.name, other.library, other.module) == (f"srun@openmpi@{mpirun}", "Open MPI 5.0.7", srun)
     assert alone.environment(Placement.of(Spec(benchmark="mpi.latency"), alone)) == {}
     assert "--mpi=pmix" in other.command(Placement.of(Spec(benchmark="mpi.latency"), other), [])
+
+
+@pytest.mark.parametrize(
+    ("environment", "adapter"),
+    [
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "0"}, "rxe0:1"),
+        ({"MPI_LOCALRANKID": "3"}, "rxe1:1"),
+        ({"MPI_LOCALRANKID": "1", "UCX_NET_DEVICES": "mlx5_1:1"}, "mlx5_1:1"),
+        ({}, None),
+    ],
+)
+def test_each_rank_of_a_host_takes_the_next_adapter(environment: dict[str, str], adapter: str | None) -> None:
+    own = dict(ADAPTERS) | environment
+    adapters.choose(own)
+    assert own.get("UCX_NET_DEVICES") == adapter
+    without = dict(environment)
+    adapters.choose(without)
+    assert without == environment
+
+
+@pytest.mark.parametrize(
+    ("testbed", "carried", "expected"),
+    [
+        ("soft-roce", 100 * 65536, []),
+        ("soft-roce", 3000, ["path mismatch"]),  # shared memory, or one adapter by itself
+        ("local", 0, ["loopback"]),
+    ],
+)
+def test_messages_over_rdma_inside_a_host_are_looked_for_on_the_cable(
+    testbed: str, carried: int, expected: list[str]
+) -> None:
+    spec = benchmarks.resolve(Spec(benchmark="mpi.latency", size=65536, transport="rc", testbed=testbed))
+    facts = {"rank_hosts": ["guest", "guest"], "interface_B": {"lo": 0, "v1": carried}, "stopped_by": "count"}
+    assert [str(one) for one in paths.badges(spec, facts, 100, None)] == expected
 
 
 def test_a_transport_nobody_knows_is_refused() -> None:

@@ -137,7 +137,7 @@ def test_launches_that_lie_far_apart_name_no_largest_layer() -> None:
 
 
 def test_a_point_with_more_launches_stands_for_a_path() -> None:
-    paths = layers.ladder(64, "tcp", ucx="tcp")
+    paths = layers.ladder(64, "tcp")
     rows = table(LADDER[1], LADDER[1] | {"latency_us_p50": [1.0, 2.0, 3.0]})
     time = layers.time_of(rows, paths[2])
     assert time is not None

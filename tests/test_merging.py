@@ -68,6 +68,22 @@ def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pyt
     assert gone.exists()
 
 
+def test_every_point_of_an_archive_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, calls = filled(tmp_path / "c"), Counter[str]()
+    source.compact()
+    packed = archive.export(source.path, tmp_path / "c.zip")
+    for name in ("decode", "content"):
+        real = getattr(samples, name)
+        monkeypatch.setattr(samples, name, lambda *given, real=real, name=name: (calls.update([name]), real(*given))[1])
+    merged = merging.merge([packed], tmp_path / "new")
+    assert merged.added == len(source.done())
+    assert calls == {"decode": merged.added, "content": merged.added}
+    calls.clear()
+    monkeypatch.setattr(merging, "ROOM", 0)  # no room: the points are read again
+    assert merging.merge([packed], tmp_path / "other").added == merged.added
+    assert calls == {"decode": 2 * merged.added, "content": merged.added}
+
+
 def test_identity_stays_when_a_campaign_is_renamed_copied_or_archived(tmp_path: Path) -> None:
     campaign = filled(tmp_path / "a", 2)
     original = campaign.identity

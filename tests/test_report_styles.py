@@ -156,7 +156,12 @@ def test_the_survey_names_what_labkit_has() -> None:
     rows = {row.name: row for _, group in tables.values() for row in group}
     assert rows["blocking collectives"].counterparts["osu_allreduce"] == "mpi.allreduce"
     assert rows["Netperf"].runs
-    assert not rows["SPDK NVMe perf"].runs
+    assert not rows["multi-zone BT-MZ, SP-MZ, LU-MZ"].runs
+    assert not [name for name in rows["kernels IS, EP, CG, MG, FT"].benchmarks if "skeleton" in name]
+    assert rows["pseudo applications BT, SP, LU"].benchmarks == [
+        f"compute.nas_{k}_skeleton" for k in ("bt", "lu", "sp")
+    ]
+    assert not [row.name for row in rows.values() if row.tests and not row.counterparts], "0 of its tests"
     assert all(row.runs or row.reason for row in rows.values()), "a benchmark that does not run has no reason"
     assert len(literature.interconnects()) == 9
     assert len(literature.testbeds()) == 4

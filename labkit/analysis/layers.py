@@ -153,14 +153,13 @@ def bindings(size: int, transport: str, testbed: str = "local") -> list[Path]:
     ]
 
 
-def ladder(size: int, transport: str, *, ucx: str, testbed: str = "local") -> list[Path]:
+def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
     """Paths of one way of a message between one pair: verbs, UCX, MPI, Python with buffers and with pickled objects.
 
     Parameters
     ----------
     size : of the message, B.
-    transport : path of MPI's bytes.
-    ucx : path of the bytes of UCX by itself.
+    transport : path of the bytes.
     testbed : where both ends run.
     """
     where = {"message_size_B": size, "testbed": testbed}
@@ -180,7 +179,7 @@ def ladder(size: int, transport: str, *, ucx: str, testbed: str = "local") -> li
         path="UCX (ucx_perftest)",
         benchmark="verbs.ucx_latency",
         metric="latency_us",
-        where={**where, "transport": ucx, "option_operation": "tag"},
+        where={**where, "transport": transport, "option_operation": "tag"},
     )
     return [verbs, alone, *bindings(size, transport, testbed)]
 

@@ -14,6 +14,7 @@ lease.json      the campaign lock, while a run measures into it
 from __future__ import annotations
 
 import fnmatch
+import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -175,10 +176,21 @@ class Campaign(Folder):
             for path, raw in self.files(name).read(wanted):
                 yield samples.decode(raw, path, self.starts)
 
-    def named(self, benchmark: str) -> Iterator[tuple[str, Samples]]:
-        """Yield samples of a benchmark with their fingerprints."""
-        for name, path, raw in self.files(benchmark).named():
-            yield name[0], samples.decode(raw, path, self.starts)
+    def named(
+        self, benchmark: str, known: Mapping[tuple[str, int], Samples] | None = None
+    ) -> Iterator[tuple[str, Samples]]:
+        """Yield samples of a benchmark with their fingerprints.
+
+        Parameters
+        ----------
+        known : by fingerprint and launch; these are not read again.
+        """
+        known = known or {}
+        names = {(fingerprint, launch) for _, fingerprint, launch in self.done(benchmark)}
+        files = self.files(benchmark).named(names - known.keys()) if names - known.keys() else ()
+        read = ((name, samples.decode(raw, path, self.starts)) for name, path, raw in files)
+        for (fingerprint, _), point in heapq.merge(read, sorted(known.items()), key=lambda row: row[0]):
+            yield fingerprint, point
 
     def compact(self, least: int = 1) -> dict[str, int]:
         """Put the finished points of every benchmark into one file; an interruption loses nothing.

@@ -24,7 +24,7 @@ from labkit.campaign import Campaign, events, find, names, packing, reading
 from labkit.campaign.packing import BROKEN, PIECE, Limits
 from labkit.errors import DataError, LabkitWarning
 from labkit.notes import joined
-from labkit.samples import compacted, start
+from labkit.samples import Samples, compacted, start
 from labkit.samples.start import Starts
 
 MANIFEST = "manifest-sha256.txt"
@@ -49,6 +49,12 @@ class Packed:
 
 
 Describe = Callable[[Sequence[Packed]], Mapping[str, str]]
+Keep = Callable[[str, tuple[str, int], Samples], object]  # takes benchmark, (fingerprint, launch), and a valid point
+
+
+def _hashed(benchmark: str, name: tuple[str, int], point: Samples) -> None:
+    """Raise an error for a point whose content has no checksum."""
+    samples.content(point)
 
 
 def export(
@@ -137,33 +143,37 @@ def verify(place: Path, limits: Limits | None = None) -> tuple[int, list[str]]:
 
 
 @contextmanager
-def examined(place: Path, limits: Limits | None = None) -> Iterator[Examined]:
+def examined(place: Path, limits: Limits | None = None, keep: Keep = _hashed) -> Iterator[Examined]:
     """Check a folder or an archive. An archive stays unpacked inside the ``with`` block."""
     limits = limits or Limits.usual()
     if place.is_dir():
-        yield _folder(place)
+        yield _folder(place, keep)
         return
     with tempfile.TemporaryDirectory(prefix="labkit-") as unpacked:
-        yield _archive(place, Path(unpacked), limits)
+        yield _archive(place, Path(unpacked), limits, keep)
 
 
 @contextmanager
-def opened(place: Path, limits: Limits | None = None) -> Iterator[Path]:
+def opened(place: Path, limits: Limits | None = None, keep: Keep = _hashed) -> Iterator[Path]:
     """Return the folder of a campaign; an archive stays unpacked inside the ``with`` block.
+
+    Parameters
+    ----------
+    keep : gets every point that is read to check it, so that nobody has to read it again.
 
     Raises
     ------
     DataError
         If it is damaged.
     """
-    with examined(place, limits) as result:
+    with examined(place, limits, keep) as result:
         if result.problems or result.folder is None:
             text = joined(result.problems[:3]).rstrip(".")
             raise DataError(f"{place} is damaged: {text}. Restore it, or omit it.")
         yield result.folder
 
 
-def _archive(place: Path, into: Path, limits: Limits) -> Examined:
+def _archive(place: Path, into: Path, limits: Limits, keep: Keep) -> Examined:
     """Check an archive: first its list of files, then their checksums, then their content."""
     try:
         with place.open("rb") as file, packing.listed(file, place, limits) as archive:
@@ -187,19 +197,24 @@ def _archive(place: Path, into: Path, limits: Limits) -> Examined:
     if "campaign.json" not in entries:
         return Examined(None, len(infos), ("campaign.json: missing",))
     try:
-        problems = list(_folder(into, unpacked=True).problems)
+        problems = list(_folder(into, keep, {into / name: digest for name, digest in unpacked.items()}).problems)
     except DataError as error:
         problems = [str(error)]
     return Examined(into, len(infos), tuple(text.replace(f"{into}/", "") for text in problems))
 
 
-def _folder(folder: Path, *, unpacked: bool = False) -> Examined:
+def _folder(folder: Path, keep: Keep, unpacked: Mapping[Path, str] | None = None) -> Examined:
     """Check a campaign's folder: links, names, facts, checksums, samples, and the files that its events acknowledge.
 
     Parameters
     ----------
-    unpacked : whether it was just unpacked, and its manifest compared.
+    unpacked : checksums of all its files, if it was just unpacked, and its manifest compared.
     """
+
+    def digest(path: Path) -> str:
+        """First digits of a file's checksum."""
+        return (unpacked or {}).get(path, "")[:16] or compacted.digest(path)
+
     campaign = Campaign.existing(folder)
     paths, not_archived = files(folder)
     relative = [path.relative_to(folder).as_posix() for path in paths]
@@ -207,32 +222,32 @@ def _folder(folder: Path, *, unpacked: bool = False) -> Examined:
     problems += _invalid_names(campaign)
     manifest = folder / MANIFEST
     listed: dict[str, str] = {}
-    if manifest.exists() and not unpacked:
+    if manifest.exists() and unpacked is None:
         listed = _manifest(manifest, manifest)
-    for name, digest in listed.items():
+    for name, checksum in listed.items():
         path = folder / name
         if not path.exists():
             problems.append(f"{name}: missing")
         elif path.suffix == ".parquet" and path.is_file():  # the others may be written again: a log, a report
             with path.open("rb") as file:
-                if _digest(file) != digest:
+                if _digest(file) != checksum:
                     problems.append(f"{name}: changed")
     problems += _invalid_starts(relative, campaign.starts)
     seen, lacking = set[tuple[str, str, int]](), dict[str, list[str]]()
     source, acknowledged = _acknowledged(folder)
     for name in campaign.benchmarks():
-        points, point_problems = _points(campaign, name, _files_named(problems), lacking)
+        points, point_problems = _points(campaign, name, _files_named(problems), lacking, keep, digest)
         seen |= points
         problems += point_problems
     problems += _lacking_starts(lacking, _files_named(problems))
     named = _files_named(problems)
-    for name, digest in acknowledged.items():
+    for name, checksum in acknowledged.items():
         match, path = re.fullmatch(r"samples/([^/]+)/([0-9a-f]{16})-(\d{1,9})\.parquet", name), folder / name
         if match is None or name in named:
             continue
         if (match[1], match[2], int(match[3])) not in seen:
             problems.append(f"{name}: missing; {source} lists it as saved")
-        elif digest and path.is_file() and compacted.digest(path) != digest:
+        elif checksum and path.is_file() and digest(path) != checksum:
             problems.append(f"{name}: changed; {source} has another checksum")
     if listed:
         later = re.compile(rf"samples/[^/]+/(?!{compacted.PREFIX}).*\.parquet")
@@ -284,7 +299,12 @@ def _lacking_starts(lacking: Mapping[str, list[str]], named: set[str]) -> list[s
 
 
 def _points(
-    campaign: Campaign, benchmark: str, named: set[str], lacking: dict[str, list[str]]
+    campaign: Campaign,
+    benchmark: str,
+    named: set[str],
+    lacking: dict[str, list[str]],
+    keep: Keep,
+    digest: Callable[[Path], str],
 ) -> tuple[set[tuple[str, str, int]], list[str]]:
     """Read every point of a benchmark; return those that are valid, and the problems of their files.
 
@@ -294,7 +314,7 @@ def _points(
     lacking : gets, for each record of a start that cannot be read, the files of points that refer to it.
     """
     seen, problems, starts = set[tuple[str, str, int]](), list[str](), campaign.starts
-    for path, check in campaign.files(benchmark).checks(starts):
+    for path, check in campaign.files(benchmark).checks(starts, digest):
         short = path.relative_to(campaign.path).as_posix()
         try:
             for name, point in check():
@@ -302,7 +322,7 @@ def _points(
                 if (point.spec.benchmark, point.launch) != (benchmark, name[1]):
                     content = f"{point.spec.benchmark}, launch {point.launch}"
                     raise DataError(f"holds {content}, but by its name {benchmark}, launch {name[1]}")
-                samples.content(point)
+                keep(benchmark, name, point)
                 if point.start and point.start.problem:
                     lacking.setdefault(point.start.digest, []).append(names.shown(short))
                 seen.add((benchmark, *name))

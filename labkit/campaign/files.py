@@ -21,6 +21,9 @@ from labkit.samples.start import Starts
 _POINT = re.compile(r"([0-9a-f]{16})-(0|[1-9]\d{0,8})\.parquet")
 
 
+_digest = compacted.digest  # a class below has a field of that module's name
+
+
 @dataclass(frozen=True)
 class Files:
     """Files in the folder of a benchmark.
@@ -81,11 +84,18 @@ class Files:
                 last = name
                 yield name, path, load
 
-    def checks(self, starts: Starts) -> Iterator[tuple[Path, Callable[[], Iterator[tuple[Name, Samples]]]]]:
-        """Yield every file with a function that reads it, compares its checksums, and yields its named points."""
+    def checks(
+        self, starts: Starts, digest: Callable[[Path], str] = _digest
+    ) -> Iterator[tuple[Path, Callable[[], Iterator[tuple[Name, Samples]]]]]:
+        """Yield every file with a function that reads it, compares its checksums, and yields its named points.
+
+        Parameters
+        ----------
+        digest : checksum of a file, if the caller knows it.
+        """
 
         def packed(path: Path) -> Iterator[tuple[Name, Samples]]:
-            if path.name != f"{compacted.PREFIX}{compacted.digest(path)}.parquet":
+            if path.name != f"{compacted.PREFIX}{digest(path)}.parquet":
                 raise DataError("changed: its checksum is not the one in its name")
             for name, raw in compacted.read(path, checked=True):
                 yield name, samples.decode(raw, path, starts)
@@ -101,9 +111,9 @@ class Files:
         yield from ((path, lambda path=path, name=name: single(path, name)) for name, path in self.points.items())
         yield from ((path, lambda path=path: stranger(path)) for path in self.strangers)
 
-    def named(self) -> Iterator[tuple[Name, Path, Raw]]:
+    def named(self, wanted: Collection[Name] | None = None) -> Iterator[tuple[Name, Path, Raw]]:
         """Yield points with their names and files, each once."""
-        yield from ((name, path, load()) for name, path, load in self._merged())
+        yield from ((name, path, load()) for name, path, load in self._merged(wanted))
 
     def compactable(self) -> bool:
         """Return whether there is more than one compacted file."""

@@ -24,6 +24,7 @@ from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
 
 MARKS = (CAMPAIGN.name, CAMPAIGN_ID.name, FIRST_LAUNCH.name)
 ORIGINS = "origins"
+ROOM = 256 << 20  # B of samples that a merge keeps in memory between the check of a source and its points
 _NOT_COPIED = ("samples", start.FOLDER, "records.parquet", "campaign.json", ORIGINS)  # to origins/<name>/
 
 
@@ -68,12 +69,16 @@ def merge(sources: Sequence[Path], into: Path, limits: Limits | None = None) -> 
         If a source is damaged; nothing was merged then.
     """
     with ExitStack() as stack:
-        folders = [stack.enter_context(archive.opened(source, limits)) for source in sources]
+        held = [_Held() for _ in sources]
+        folders = [
+            stack.enter_context(archive.opened(source, limits, keep))
+            for source, keep in zip(sources, held, strict=True)
+        ]
         campaign = Campaign(into)
         stack.enter_context(campaign.lease())
         merger = _Merger(campaign)
-        for folder in folders:
-            merger.take(Campaign.existing(folder))
+        for folder, points in zip(folders, held, strict=True):
+            merger.take(Campaign.existing(folder), points)
         return merger.outcome
 
 
@@ -93,6 +98,28 @@ class _Origin:
     launch: int
 
 
+class _Held:
+    """Points of a source that were read to check it, as far as there is room, and the content of each."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, dict[tuple[str, int], Samples]] = {}
+        self._contents: dict[tuple[str, str, int], str] = {}
+        self._room = ROOM
+
+    def __call__(self, benchmark: str, name: tuple[str, int], point: Samples) -> None:
+        """Keep a point."""
+        if (benchmark, *name) in self._contents:  # in two files: the first counts
+            return
+        self._contents[benchmark, *name] = samples.content(point, MARKS)
+        self._room -= sum(array.nbytes for array in (point.time_ns, *point.phases.values(), *point.extras.values()))
+        if self._room > 0:
+            self.points.setdefault(benchmark, {})[name] = point
+
+    def content(self, benchmark: str, fingerprint: str, point: Samples) -> str:
+        """Content of a point."""
+        return self._contents.get((benchmark, fingerprint, point.launch)) or samples.content(point, MARKS)
+
+
 class _Merger:
     """Adds points to a campaign, and keeps its list of origins."""
 
@@ -102,18 +129,19 @@ class _Merger:
         self._names = {campaign_id: name for campaign_id, (name, _) in origins(campaign).items()}
         self._points: dict[tuple[str, str], dict[_Origin, set[str]]] = {}
         self._launches: dict[tuple[str, str], set[int]] = {}
-        for benchmark, fingerprint, point, origin in _points(campaign):
+        for benchmark, fingerprint, point, origin in _points(campaign, {}):
             key = benchmark, fingerprint
             self._points.setdefault(key, {}).setdefault(origin, set()).add(samples.content(point, MARKS))
             self._launches.setdefault(key, set()).add(point.launch)
 
-    def take(self, source: Campaign) -> None:
+    def take(self, source: Campaign, held: _Held) -> None:
         """Add the points and files of a campaign that are new."""
         known = {source.identity: (str(source.facts.get("name") or source.name), _without_origins(source.facts))}
         known |= {key: (name, _without_origins(facts)) for key, (name, facts) in origins(source).items()}
         with self._campaign.saving() as saving:
-            for benchmark, fingerprint, point, origin in _points(source):
-                self._add(saving, benchmark, fingerprint, point, origin, known)
+            for benchmark, fingerprint, point, origin in _points(source, held.points):
+                content = held.content(benchmark, fingerprint, point)
+                self._add(saving, benchmark, fingerprint, point, content, origin, known)
         for campaign_id, (name, facts) in known.items():
             if campaign_id != self._id:
                 self._note(campaign_id, name, facts)
@@ -126,11 +154,12 @@ class _Merger:
         benchmark: str,
         fingerprint: str,
         point: Samples,
+        content: str,
         origin: _Origin,
         known: Mapping[str, tuple[str, Any]],
     ) -> None:
         """Save a point, unless the campaign has it. It keeps its launch if that number is free."""
-        key, content = (benchmark, fingerprint), samples.content(point, MARKS)
+        key = benchmark, fingerprint
         contents = self._points.setdefault(key, {}).setdefault(origin, set())
         if content in contents:
             self.outcome.same += 1
@@ -183,11 +212,13 @@ def _without_origins(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key != ORIGINS}
 
 
-def _points(campaign: Campaign) -> Iterator[tuple[str, str, Samples, _Origin]]:
-    """Yield benchmark, fingerprint, samples and origin of every point."""
+def _points(
+    campaign: Campaign, held: Mapping[str, Mapping[tuple[str, int], Samples]]
+) -> Iterator[tuple[str, str, Samples, _Origin]]:
+    """Yield benchmark, fingerprint, samples and origin of every point; those that are held are not read again."""
     id_of, own_id = {name: campaign_id for campaign_id, (name, _) in origins(campaign).items()}, campaign.identity
     for benchmark in campaign.benchmarks():
-        for fingerprint, point in campaign.named(benchmark):
+        for fingerprint, point in campaign.named(benchmark, held.get(benchmark)):
             name = CAMPAIGN.of(point.meta)
             first = FIRST_LAUNCH.of(point.meta) if FIRST_LAUNCH.given(point.meta) else point.launch
             # points that were merged before campaigns had identities have a name only

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     streams.settle(restart=arguments is None)
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and options.run not in (pages.jupyter, pages.explore, testbed.run):
+    if rest and options.run not in (pages.jupyter, testbed.run):
         top.error(f"unrecognized arguments: {' '.join(rest)}")
     options.rest = rest
     with terminal.plainly():
@@ -418,7 +418,7 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
         "explore",
         pages.explore,
         pages.explore_options,
-        "Open the Explorer, a page to measure, compare and inspect points. Pass further arguments on to JupyterLab.",
+        "Open the Explorer, a page to measure, compare and inspect points.",
         f"labkit explore quick\nlabkit explore --no-browser --port 8888\n\n{pages.REACH}",
     ),
 )

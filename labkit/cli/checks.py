@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,11 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
     )
     by.add_argument("--contract", metavar="FILE", help="TOML file with clauses that the campaign must fulfil")
     verb.add_argument(
+        "--plan",
+        action="store_true",
+        help="with --contract: print the commands that measure what the campaign lacks of the clauses; start nothing",
+    )
+    verb.add_argument(
         "--log",
         metavar="FILE",
         help="with --contract: append this test to FILE and print all tests in it; re-tests are thus on record",
@@ -114,6 +120,8 @@ def gate(options: argparse.Namespace) -> int:
     from labkit.records import cached
     from labkit.show import gated
 
+    if options.plan:
+        return _planned(options)
     campaign = Campaign.existing(find(options.campaign))
     if options.log and not options.contract:
         raise SpecError("--log without --contract, but only tests of a contract are logged. Add --contract FILE.")
@@ -134,6 +142,25 @@ def gate(options: argparse.Namespace) -> int:
     if not result.judged:
         return INTERVAL
     return FAILED if result.failed else OK
+
+
+def _planned(options: argparse.Namespace) -> int:
+    """Print what a contract makes one measure; 1 if a part of it cannot be measured here."""
+    from labkit.analysis import contract, contract_plan
+    from labkit.campaign import Campaign, find
+    from labkit.show import contracted
+
+    if not options.contract or options.log:
+        raise SpecError(
+            "--plan goes with --contract FILE and without --log. It prints what to measure; run it, then judge."
+        )
+    folder, present = options.campaign, frozenset[tuple[str, str, int]]()
+    with suppress(DataError):  # the campaign that the commands will make
+        folder = str(find(options.campaign))
+        present = frozenset(Campaign(folder).done())
+    parts = contract_plan.plan(contract.load(Path(options.contract)), folder, present)
+    print(contracted.script(parts))
+    return ERROR if any(one.problem for one in parts) else OK
 
 
 def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:

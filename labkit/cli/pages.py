@@ -20,18 +20,19 @@ def jupyter(options: argparse.Namespace) -> int:
     from labkit import extras, project
 
     extras.need("jupyterlab")  # before the start page, which needs more
-    from labkit.cli import start
-    from labkit.explorer import server
+    from labkit.cli import jupyterlab, start
 
     folder = project.to_edit()
     if any(word.startswith(START) for word in options.rest):
-        return server.jupyter(folder, options.rest)
-    return server.jupyter(folder, [f"{START}=/lab/tree/{start.write(folder).as_posix()}", *options.rest])
+        return jupyterlab.run(folder, options.rest)
+    return jupyterlab.run(folder, [f"{START}=/lab/tree/{start.write(folder).as_posix()}", *options.rest])
 
 
 def explore_options(verb: argparse.ArgumentParser) -> None:
     """Add the options of `labkit explore`."""
     verb.add_argument("campaign", nargs="*", help="campaign to open: a folder, or a name in data/campaigns")
+    verb.add_argument("--port", type=int, help="port of the server (default: the first free one from 8888 on)")
+    verb.add_argument("--no-browser", action="store_true", help="open no browser")
     verb.add_argument(
         "--view", default="", metavar="NAME", help="show a view that was saved in the Explorer, or its file"
     )
@@ -39,6 +40,10 @@ def explore_options(verb: argparse.ArgumentParser) -> None:
 
 def explore(options: argparse.Namespace) -> int:
     """Open the Explorer."""
+    from labkit import extras
+
+    extras.need("tornado", "ipywidgets", "anywidget", "plotly")
     from labkit.explorer import server
 
-    return server.explore(options.campaign, options.rest, say, view=options.view)
+    browser = not options.no_browser
+    return server.explore(options.campaign, say, view=options.view, port=options.port, browser=browser)

@@ -23,7 +23,7 @@ def open(*names: str, model: str | None = None) -> Any:
 
     Parameters
     ----------
-    names : campaigns shown at the start; those of `labkit explore` when left out.
+    names : campaigns shown at the start; those of `LABKIT_EXPLORE` when left out.
     model : name of the widget; a new one when left out.
 
     Raises
@@ -36,13 +36,29 @@ def open(*names: str, model: str | None = None) -> Any:
     return _open["page"]
 
 
+def wanted(campaigns: Sequence[str], view: str = "") -> None:
+    """Note what the page of this process shows at its start.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign or view.
+    """
+    os.environ[CAMPAIGN] = os.pathsep.join(shown(name) for name in campaigns)
+    if view:
+        from labkit.explorer import state
+
+        state.load(view)
+    os.environ[VIEW] = view
+
+
 def _wanted() -> list[str]:
-    """Campaigns that `labkit explore` names."""
+    """Campaigns that are shown at the start."""
     return [name for name in os.environ.get(CAMPAIGN, "").split(os.pathsep) if name]
 
 
 def prepare() -> None:
-    """Load what the page needs, and read what it shows first, before there is a kernel to make it."""
+    """Load what the page needs, and read what it shows first; needs no event loop."""
     from labkit import benchmarks
     from labkit.explorer import frame, panels, state, store, theme, view  # noqa: F401
 

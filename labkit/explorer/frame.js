@@ -2,8 +2,6 @@
 // around it changes its cells.
 const typing = (target) => target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
-const LATER = 1500; // ms after which the kernel looks what cannot be measured here; the plots come first
-
 function render({ model, el }) {
   const why = Object.assign(document.createElement("p"), { className: "lab-why" });
   why.setAttribute("role", "alert");
@@ -40,7 +38,6 @@ function render({ model, el }) {
   };
   const place = () => page().setAttribute("data-lm-suppress-shortcuts", "true");
   requestAnimationFrame(place);
-  setTimeout(() => model.send({ ask: "shown" }), LATER);
   model.on("change:link", address);
   model.on("change:why", say);
   const heard = { keydown: keys, pointerover: explain, focusin: explain };

@@ -23,7 +23,7 @@ class Frame(anywidget.AnyWidget):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._session, self._shown = session, False
+        self._session = session
         self.on_msg(self._asked)
         session.on("state", self._changed)
 
@@ -38,9 +38,6 @@ class Frame(anywidget.AnyWidget):
                 self._session.undo()
             elif question == "redo":
                 self._session.redo()
-            elif question == "shown" and not self._shown:
-                self._shown = True
-                self._session.tell("shown")
             elif question == "show" and content.get("text") != self.link:
                 self._session.show(state.read(str(content.get("text"))))
         except LabkitError as error:

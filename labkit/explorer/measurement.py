@@ -1,4 +1,4 @@
-"""A measurement that a panel started: a child process that ends with the kernel, but not with the page."""
+"""A measurement that a panel started: a child process that ends with this one, but not with the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRACE = 1.0  # s that ranks have to end by themselves
 
 
 class Measurement:
-    """One ``labkit measure`` into a campaign, noted there so that a later kernel can continue it.
+    """One ``labkit measure`` into a campaign, noted there so that a later process can continue it.
 
     Parameters
     ----------

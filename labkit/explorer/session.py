@@ -21,8 +21,8 @@ from labkit.models import costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
 
-# campaigns chosen, points arrived, plot changed, point clicked, anything of these, page shown in a browser
-Event = Literal["campaigns", "data", "view", "point", "state", "shown"]
+# campaigns chosen, points arrived, plot changed, point clicked, anything of these
+Event = Literal["campaigns", "data", "view", "point", "state"]
 
 
 @dataclass(frozen=True, eq=False)

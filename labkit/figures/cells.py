@@ -18,6 +18,7 @@ SCALE = "Cividis"  # even steps of brightness, and made for readers with any col
 _LEAST = 200  # px
 _STATISTICS = ["median", "min", "max", "count"]
 _LABELS = 16  # of sizes side by side that have room
+_BESIDE = 3  # panels in a row
 _FEW = 2  # decades that have room for labels between them
 _PARTS = (0.0, math.log10(2), math.log10(5))  # of a decade
 _ROW = 26  # px, at which the labels of the cells can be read
@@ -78,7 +79,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
 
 
 def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value: str) -> go.Figure:
-    """Draw several heat maps side by side on one logarithmic scale of colours, so that equal colours are equal values.
+    """Draw heat maps, up to three in a row, on one logarithmic scale of colours: equal colours are equal values.
 
     Parameters
     ----------
@@ -99,20 +100,32 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
     unit, metric = str(first["unit"].iloc[0]), str(first["name"].iloc[0]) if "name" in first else value
     label = METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
     y, x = (sorted({int(at[level]) for table in tables.values() for at in table.index}) for level in (0, 1))
-    figure = make_subplots(1, len(tables), subplot_titles=list(tables), shared_yaxes=True, horizontal_spacing=0.03)
-    launches, labels = max(int(table["count"].max()) for table in tables.values()), len(x) * len(tables)
+    across = len(tables) if len(tables) <= _BESIDE else math.ceil(len(tables) / 2)
+    lines = math.ceil(len(tables) / across)
+    figure = make_subplots(
+        lines,
+        across,
+        subplot_titles=list(tables),
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        vertical_spacing=0.2 if lines > 1 else 0,
+    )
+    launches, labels = max(int(table["count"].max()) for table in tables.values()), len(x) * across
     small = f"median of {launches} launches" if launches > 1 else "1 launch"
-    for place, table in enumerate(tables.values(), 1):
-        figure.add_trace(_panel(table, y, x, unit, 12 if labels <= 9 else 10 if labels <= _LABELS else 8), 1, place)
-        middle = place == (len(tables) + 1) // 2
-        axis = _axis(x, style.note(_title(columns), small) if middle else _title(columns))
+    for n, table in enumerate(tables.values()):
+        place = {"row": n // across + 1, "col": n % across + 1}
+        figure.add_trace(_panel(table, y, x, unit, 12 if labels <= 10 else 10 if labels <= _LABELS else 8), **place)
+        last = n + across >= len(tables)
+        middle = last and place["col"] == (across + 1) // 2
+        title = _title(columns) if last else ""
+        axis = _axis(x, style.note(title, small) if middle else title)
         if labels > _LABELS:  # every second one has room
             axis["ticktext"] = [text if not number % 2 else "" for number, text in enumerate(axis["ticktext"])]
-        figure.update_xaxes(**axis, row=1, col=place)
-        figure.update_yaxes(**_axis(y, _title(rows) if place == 1 else ""), row=1, col=place)
+        figure.update_xaxes(**axis, **place)
+        figure.update_yaxes(**_axis(y, _title(rows) if place["col"] == 1 else ""), **place)
     figure.update_annotations(font={"size": 12})  # the titles of the panels
     figure.update_layout(coloraxis=_colours(every, f"{label} ({unit})"), plot_bgcolor="#f4f4f4", margin={"t": 30})
-    return style.finish(figure, height=max(_LEAST, _ROW * len(y) + 150))
+    return style.finish(figure, height=max(_LEAST, _ROW * len(y) * lines + 150 + 60 * (lines - 1)))
 
 
 def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> go.Heatmap:
@@ -147,7 +160,7 @@ def _colours(values: Sequence[float], title: str) -> dict[str, Any]:
             "thickness": 14,
             "outlinewidth": 0,
             "tickvals": ticks,
-            "ticktext": [_short(10**tick) for tick in ticks],
+            "ticktext": [_short(10**tick).replace(".0k", "k") for tick in ticks],
         },
     }
 

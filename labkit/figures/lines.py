@@ -19,6 +19,7 @@ from labkit.records import headline_statistic, statistics_of, why_not
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
 _REASONS = 3  # that stand below a figure
 _SOME, _OF_MANY = re.compile(r"only \d+ of \d+ launches"), "only some launches"  # of many points
+_PLAIN = {"p50", "value"}  # statistics that go without saying
 _FEW = re.compile(r"only \d+ of \d+ launches|it needs [\d,]+ samples")  # of a percentile
 
 
@@ -99,7 +100,8 @@ def title(lines: Sequence[Line], metric: str) -> str:
     usual, others = statistics[0], ""
     if len(statistics) > 1:
         usual, others = headline_statistic(pd.concat([line.rows for line in lines]), metric), " or as named"
-    return f"{definition.label}, {STATISTICS[usual].label}{others} ({definition.unit})"
+    statistic = "" if usual == "value" and not others else f", {STATISTICS[usual].label}{others}"
+    return f"{definition.label}{statistic} ({definition.unit})"
 
 
 def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
@@ -132,5 +134,9 @@ def meaning(lines: Sequence[Line], metric: str) -> str:
         single |= any(label == "1 launch" for label in labels[present])
     if not drawn:
         return "1 launch each: no interval" if single else ""
-    suffix = "" if set(statistics) == {"p50"} else f" of the {' or '.join(STATISTICS[s].label for s in statistics)}"
+    suffix = (
+        ""
+        if len(statistics) == 1 and set(statistics) <= _PLAIN
+        else f" of the {' or '.join(STATISTICS[s].label for s in statistics)}"
+    )
     return f"bars: {', '.join(drawn)}{suffix}{'; single launches have none' if single else ''}"

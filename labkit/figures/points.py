@@ -96,6 +96,24 @@ def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
     return [None if i is None or values[i] != values[i] else values[i] for i in order]
 
 
+_SIZES = {  # benchmark, or its family → what its size is of
+    "storage.encode": "block size (B)",
+    "storage.decode": "block size (B)",
+    "storage.parallel_read": "transfer size (B)",
+    "storage.parallel_write": "transfer size (B)",
+    "storage": "request size (B)",
+    "kv": "record size (B)",
+    "rpc": "size of request and answer (B)",
+}
+
+
+def _size_title(rows: pd.DataFrame) -> str:
+    """Title of the axis of sizes: what all benchmarks call theirs, else that of messages."""
+    names = [str(name) for name in rows["benchmark"].unique()] if "benchmark" in rows else []
+    titles = {_SIZES.get(name) or _SIZES.get(name.partition(".")[0], "") for name in names}
+    return (titles.pop() if len(titles) == 1 else "") or column_title("message_size_B")
+
+
 def versus_size(
     summary: pd.DataFrame,
     metric: str,
@@ -150,7 +168,7 @@ def versus_size(
     small = joined((lines.meaning(drawn, metric), thin, lacking, zero))
     heights = [column(line.rows, metric, line.statistic) for line in drawn]
     figure.update_layout(
-        xaxis=axes.sizes(sizes, style.note(column_title("message_size_B"), small)),
+        xaxis=axes.sizes(sizes, style.note(_size_title(summary), small)),
         yaxis=axes.measure(definition, lines.title(drawn, metric), heights),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",

@@ -113,7 +113,7 @@ def traffic(programs: Sequence[Traffic]) -> go.Figure:
     shown = [one for one in programs if one.messages.any()]
     if not shown:
         raise DataError("No program sends messages to certain ranks. Measure one with two ranks or more.")
-    across = min(len(shown), PANELS)
+    across = 2 if len(shown) == 4 else min(len(shown), PANELS)
     down = -(-len(shown) // across)
     figure = make_subplots(
         down,

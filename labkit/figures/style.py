@@ -32,7 +32,7 @@ CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
-_DECADE, _HALF = 10.0, 5.0
+_LABEL, _SPAN = 13, 0.7  # px of a tick's label, with room; decades that hold two of 1, 2 and 5
 _FITS = 96  # characters of small print in a line
 _LETTER, _LINE, _LEGEND, _SHORT = 6.6, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
 _KEY, _ROW = 45, 20  # px of a line in a legend, and of a further row of it
@@ -147,13 +147,19 @@ def _lack(figure: go.Figure) -> int:
     return max(0, _LEAST - int(layout.height) + taken)
 
 
-def _fold(figure: go.Figure) -> None:
-    """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
-    title, layout = figure.layout.yaxis.title.text or "", figure.layout
+def _around(layout: go.Layout) -> tuple[int, int]:
+    """Return how much of a figure lies above and below the axes: margins, legend and small print, px."""
     above = layout.margin.t or TEMPLATE["layout"]["margin"]["t"]
     above += _LEGEND if layout.showlegend and layout.margin.t is None else 0
     below = layout.margin.b or TEMPLATE["layout"]["margin"]["b"]
     below += _LINE * str(layout.xaxis.title.text or "").count("<br>") if layout.margin.b is None else 0
+    return above, below
+
+
+def _fold(figure: go.Figure) -> None:
+    """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
+    title, layout = figure.layout.yaxis.title.text or "", figure.layout
+    above, below = _around(layout)
     middle = above + (layout.height - above - below) / 2
     room = int(2 * min(middle, layout.height - middle) / _LETTER)
     if len(title) > room and "<br>" not in title:
@@ -161,21 +167,22 @@ def _fold(figure: go.Figure) -> None:
 
 
 def _steps(figure: go.Figure) -> None:
-    """Put the ticks of a logarithmic upward axis of up to three decades at 1, 2 and 5: plotly's own would overlap."""
-    axis = figure.layout.yaxis
+    """Put the ticks of a logarithmic upward axis at 1, 2 and 5, or at the decades: plotly's own would overlap."""
+    axis, layout = figure.layout.yaxis, figure.layout
     if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
         return
     ends = [_numbers(getattr(trace, name, None)) for trace in figure.data for name in ("y", "lowerfence", "upperfence")]
     for trace in figure.data:
-        centre, up = (
-            _numbers(getattr(trace, "y", None)),
-            _numbers(getattr(getattr(trace, "error_y", None), "array", None)),
-        )
-        ends += [centre + up] if centre.size == up.size else []
+        centre, error = _numbers(getattr(trace, "y", None)), getattr(trace, "error_y", None)
+        for name, sign in (("array", 1), ("arrayminus", -1)):
+            length = _numbers(getattr(error, name, None))
+            ends += [centre + sign * length] if centre.size == length.size else []
     heights = np.concatenate(ends) if ends else np.empty(0)
     heights = heights[heights > 0]
-    if heights.size and _HALF <= heights.max() / heights.min() < _DECADE**3:  # of less, it finds ticks inside
-        axis.dtick = "D2"
+    decades = math.log10(heights.max() / heights.min()) if heights.size else 0.0
+    labels = (layout.height - sum(_around(layout))) / _LABEL
+    if _SPAN <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
+        axis.dtick = "D2" if 3 * decades + 1 <= labels else 1
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:

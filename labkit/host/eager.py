@@ -31,7 +31,7 @@ class Variable:
     name : as the library calls it.
     value : B; None where it cannot be read, or the library decides for itself.
     source : where the value comes from, or why there is none.
-    transport : path it is about: ``shm`` or ``tcp``.
+    transport : path it is about: ``shm``, ``tcp``, or ``rc`` and ``ud`` of UCX.
     """
 
     name: str
@@ -62,6 +62,9 @@ def openmpi(text: str, transports: tuple[str, ...], reason: str = "") -> list[Va
     """
     limits = []
     for transport in transports:
+        if transport not in _OPENMPI:
+            limits.append(_ucx(os.environ, transport))
+            continue
         for name in _OPENMPI[transport]:
             value = re.search(rf":param:{name}:value:(\d+)$", text, re.MULTILINE)
             source = re.search(rf":param:{name}:source:(.*)$", text, re.MULTILINE)
@@ -92,7 +95,7 @@ def mpich(
         if transport == "shm":
             value, source = (int(cell[1]), "mpivars") if cell else (None, reason or f"mpivars lists no {_CELL}")
             limits.append(Variable(_CELL, value, source, transport))
-        elif "ch4:ucx" in version:
+        elif transport in ("rc", "ud") or "ch4:ucx" in version:
             limits.append(_ucx(environment, transport))
         elif eager and int(eager[1]) > 0:
             limits.append(Variable(_OFI, int(eager[1]), "mpivars", transport))

@@ -26,6 +26,7 @@ from labkit.importing.messages import Messages
 from labkit.importing.specs import Test, accelerated, doubts_of, ranks_of, spec_of
 from labkit.importing.text import Text
 from labkit.notes import Note, note
+from labkit.ranges import shown
 from labkit.samples import Samples
 from labkit.samples.facts import complete, noted
 from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
@@ -36,6 +37,7 @@ _PATTERNS = 256  # converters in memory, and patterns of each
 _GAP = secrets.token_hex(8)  # no text can hold it
 _SIZE, _LAUNCH, _NAME, _PLACE, _VALUES, _SOURCE = (f"{_GAP}{place}" for place in range(6))
 _FLOATS = {float}
+_NAMED = 120  # characters of a test or a title in a message
 _OVERHEAD_B = 150  # of a point in memory, beside the characters of its own texts
 
 
@@ -277,13 +279,13 @@ class Converters:
         """Return the converter of a table; None, and a message, if no benchmark has its test."""
         name = table.test.replace(" Multi-", " ")
         if name not in self._tests or not table.columns:
-            subject = table.test or repr(table.title)
+            subject = table.test[:_NAMED] or shown(table.title, _NAMED)
             problem = "has no benchmark in labkit" if table.columns else "prints no number"
             messages.table(f"{subject} {problem}", table)
             return None
         test = accelerated(self._tests[name], table)
         if test is None:
-            messages.table(f"{table.title} has no benchmark in labkit", table)
+            messages.table(f"{table.title[:_NAMED]} has no benchmark in labkit", table)
             return None
         setting = (test[0].name, tuple(test[1].items()), tuple(table.parameters.items()))
         key = (table.test, table.version, table.columns, setting)

@@ -21,11 +21,12 @@ from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
 from labkit.launch._hosts import listed, named, spread
-from labkit.launch._placement import FLAGS, NETWORK, Placement, job_hosts, refuse_uneven
+from labkit.launch._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
 
 __all__ = [
     "FLAGS",
     "NETWORK",
+    "RDMA",
     "Launcher",
     "LauncherFile",
     "Placement",
@@ -206,7 +207,7 @@ def eager_limits(kind: str, program: str, transport: str = "auto") -> list[eager
     ----------
     kind : of the library, as `Launcher.kind`.
     program : path of the launcher that belongs to it.
-    transport : ``shm`` or ``tcp``; ``auto`` for both.
+    transport : ``shm``, ``tcp``, or ``rc`` and ``ud`` over UCX; ``auto`` for the first two.
 
     Returns
     -------

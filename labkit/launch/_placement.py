@@ -18,6 +18,7 @@ from labkit.launch import _hosts
 from labkit.spec import Spec
 from labkit.testbeds import Testbed
 
+RDMA = ("rc", "ud")  # paths of UCX over an adapter: reliable connections, unreliable datagrams
 NETWORK, FLAGS = "LABKIT_INTERFACE", "LABKIT_LAUNCH_FLAGS"  # a site's, for all that a job starts
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Placement:
     patience : s that ssh tries to reach a host; 0 leaves it to ssh.
     by_input : whether rank 0 reads its plan from standard input.
     openshmem : whether the ranks use OpenSHMEM.
+    rdma : variables of UCX that a testbed sets for ranks over RDMA.
     """
 
     ranks: int
@@ -68,6 +70,7 @@ class Placement:
     patience: int = 0
     by_input: bool = False
     openshmem: bool = False
+    rdma: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def shares(self) -> tuple[tuple[str, int], ...]:
@@ -125,6 +128,14 @@ class Placement:
         return "none" if self.yields else "core"  # every virtual host would take the first core
 
     @property
+    def over_ucx(self) -> dict[str, str]:
+        """Variables that make UCX send over RDMA, also between ranks of one host; empty for other paths."""
+        if self.transport not in RDMA:
+            return {}
+        device = {"UCX_NET_DEVICES": self.device if ":" in self.device else f"{self.device}:1"} if self.device else {}
+        return {"UCX_TLS": f"{self.transport},self", **dict(self.rdma), **device}
+
+    @property
     def interface(self) -> str:
         """Network device for TCP: that of the spec, else that of the site, or the loopback if all ranks are here."""
         return self.device or (self.network if self.remote else "lo")
@@ -162,6 +173,7 @@ class Placement:
             network=os.environ.get(NETWORK, ""),
             flags=tuple(shlex.split(os.environ.get(FLAGS, ""))),
             openshmem=spec.family == "shmem",
+            rdma=tuple(testbed.rdma.items()) if testbed is not None else (),
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labkit import folders, writing
 from labkit.host import VERSION, Program, eager
-from labkit.launch import Placement, library_path
+from labkit.launch import RDMA, Placement, library_path
 
 PROGRAM = Program(
     name="mpich",
@@ -18,7 +18,7 @@ PROGRAM = Program(
     mpi=True,
 )
 LIBRARY, BANNER, ORDER = "MPICH", "MPICH", 20
-TRANSPORTS = ("auto", "shm", "tcp")
+TRANSPORTS = ("auto", "shm", "tcp", *RDMA)
 # with any of these Hydra may start its proxies by another program, such as srun, to which -o means another thing
 SSH_IS_NOT_USED = (
     *("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS"),
@@ -53,6 +53,8 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
         device = placement.interface
         if device:
             out |= {"FI_TCP_IFACE": device, "UCX_NET_DEVICES": device}
+    if placement.over_ucx:
+        out |= {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx", **placement.over_ucx}
     if placement.transport == "shm":
         out |= {"MPIR_CVAR_NOLOCAL": "0"}
     if ssh_options := placement.ssh_options(*SSH_IS_NOT_USED):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit.host import VERSION, Program, eager
-from labkit.launch import Placement, library_path
+from labkit.launch import RDMA, Placement, library_path
 
 PROGRAM = Program(
     name="openmpi",
@@ -18,7 +18,7 @@ PROGRAM = Program(
     mpi=True,
 )
 LIBRARY, BANNER, ORDER = "Open MPI", "Open MPI", 10
-TRANSPORTS = ("auto", "shm", "tcp")
+TRANSPORTS = ("auto", "shm", "tcp", *RDMA)
 _RSH = ("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "OMPI_MCA_orte_rsh_agent")
 _FORWARDED = ("OMPI_", "PMIX_", "PRTE_")  # by mpirun itself
 
@@ -52,6 +52,8 @@ def parameters(placement: Placement) -> dict[str, str]:
         out |= {"pml": "ob1", "btl": "tcp,self"}
         if placement.interface:
             out |= {"btl_tcp_if_include": placement.interface}
+    if placement.over_ucx:
+        out |= {"pml": "ucx"}
     if placement.openshmem:
         out |= {"osc": "^rdma"}  # else every rank crashes in shmem_finalize (open-mpi/ompi#11604)
     return out
@@ -71,7 +73,7 @@ def _openshmem(placement: Placement) -> dict[str, str]:
 
 def environment(placement: Placement, home: str) -> dict[str, str]:
     """Variables for mpirun: they make mpi4py load Open MPI, and allow root. mpirun finds its own library."""
-    out = {"MPI4PY_MPIABI": "openmpi"}
+    out = {"MPI4PY_MPIABI": "openmpi", **placement.over_ucx}
     if placement.root:
         out |= {
             "OMPI_ALLOW_RUN_AS_ROOT": "1",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, launch, tools
+from labkit import benchmarks, launch, testbeds, tools
 from labkit.benchmarks import KernelBenchmark
 from labkit.kernels import cuda
 from labkit.notes import FUNCTIONAL, Note, badge, note
@@ -82,6 +82,8 @@ def _inside(spec: Spec, carried_by_interface: Mapping[str, int], iterations: int
     if isinstance(benchmark, KernelBenchmark):
         payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
     carried = max(carried_by_interface.values(), default=0) >= payload / 2 > 32 * KiB
+    if spec.transport in launch.RDMA:
+        return _over_rdma(spec, carried, payload)
     if spec.transport == "tcp" or (spec.transport == "auto" and carried):
         notes.append(badge("loopback"))
     else:
@@ -89,6 +91,13 @@ def _inside(spec: Spec, carried_by_interface: Mapping[str, int], iterations: int
     if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > ENOUGH):
         notes.append(badge("path mismatch"))
     return notes
+
+
+def _over_rdma(spec: Spec, carried: bool, payload: int) -> list[Note]:
+    """Badges of ranks on one host over RDMA: one adapter hands messages over, the two of soft-RoCE have a cable."""
+    if not testbeds.outline(spec.testbed).rdma:
+        return [badge("loopback")]
+    return [badge("path mismatch")] if payload > ENOUGH and not carried else []
 
 
 def _mismatch(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:

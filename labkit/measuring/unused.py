@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from labkit import benchmarks, testbeds
+from labkit import benchmarks, launch, testbeds
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import SpecError
 from labkit.host import network
@@ -61,8 +61,8 @@ def _reason(spec: Spec, field: str) -> str:
         return _of_tool(spec, field)
     if not benchmark.mpi:
         return f"{spec.benchmark} has no MPI ranks and uses no {field}"
-    if field == "device" and spec.transport != "tcp":
-        return f"ranks use a device with --transport tcp only, not with transport={spec.transport}"
+    if field == "device" and spec.transport not in ("tcp", *launch.RDMA):
+        return f"ranks use a device with --transport tcp, rc or ud only, not with transport={spec.transport}"
     return ""
 
 

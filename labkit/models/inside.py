@@ -12,6 +12,7 @@ from labkit.samples.facts import badges
 from labkit.units import format_number, format_size
 
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
+TWICE = "two copies, one after the other"
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
@@ -96,13 +97,11 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
     crossing = costs.crossing(size)
     second = crossing[1].value if crossing else cost.value
     twice = 1 / (1 / cost.value + 1 / second)
-    usual = rate(twice, call.value if call else 0.0)
     close = inside(samples) == "shared-memory"  # over loopback, the protocol costs more than the copies
+    usual = rate(twice, call.value if call else 0.0)
     if close:
         of_what = "the second of what another core wrote" if crossing else "both in one core"
-        formula += (
-            f"; two copies, one after the other ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
-        )
+        formula += f"; {TWICE} ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
     bound = Bound(
         name="copy by one core",
         value=value,

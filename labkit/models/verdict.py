@@ -14,6 +14,7 @@ from labkit.models import bounds
 from labkit.models import costs as measured_costs
 from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Costs
+from labkit.models.inside import TWICE
 from labkit.models.links import ethernet, pcie_generation
 from labkit.records import headline_statistic
 from labkit.records.factors import differing, level, named
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Verdict = Literal[
     "good", "doubtful", "bad", "within its bound", "above its bound", "no bound", "above its floor", "below its floor"
 ]
+_BY_RULE = ("good", "doubtful", "bad")
 GOOD, BAD = 0.9, 0.7  # part of the bound
 TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
 RULE = (
@@ -77,9 +79,9 @@ class Judged:
     value, low, high : with its interval over launches, in the unit of the metric; NaN for one launch.
     launches : behind it.
     bound : that binds; None if nothing bounds the path.
-    limit : the bound in the unit of the metric; NaN without one.
+    limit : the bound in the unit of the metric, or what the verdict goes by where that is less; NaN without one.
     others : bounds that do not bind.
-    share : part of the bound; of a latency the floor over the latency. NaN without a bound.
+    share : part of the limit; of a latency the floor over the latency. NaN without a bound.
     verdict : by `RULE`.
     reason : why there is no bound, or why the verdict is a defect.
     steps : what to check next, most likely first.
@@ -101,6 +103,13 @@ class Judged:
     verdict: Verdict
     reason: str
     steps: tuple[Step, ...]
+
+    @property
+    def binds(self) -> str:
+        """What the limit is; empty without one."""
+        if self.bound is None:
+            return ""
+        return TWICE if self.verdict in _BY_RULE and self.bound.judging != self.bound.value else self.bound.name
 
 
 def judge(
@@ -187,11 +196,12 @@ def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[st
     highest = metric == "bandwidth_MBps"
     known = (bounds.of_bandwidth if highest else bounds.of_latency)(samples, stated, costs)
     bound = known[0] if known else None
-    limit = bound.value * METRICS[metric].factor if bound else math.nan
     value = float(row[statistic_column(metric, chosen.statistic)])
     low, high = float(row[f"{metric}_low"]), float(row[f"{metric}_high"])
     ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
     verdict, reason = _verdict(samples, *ends, bound, METRICS[metric].factor, highest=highest)
+    by = (bound.judging if verdict in _BY_RULE else bound.value) if bound else math.nan
+    limit = by * METRICS[metric].factor
     return Judged(
         benchmark=samples.spec.benchmark,
         setting=chosen.setting,
@@ -341,7 +351,8 @@ def sentence(one: Judged) -> str:
         below = f": {one.verdict}: {one.reason}" if one.reason else ""
         return f"{value}, {format_number(1 / one.share)} times {floor}{below}."
     defect = f": {one.reason}" if one.reason else ""
-    limit = f"what the {one.bound.name} allows ({format_number(one.limit)} {unit})"
+    what = f"the rate of {TWICE}" if one.binds == TWICE else f"what the {one.binds} allows"
+    limit = f"{what} ({format_number(one.limit)} {unit})"
     return f"{value} is {format_share(one.share)} of {limit}: {one.verdict}{defect}."
 
 

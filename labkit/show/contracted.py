@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from labkit import markdown
 from labkit.show.gated import annotation, cases, in_code, line
 from labkit.show.results import text_table
+from labkit.units import format_duration
 
 if TYPE_CHECKING:
     from labkit.analysis.contract import Verdict
+    from labkit.analysis.contract_plan import Part
 
 _HEAD = ("verdict", "clause", "requires", "points", "fulfil it")
 
@@ -28,6 +30,27 @@ def _cells(one: Verdict) -> tuple[str, ...]:
 def sentence(verdicts: Sequence[Verdict]) -> str:
     """Return how many clauses are fulfilled."""
     return f"{sum(one.passed for one in verdicts)} of {len(verdicts)} clauses are fulfilled."
+
+
+def script(parts: Sequence[Part]) -> str:
+    """Return the plan of a contract as a script for the shell: a command for each part, with comments on it."""
+    lines, named = ["#!/bin/sh -e"], ""
+    for one in parts:
+        if one.clause.name != named:
+            named = one.clause.name
+            lines += ["", f"# {line(named)}: {line(one.clause.text)}"]
+        if one.unset:
+            lines.append(f"# no option sets {', '.join(map(line, one.unset))}: run this where it holds")
+        if one.problem:
+            lines.append(f"# cannot be measured here: {line(one.problem)}")
+        elif one.missing:
+            lines.append(f"# {one.missing} of {one.points} points to measure, at most {format_duration(one.seconds)}")
+        else:
+            lines.append("# nothing to measure: its points are there, or part of what stands above")
+        if one.words:
+            lines.append(f"# {one.command}" if one.problem or not one.missing else one.command)
+    missing, total = sum(one.missing for one in parts), format_duration(sum(one.seconds for one in parts))
+    return "\n".join([*lines, "", f"# {missing} points to measure, at most {total} of timed iterations"])
 
 
 def text(verdicts: Sequence[Verdict]) -> str:

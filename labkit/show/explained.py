@@ -64,7 +64,7 @@ def _numbers(one: Judged) -> tuple[str, ...]:
     assert one.bound is not None
     ends = "-" if math.isnan(one.low) else format_range(one.low, one.high)
     value, limit = (f"{format_number(number)} {unit}" for number in (one.value, one.limit))
-    return value, ends, str(one.launches), limit, part, one.bound.name
+    return value, ends, str(one.launches), limit, part, one.binds
 
 
 def _unbounded(judged: Sequence[Judged]) -> list[str]:
@@ -103,7 +103,7 @@ def _record(one: Judged) -> dict[str, Any]:
         "unit": METRICS[one.metric].unit,
         "launches": one.launches,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "binds": one.bound.name if one.bound else "",
+        "binds": one.binds,
         "formula": one.bound.formula if one.bound else "",
         "source": one.bound.source if one.bound else "",
         "verdict": one.verdict,

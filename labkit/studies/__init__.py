@@ -36,6 +36,7 @@ from labkit.studies._sentences import number as number
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
+from labkit.studies._sentences import times as times
 from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
+TOO_FEW = "*Omitted: no launch has enough samples for these percentiles. Raise time_cap.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +260,9 @@ class Study:
         lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
         if more := self.unlike[_UNLIKE:]:
             count = sum(int(one.value("count") or 0) for one in more)
-            lines.append(f"- left out: {count} more sample files, with {len(more)} other settings")
+            files = "1 more sample file" if count == 1 else f"{count} more sample files"
+            others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
+            lines.append(f"- left out: {files}, with {others}")
         return "\n".join(lines) or "No record has a warning."
 
 
@@ -272,6 +276,11 @@ def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
     spec = spec.replace(**fields, environment={**variables, **dict(spec.environment)})
     hosts = () if spec.hosts or spec.transport == "shm" else launch.named(setting.get("hosts", ""))
     return spec.replace(hosts=hosts) if hosts else spec
+
+
+def present(rows: pd.DataFrame, shown: Mapping[str, str]) -> dict[str, str]:
+    """Those quantities, name → column, that some row has: a tail needs enough samples in a launch."""
+    return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
 
 
 def names() -> list[str]:

@@ -71,6 +71,17 @@ def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
     return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
 
 
+def times(value: float, other: float) -> str:
+    """How many times another value a value is, for a sentence: ``36 times as long`` needs the last two words.
+
+    Examples
+    --------
+    >>> times(36.1, 1.0), times(2.0, 1.9), times(1.0, 3.0)
+    ('36.1 times', '1.05 times', '0.333 times')
+    """
+    return f"{number(value / other)} times"
+
+
 def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
     """Whether the interval of a summary row lies wholly above that of another; False if either has none."""
     first, second = records.value_of(row, metric), records.value_of(other, metric)

@@ -277,7 +277,7 @@ class Study(studies.Study):
                     f"{one.title}: {stated(one.whole, one.unit)} from one to the next, {stated(post, '%')} to post it."
                 )
             if (one := self.stack(transport)) and len(one.parts) > 1:
-                added = joined(f"{part.text} adds {stated(part.time, one.unit)}" for part in one.parts[1:])
+                added = joined(_added(part, one.unit) for part in one.parts[1:])
                 sentences.append(f"{one.title}: {added}.")
         missing = [row["operation"] for row in self.primitives().to_dict("records") if row["time"] == "not measured"]
         missing += [
@@ -286,6 +286,16 @@ class Study(studies.Study):
         if missing:
             sentences.append(f"Not measured here: {', '.join(missing)}.")
         return markdown_list(sentences)
+
+
+def _added(part: Part, unit: str) -> str:
+    """Say what a layer adds; a time that is not surely above 0 is no cost."""
+    low, high = part.time.interval
+    if part.time.value < 0 and not high >= 0:
+        return f"{part.text} is faster by {stated(combine(lambda time: -time, part.time), unit)}"
+    if part.time.value < 0 or low <= 0:
+        return f"what {part.text} adds is less than the launches differ"
+    return f"{part.text} adds {stated(part.time, unit)}"
 
 
 def _rest(one: Breakdown) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.benchmarks.storage import bt_io
 from labkit.spec import Spec, sweep
-from labkit.studies import counts, markdown_list, number, statement, words
+from labkit.studies import centre, counts, markdown_list, number, statement, words
 from labkit.units import format_number
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
 BENCHMARK = "storage.bt_io"
@@ -86,12 +88,15 @@ class Study(studies.Study):
     def findings(self) -> str:
         """Findings as a Markdown list."""
         sentences = []
-        for row in self.of(BENCHMARK).to_dict("records"):
+        rows = self.of(BENCHMARK)
+        rows = rows.sort_values(["ranks", "option_subtype"], ascending=[True, False]) if len(rows) else rows
+        for row in rows.to_dict("records"):
             count = "1 rank" if row["ranks"] == 1 else f"{row['ranks']} ranks"
             sentences.append(
-                f"{row['option_subtype']} on {count}: I/O takes {number(row['io_percent_value'])} % of the run time of "
-                f"{statement(row, 'run_time_s')}, at {statement(row, 'bandwidth_MBps')}."
+                f"`{row['option_subtype']}` on {count}: I/O takes {number(row['io_percent_value'])} % of the run time "
+                f"of {statement(row, 'run_time_s')}, at {statement(row, 'bandwidth_MBps')}."
             )
+        sentences += _gain(rows)
         if sentences:
             size = next(bt_io.file_size(spec) for spec in self.specs()) / 1e6
             sets = next(bt_io.data_sets(spec) for spec in self.specs())
@@ -99,3 +104,15 @@ class Study(studies.Study):
                 0, f"Class {self.values.problem} writes {format_number(size, 'MB', digits=3)} in {sets} data sets."
             )
         return markdown_list(sentences)
+
+
+def _gain(rows: pd.DataFrame) -> Iterator[str]:
+    """What one collective write gains over a write for each pencil, on the most ranks."""
+    most = rows[rows["ranks"] == rows["ranks"].max()] if len(rows) else rows
+    found = {row["option_subtype"]: row for row in most.to_dict("records")}
+    if {"simple", "full"} <= set(found):
+        ratio = centre(found["full"], "bandwidth_MBps") / centre(found["simple"], "bandwidth_MBps")
+        yield (
+            f"On {found['full']['ranks']} ranks, one collective write (`full`) has {number(ratio)} times the bandwidth "
+            "of a write for each pencil (`simple`)."
+        )

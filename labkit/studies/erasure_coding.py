@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,8 +10,8 @@ from labkit import figures, records, studies
 from labkit.markdown import table
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
-from labkit.units import parse_sizes
+from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.units import format_share, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +75,8 @@ class Study(studies.Study):
         rows = self.of(name)
         if rows.empty:
             return rows
+        codes = words(self.values.codes)
+        rows = rows.sort_values("option_code", key=lambda column: column.map(codes.index), kind="stable")
         return rows.assign(shape=[f"{k:.0f}+{m:.0f}" for k, m in zip(rows["option_k"], rows["option_m"], strict=True)])
 
     def sizes_figure(self, name: str) -> go.Figure | str:
@@ -132,16 +135,40 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
+        shape = words(self.values.shapes)[0]
         sentences = []
-        for name, verb in ((ENCODE, "encodes"), (DECODE, "decodes")):
+        for name, doing in ((ENCODE, "Encoding"), (DECODE, "Decoding")):
             rows = self._rows(name)
+            rows = rows[(rows["shape"] == shape) & (self._lost(rows) == 1)] if len(rows) else rows
             if not len(rows):
                 continue
-            rows = rows[(rows["message_size_B"] == rows["message_size_B"].max()) & (self._lost(rows) == 1)]
-            rows = rows[rows["shape"] == words(self.values.shapes)[0]]
-            for _, row in rows.sort_values("bandwidth_MBps_p50", ascending=False).iterrows():
-                sentences.append(
-                    f"{row['option_code']}, {row['shape']}, {verb} blocks of {size_words(row['message_size_B'])} at "
-                    f"{statement(row, 'bandwidth_MBps')}."
-                )
-        return markdown_list(sentences) if sentences else LEFT_OUT
+            rows = rows[rows["message_size_B"] == rows["message_size_B"].max()]
+            rows = rows.sort_values("bandwidth_MBps_p50", ascending=False)
+            codes = [(row["option_code"], row) for row in rows.to_dict("records")]
+            first, rest = codes[0], [f"{code} {number(centre(row, 'bandwidth_MBps'))}" for code, row in codes[1:]]
+            lost = ", one fragment lost" if name == DECODE else ""
+            sentences.append(
+                f"{doing} blocks of {size_words(first[1]['message_size_B'])} ({shape}{lost}): {first[0]} is the "
+                f"fastest with {statement(first[1], 'bandwidth_MBps')}"
+                + (f"; the others, MB/s: {', '.join(rest)}." if rest else ".")
+            )
+        return markdown_list([*sentences, *self._of_parity()]) or LEFT_OUT
+
+    def _of_parity(self) -> Iterator[str]:
+        """How the rate of encoding falls from the fewest to the most fragments of parity."""
+        rows = self._rows(ENCODE)
+        if rows.empty or rows["option_m"].nunique() < 2:
+            return
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].max()].sort_values("option_m", kind="stable")
+        falls = {}
+        for code, group in rows.groupby("option_code", sort=False):
+            few, many = group.iloc[0].to_dict(), group.iloc[-1].to_dict()
+            if few["shape"] != many["shape"]:
+                falls[str(code)] = centre(many, "bandwidth_MBps") / centre(few, "bandwidth_MBps"), few, many
+        if falls:
+            code = min(falls, key=lambda name: falls[name][0])
+            fall, few, many = falls[code]
+            yield (
+                f"More parity costs {code} most: {many['shape']} is encoded at {format_share(fall)} of the rate of "
+                f"{few['shape']}, because every byte goes into each fragment of parity."
+            )

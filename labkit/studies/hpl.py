@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 HPL, HPCG = "compute.hpl", "compute.hpcg"
 _ORDER = "order of the matrix N"
 _VALUE = ("_value", "_low", "_high")
+_WHOLE = ("option_n", "option_nb", "option_p", "option_q")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,8 @@ class Study(studies.Study):
         rows = self.of(HPL)
         if rows.empty:
             return rows
-        rows = rows.sort_values(["option_n", "ranks"])
+        whole = {name: "int64" for name in _WHOLE if name in rows}  # beside conjugate gradients, which lack them
+        rows = rows.astype(whole).sort_values(["option_n", "ranks"]).copy()
         if self.values.core_peak:
             for end in _VALUE:
                 rate = rows.get("performance_GFLOPS" + end, np.nan)
@@ -107,6 +110,7 @@ class Study(studies.Study):
         for end, other in zip(_VALUE, ("_value", "_high", "_low"), strict=True):
             base = rows["option_n"].map(alone["run_time_s" + end]) if "run_time_s" + end in alone else np.nan
             rows["speedup_times" + end] = base / rows.get("run_time_s" + other, np.nan)
+        rows.loc[rows["ranks"] == 1, ["speedup_times_low", "speedup_times_high"]] = np.nan  # 1 by definition
         return rows
 
     # ---- figures -----------------------------------------------------------------------------------------------
@@ -119,7 +123,7 @@ class Study(studies.Study):
         """S(P, N): speedup against ranks, a line for each order."""
         rows = self.rows()
         if rows.empty or not rows["speedup_times_value"].notna().any():
-            return "There is no speedup: no order was solved by one rank. Set ranks=1,2."
+            return "*Omitted: there is no speedup, because no order was solved by one rank. Set ranks=1,2.*"
         return self._over_ranks("speedup_times")
 
     def sustained_figure(self) -> go.Figure | str:
@@ -130,7 +134,7 @@ class Study(studies.Study):
         """SPF(P, N): part of the theoretical peak against the order, a line for each number of ranks."""
         rows = self.rows()
         if not rows.empty and "peak_percent_value" not in rows:
-            return f"There is no fraction of the peak: {self.peak_words()}. Set core_peak."
+            return f"*Omitted: there is no fraction of the peak: {self.peak_words()}. Set core_peak.*"
         return self._over_orders("peak_percent")
 
     def gradients_figure(self, metric: str) -> go.Figure | str:
@@ -213,7 +217,11 @@ class Study(studies.Study):
         if self.values.core_peak:
             return f"one core of {number(self.values.core_peak)} Gflop/s for each rank, as the parameter core_peak says"
         methods = {one.spec.ranks: PEAK_METHOD.of(one.meta) for one in self.solutions}
-        return ". ".join(dict.fromkeys(methods[ranks] for ranks in sorted(methods)))
+        every = list(dict.fromkeys(methods[ranks] for ranks in sorted(methods)))
+        each = {_CORES.sub("", one) for one in every}
+        if len(every) > 1 and len(each) == 1 and all(map(_CORES.match, every)):
+            return f"{each.pop()}, for each core that the ranks use"
+        return ". ".join(every)
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
@@ -240,7 +248,9 @@ class Study(studies.Study):
         most = rows[rows["ranks"] == rows["ranks"].max()]
         ends = most.iloc[[0, -1]] if len(most) > 1 else most
         phrases = [f"{number(row['speedup_times_value'])} for N = {row['option_n']}" for _, row in ends.iterrows()]
-        yield f"The speedup of {_ranks(most['ranks'].iloc[0])} is {' and '.join(phrases)}."
+        slower = most["speedup_times_value"].max() < 1
+        beside = ": slower than one rank, because communication costs more than the work that it divides"
+        yield f"The speedup of {_ranks(most['ranks'].iloc[0])} is {' and '.join(phrases)}{beside if slower else ''}."
 
     def _setting(self) -> Iterator[str]:
         """BLAS, peak and check."""
@@ -263,6 +273,7 @@ class Study(studies.Study):
         )
 
 
+_CORES = re.compile(r"\d+ cores? × ")  # how a method of the peak begins
 _PHASES = ("computation_ns", "communication_ns")
 
 

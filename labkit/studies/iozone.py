@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +16,7 @@ from labkit.samples.facts import FILESYSTEM, FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
+from labkit.units import format_share
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -139,14 +141,72 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        sentences = []
-        for test in ("read", "write", "random read", "stride read"):
+        sentences = [
+            f"{test.capitalize()}, lowest to highest rate: {ranges}."
+            for test in ("read", "write", "random read", "stride read")
+            if (ranges := "; ".join(self._ranges(test)))
+        ]
+        return markdown_list([*sentences, *self._of_records(), *self._of_flags()]) or LEFT_OUT
+
+    def _ranges(self, test: str) -> Iterator[str]:
+        """Lowest and highest rate of a test on each file system."""
+        for title, cells in self._panels(test).items():
+            rates = _rates(cells)
+            yield f"{title} {number(rates.min())} to {number(rates.max())} MB/s"
+
+    def _of_records(self) -> Iterator[str]:
+        """What larger records gain in the largest file, where it is most."""
+        gains = {}
+        for test in ("read", "write", "random read"):
             for title, cells in self._panels(test).items():
-                table = cells.groupby(["file_size_B", "record_size_B"])["value"].median()
-                (big, record), (small, short) = table.idxmax(), table.idxmin()
-                sentences.append(
-                    f"{test.capitalize()}, {title}: {number(table.min())} to {number(table.max())} MB/s, slowest in "
-                    f"records of {size_words(short)} of a file of {size_words(small)}, fastest in records of "
-                    f"{size_words(record)} of a file of {size_words(big)}."
-                )
-        return markdown_list(sentences) if sentences else LEFT_OUT
+                rates = _of_largest(cells)
+                if len(rates) > 1:
+                    ends = int(rates.index[0]), int(rates.index[-1])
+                    gains[test, title] = (float(rates.iloc[-1] / rates.iloc[0]), *ends)
+        if not gains:
+            return
+        test, title = max(gains, key=lambda name: gains[name][0])
+        gain, least, most = gains[test, title]
+        if gain > _CLEAR:
+            yield (
+                f"Larger records gain most in the test *{test}* on {title}: records of {size_words(most)} are "
+                f"{number(gain)} times as fast as those of {size_words(least)} in the largest file: each record costs "
+                "time of its own."
+            )
+        test, title = min(gains, key=lambda name: gains[name][0])
+        gain, least, most = gains[test, title]
+        if gain < 1 / _CLEAR:
+            yield (
+                f"In the test *{test}* on {title}, records of {size_words(most)} have {number(gain)} times the rate of "
+                f"those of {size_words(least)} in the largest file."
+            )
+
+    def _of_flags(self) -> Iterator[str]:
+        """What O_SYNC and O_DIRECT cost, over the cells that both tables have."""
+        for test, flag in (("write", "O_SYNC"), ("read", "O_DIRECT")):
+            panels = self._panels(test)
+            for title, cells in panels.items():
+                plain = title.removesuffix(f", {flag}")
+                if plain == title or plain not in panels:
+                    continue
+                part = float((_rates(cells) / _rates(panels[plain])).median())
+                why = _WHY[flag]
+                yield f"With {flag}, the test *{test}* on {plain} has {format_share(part)} of its rate without{why}."
+
+
+_CLEAR = 1.5  # times, from which records of another size are worth a sentence
+_WHY = {
+    "O_SYNC": ": each write waits for the device",
+    "O_DIRECT": ": the device answers, not the page cache",
+}
+
+
+def _rates(cells: pd.DataFrame) -> pd.Series:
+    """Median rate of each file and record size over launches, MB/s."""
+    return cells.groupby(["file_size_B", "record_size_B"])["value"].median()
+
+
+def _of_largest(cells: pd.DataFrame) -> pd.Series:
+    """Rates of the largest file by record size, ascending."""
+    rates = _rates(cells)
+    return rates.loc[cells["file_size_B"].max()].sort_index()

@@ -144,7 +144,7 @@ class Study(studies.Study):
                 *((f"wake-up, cores {cores}", cost) for cores, cost in costs.wake_ups.items()),
                 *((f"copy of {format_size(size)} by one core", cost) for size, cost in costs.copies.items()),
                 *(
-                    (f"the same, written by another core: {format_size(size)}", one)
+                    (f"copy of {format_size(size)} that another core wrote", one)
                     for size, one in costs.crossings.items()
                 ),
             )
@@ -156,7 +156,11 @@ class Study(studies.Study):
         """At which rates the detours of a fixed amount of work come, a line for each launch."""
         spectra = {f"launch {one.launch}": inspector.detours(one).spectrum for one in self._noise()}
         drawn = {name: one for name, one in spectra.items() if one is not None}
-        return figures.spectrum(drawn) if drawn else "*No spectrum: too few quanta were interrupted.*"
+        return (
+            figures.spectrum(drawn)
+            if drawn
+            else "*Omitted: there is no spectrum, because too few quanta were interrupted.*"
+        )
 
     def _noise(self) -> list[Samples]:
         """Launches of micro.noise, in order."""
@@ -181,7 +185,7 @@ def verdict_table(judged: list[Judged]) -> pd.DataFrame:
             "-" if math.isnan(one.low) else format_range(one.low, one.high),
             f"{format_number(one.limit)} {METRICS[one.metric].unit}" if one.bound else "-",
             _part(one),
-            one.bound.name if one.bound else "-",
+            one.binds or "-",
             one.verdict,
         )
         for one in judged

@@ -154,14 +154,15 @@ class Study(studies.Study):
         """99th percentile in the open loop against the rate, from the due moment and from the request."""
         shown = {"from when it was due": "response_us_p99", "from when it was sent": "round_trip_us_p99"}
         rows = self._due()
-        shown = {name: column for name, column in shown.items() if column in rows}
-        label = "operations due per second"
+        shown, label = studies.present(rows, shown), "operations due per second"
+        if len(rows) and not shown:
+            return studies.TOO_FEW
         return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["option_store"], label=label)
 
     def link_figure(self, factor: str) -> go.Figure | str:
         """Response time in the open loop against the rate or the delay of the link."""
         rows = _linked.under(self.of(OPEN), factor)
-        shown = {name: column for name, column in TAILS.items() if column in rows and rows[column].notna().any()}
+        shown = studies.present(rows, TAILS)
         label = _linked.AXES[factor]
         return self.drawn(figures.versus, rows, "level", shown=shown, series=["option_store"], label=label)
 

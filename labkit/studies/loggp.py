@@ -219,7 +219,7 @@ class Study(studies.Study):
         if rows.empty:
             return LEFT_OUT
         if transport in self._unpredicted():
-            return f"*{_unpredicted(transport)}*"
+            return f"*Omitted: {_unpredicted(transport)}*"
         rows = rows[rows["ranks"] == rows["ranks"].max()]
         guess = self.predicted
         guess = guess[(guess["collective"] == name) & (guess["transport"] == transport)]
@@ -233,7 +233,7 @@ class Study(studies.Study):
         if path is None or rows.empty:
             return LEFT_OUT
         if not path.resolved:
-            return f"*{_unpredicted(transport)}*"
+            return f"*Omitted: {_unpredicted(transport)}*"
         size = int(rows["message_size_B"].max())
         points = [(f"mpi.{name}", ranks, size) for ranks in counts(self.values.predicted_ranks, "predicted_ranks")]
         rows = rows[rows["message_size_B"] == size]

@@ -139,11 +139,14 @@ class Study(studies.Study):
         rows = self.summary
         rows = rows[rows["benchmark"] == f"services.{self.values.linked}"] if len(rows) else rows
         rows = _linked.under(rows, factor)
-        return self.drawn(figures.versus, rows, "level", shown=_present(rows, TAILS), label=_linked.AXES[factor])
+        return self.drawn(figures.versus, rows, "level", shown=studies.present(rows, TAILS), label=_linked.AXES[factor])
 
     def _versus(self, rows: pd.DataFrame, column: str, shown: dict[str, str], series: list[str]) -> go.Figure | str:
         label = {"option_load": "requests offered per second", "option_leaves": "leaves that a request asks"}[column]
-        return self.drawn(figures.versus, rows, column, shown=_present(rows, shown), series=series, label=label)
+        present = studies.present(rows, shown)
+        if len(rows) and not present:
+            return studies.TOO_FEW
+        return self.drawn(figures.versus, rows, column, shown=present, series=series, label=label)
 
     def path_figure(self, benchmark: str) -> go.Figure | str:
         """Mean time of each part of the critical path, of all requests and of the slowest, under the largest load."""
@@ -201,11 +204,6 @@ class Study(studies.Study):
                 f"and {number(100 * own[longest] / total)} % in `{longest.replace('_', '-')}`, the longest service."
             )
         return markdown_list(sentences) if sentences else LEFT_OUT
-
-
-def _present(rows: pd.DataFrame, shown: dict[str, str]) -> dict[str, str]:
-    """Those quantities that some row has: a tail needs enough requests."""
-    return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
 
 
 def _kind(name: str) -> str:

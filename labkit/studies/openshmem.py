@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from labkit import figures, studies
 from labkit.benchmarks.shmem.atomic import Operation
 from labkit.spec import Spec, sweep
-from labkit.studies import centre, markdown_list, number, size_words, statement, words
+from labkit.studies import above, centre, markdown_list, number, size_words, statement, times, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,11 +134,19 @@ class Study(studies.Study):
     def findings(self) -> str:
         """Findings as a Markdown list."""
         sentences: list[str] = []
-        for name in ("shmem.put_latency", "shmem.get_latency"):
+        for name, call in (("shmem.put_latency", "put"), ("shmem.get_latency", "get")):
+            least: dict[str, dict[str, Any]] = {}
             for path, group in self._in("heap", (name,)).groupby("transport", sort=False):
-                least = group.sort_values("message_size_B").iloc[0]
-                size = size_words(least["message_size_B"])
-                sentences.append(f"Over {path}, {name} takes {statement(least, 'latency_us')} at {size}.")
+                row = group.sort_values("message_size_B").iloc[0].to_dict()
+                least[str(path)] = row
+                size = size_words(row["message_size_B"])
+                sentences.append(f"A blocking {call} of {size} over {path}: {statement(row, 'latency_us')}.")
+            if {"shm", "tcp"} <= set(least) and above(least["tcp"], least["shm"], "latency_us"):
+                ratio = times(*(centre(least[path], "latency_us") for path in ("tcp", "shm")))
+                sentences.append(
+                    f"Over TCP a {call} takes {ratio} as long as over shared memory: a process at the target must "
+                    "answer."
+                )
         sentences += self._of_memory()
         for path, group in self.of("shmem.put_overlap").groupby("transport", sort=False):
             last = group.iloc[-1]

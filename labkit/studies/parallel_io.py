@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, notes, studies
 from labkit.benchmarks.storage.metadata import Options as Metadata
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement
+from labkit.studies import centre, markdown_list, number, size_words, statement
+from labkit.units import format_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,7 @@ class Study(studies.Study):
         if rows.empty:
             return studies.LEFT_OUT
         where = rows["option_unique"].astype(bool).map({True: "a directory for each rank", False: "one directory"})
-        rows = rows.assign(operation=rows["option_operation"], where=where)
+        rows = rows.assign(operation=rows["option_operation"].str.replace(" ", "<br>"), where=where)
         drawn = self.drawn(
             lambda table, metric: figures.bars(table, "operation", metric, series=["where"]),
             rows,
@@ -144,10 +145,11 @@ class Study(studies.Study):
             for way, rows in self._ways(name).groupby("way", sort=False) if len(self._ways(name)) else ():
                 best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
                 share = (best["open_us_p50"] + best["close_us_p50"]) / (best["run_time_s_p50"] * 1e6)
+                # medians of parts and of the whole may be of different tests
+                files = f"opening and closing take {format_share(share)} of the time" if share < 1 else _MOSTLY
                 sentences.append(
                     f"{verb}, {way}: at most {statement(best, 'bandwidth_MBps')}, in transfers of "
-                    f"{size_words(best['message_size_B'])}; opening and closing take {number(100 * min(share, 1))} % "
-                    "of the time."
+                    f"{size_words(best['message_size_B'])}; {files}."
                 )
         for _, row in self.of("storage.stonewalled_write").iterrows():
             rule = "all ranks then catch up with the fastest" if row["option_wear_out"] else "nobody catches up"
@@ -155,8 +157,10 @@ class Study(studies.Study):
                 f"Writing for {number(row['option_stonewall'])} s ({rule}): {statement(row, 'bandwidth_MBps')}."
             )
         rows = self._metadata()
-        for _, row in rows[~rows["option_unique"].astype(bool)].iterrows() if len(rows) else ():
-            sentences.append(f"{row['option_operation'].capitalize()}: {statement(row, 'operation_rate_per_s')}.")
+        if len(rows):
+            together = rows[~rows["option_unique"].astype(bool)].to_dict("records")
+            rates = [f"{row['option_operation']} {number(centre(row, 'operation_rate_per_s'))}" for row in together]
+            sentences.append(f"Operations per second in one directory: {', '.join(rates)}.")
         cached = sum(
             notes.has(badges, "page-cache") or notes.has(badges, "memory-file-system")
             for badges in self.records["badges"]
@@ -164,3 +168,6 @@ class Study(studies.Study):
         if cached:
             sentences.append(f"In {cached} of {len(self.records)} records memory may have answered instead of a disk.")
         return markdown_list(sentences)
+
+
+_MOSTLY = "opening and closing take most of the time"

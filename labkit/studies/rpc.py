@@ -169,6 +169,8 @@ class Study(studies.Study):
         """Round trip across the link against its rate, delay or loss, a line for each path."""
         rows = self.across(factor, CALL, TCP, MPI)
         shown = statistic_column("round_trip_us", "p99" if factor == "loss" else "p50")
+        if len(rows) and not studies.present(rows, {shown: shown}):
+            return studies.TOO_FEW
         return self.drawn(figures.versus, rows, "level", shown={shown: shown}, series=["path"], label=FACTORS[factor])
 
     def bandwidth_figure(self, factor: str) -> go.Figure | str:
@@ -189,8 +191,9 @@ class Study(studies.Study):
             "response, 99th percentile": "response_us_p99",
             "round trip, 99th percentile": "round_trip_us_p99",
         }
-        label = "calls that are due in a second"
-        return self.drawn(figures.versus, self._of(OPEN), "option_rate", shown=shown, series=["path"], label=label)
+        rows, label = self._of(OPEN), "calls that are due in a second"
+        shown = studies.present(rows, shown)
+        return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["path"], label=label)
 
     def servers_figure(self) -> go.Figure | str:
         """Calls per second by scheme and serialisation, with one server and worker and with more."""

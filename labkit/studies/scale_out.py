@@ -229,8 +229,9 @@ class Study(studies.Study):
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Slowest rank of all points, with the origin."""
-        columns = ["network", "ranks", "message_size_B", "latency_us_p50", "origin"]
         rows = self.rows(benchmark)
+        sizes = ["message_size_B"] if benchmark != HALO else []  # of a halo, the size is that of a cell
+        columns = ["network", "ranks", *sizes, "latency_us_p50", "origin"]
         return rows[[name for name in columns if name in rows]]
 
     def compared(self) -> list[dict[str, Any]]:
@@ -306,8 +307,8 @@ class Study(studies.Study):
             least, most = min(growth, key=growth.__getitem__), max(growth, key=growth.__getitem__)
             yield (
                 f"Simulated {NAMES[name]}: from {rows['ranks'].min()} to {rows['ranks'].max()} ranks the time of the "
-                f"slowest rank grows least on {least}, to {number(growth[least])} times, and most on {most}, to "
-                f"{number(growth[most])} times."
+                f"slowest rank {_grown('least', growth[least])} on {least}, and {_grown('most', growth[most])} on "
+                f"{most}."
             )
 
     def _tapered(self) -> Iterator[str]:
@@ -383,3 +384,10 @@ def _sorted(testbed: str) -> str:
     """A testbed's description with its options in order."""
     head, *options = testbed.split(",")
     return ",".join([head, *sorted(options)])
+
+
+def _grown(how: str, times: float) -> str:
+    """How a time grows: ``grows most, to 3.46 times,``; one that does not grow stays the same."""
+    if times < _SAME:
+        return "stays the same" if times * _SAME > 1 else f"falls to {number(times)} times"
+    return f"grows {how}, to {number(times)} times,"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,19 @@ from labkit.markdown import table
 from labkit.mounts import mount_of
 from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, tail, words
+from labkit.studies import (
+    LEFT_OUT,
+    above,
+    centre,
+    counts,
+    markdown_list,
+    number,
+    size_words,
+    statement,
+    tail,
+    times,
+    words,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +121,9 @@ class Study(studies.Study):
     def write_figure(self) -> go.Figure | str:
         """Time of one write against its size, with and without sync."""
         rows = self.of("storage.write")
-        return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "option_sync"], tail="p99")
+        if len(rows):
+            rows = rows.assign(sync=rows["option_sync"].replace({"none": "page cache", "osync": "O_SYNC"}))
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "sync"], tail="p99")
 
     def queue_figure(self) -> go.Figure | str:
         """Reads per second against the number under way at once, a line for each engine."""
@@ -121,7 +136,7 @@ class Study(studies.Study):
         """Median and 99th percentile of the latency against the offered load."""
         rows = self._direct()
         rows = rows[rows["option_offered"] > 0] if len(rows) else rows
-        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99"}
+        shown = studies.present(rows, {"median": "latency_us_p50", "99th percentile": "latency_us_p99"})
         return self.drawn(figures.versus, rows, "option_offered", shown=shown, label="offered reads per second")
 
     def iometer(self) -> str:
@@ -161,27 +176,64 @@ class Study(studies.Study):
         """
         chosen = [s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.option("sync") == sync]
         cells = records.reported(chosen)
-        return figures.heat_map(cells[cells["test"] == test], "file_size_B", "record_size_B", "bandwidth_MBps")
+        if cells.empty:
+            return LEFT_OUT
+        title = f"{test}, O_SYNC" if sync else test
+        return figures.heat_maps(
+            {title: cells[cells["test"] == test]}, "file_size_B", "record_size_B", "bandwidth_MBps"
+        )
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        sentences = []
-        for name in ("storage.read", "storage.write"):
-            rows = self._cached() if name == "storage.read" else self.of(name)
-            for _, row in rows[rows["message_size_B"] == rows["message_size_B"].min()].iterrows():
-                options = [row.get("option_pattern"), row.get("option_sync")]
-                how = ", ".join(word for word in options if isinstance(word, str) and word not in ("none", ""))
-                sentences.append(
-                    f"{name}, {size_words(row['message_size_B'])}, {how}: {statement(row, 'latency_us')}"
-                    f"{tail(row, 'latency_us')}."
-                )
+        sentences = [*self._orders(), *self._syncs()]
         cached = self.records[[notes.has(badges, "page-cache") for badges in self.records["badges"]]]
         if len(cached):
             sentences.append(
                 f"In {len(cached)} of {len(self.records)} records the page cache may have answered; "
-                f"they measure memory, not the disk."
+                "they measure memory, not the disk."
             )
         return markdown_list(sentences)
+
+    def _orders(self) -> Iterator[str]:
+        """Reads of the smallest size, in order and at random."""
+        rows = self._smallest(self._cached())
+        found = {row["option_pattern"]: row for row in rows.to_dict("records")}
+        for name, row in found.items():
+            yield (
+                f"Reading {size_words(row['message_size_B'])}, {_ORDERS[name]}: {statement(row, 'latency_us')}"
+                f"{tail(row, 'latency_us')}."
+            )
+        if {"random", "sequential"} <= set(found) and above(found["random"], found["sequential"], "latency_us"):
+            slow, fast = (centre(found[name], "latency_us") for name in ("random", "sequential"))
+            yield f"A read at random takes {times(slow, fast)} as long: read-ahead fetches what is read in order."
+
+    def _syncs(self) -> Iterator[str]:
+        """Writes of the smallest size, and what waiting for the device costs."""
+        rows = self._smallest(self.of("storage.write"))
+        found = {(row["option_pattern"], row["option_sync"]): row for row in rows.to_dict("records")}
+        for (order, sync), row in found.items():
+            how = "" if sync == "none" else ", O_SYNC" if sync == "osync" else f", {sync}"
+            yield (
+                f"Writing {size_words(row['message_size_B'])}, {_ORDERS[order]}{how}: {statement(row, 'latency_us')}"
+                f"{tail(row, 'latency_us')}."
+            )
+        ratios = [
+            centre(row, "latency_us") / centre(found[order, "none"], "latency_us")
+            for (order, sync), row in found.items()
+            if sync == "osync" and (order, "none") in found and above(row, found[order, "none"], "latency_us")
+        ]
+        if ratios:
+            low, high = number(min(ratios)), number(max(ratios))
+            many = f"{low} times" if low == high else f"{low} to {high} times"
+            yield f"With O_SYNC a write takes {many} as long: it waits for the device, others only for the page cache."
+
+    @staticmethod
+    def _smallest(rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows of the smallest size."""
+        return rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
+
+
+_ORDERS = {"sequential": "in order", "random": "at random"}
 
 
 def _words(spec: Spec, way: str) -> str:

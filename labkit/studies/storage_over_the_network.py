@@ -10,7 +10,7 @@ import pandas as pd
 from labkit import figures, studies, testbeds
 from labkit.errors import known
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement, words
+from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Study(studies.Study):
         """Median and 99th percentile of the latency against the offered load."""
         rows = self._smallest()
         rows = rows[rows["option_offered"] > 0] if len(rows) else rows
-        shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99"}
+        shown = studies.present(rows, {"median": "latency_us_p50", "99th percentile": "latency_us_p99"})
         return self.drawn(
             figures.versus, rows, "option_offered", shown=shown, series=["path"], label="offered reads per second"
         )
@@ -145,8 +145,16 @@ class Study(studies.Study):
         if not len(rows):
             return LEFT_OUT
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
-        return markdown_list(
-            f"{WORDS[row['benchmark']]} of {size_words(row['message_size_B'])}, {row['path']}: "
-            f"{statement(row, 'latency_us')}."
-            for _, row in rows.sort_values(["benchmark", "latency_us_p50"]).iterrows()
-        )
+        local = rows[rows["benchmark"] == LOCAL]
+        rows = rows.assign(order=rows["benchmark"].map([LOCAL, READ, WRITE].index))
+        sentences = []
+        for row in rows.sort_values(["order", "path"], kind="stable").to_dict("records"):
+            beside = ""
+            if row["benchmark"] == READ and len(local):
+                share = centre(row, "latency_us") / centre(local.iloc[0].to_dict(), "latency_us")
+                beside = f", {number(share)} times the local file"
+            sentences.append(
+                f"{WORDS[row['benchmark']]} of {size_words(row['message_size_B'])}, {row['path']}: "
+                f"{statement(row, 'latency_us')}{beside}."
+            )
+        return markdown_list(sentences)

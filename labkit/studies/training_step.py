@@ -138,8 +138,9 @@ class Study(studies.Study):
 
     def bucket_figure(self) -> go.Figure | str:
         """Time of a step against the size of a bucket."""
-        label = "bucket of gradients (B)"
-        return self.drawn(figures.versus, self.buckets(), "option_bucket", shown="step_s", label=label)
+        rows = self.buckets()
+        rows = rows.assign(bucket_B=rows["option_bucket"]) if len(rows) else rows  # an axis of sizes
+        return self.drawn(figures.versus, rows, "bucket_B", shown="step_s", label="bucket of gradients (B)")
 
     def libraries_figure(self) -> go.Figure | str:
         """Bus bandwidth of an all-reduce of torch and of MPI over the first link."""
@@ -157,12 +158,13 @@ class Study(studies.Study):
             if "none" not in by_way:
                 continue
             alone = centre(by_way["none"], "step_s")
-            for way in ("after", "overlap", "overlap, powersgd"):
+            for way in _WAYS:
                 if way in by_way:
                     times = centre(by_way[way], "step_s") / alone
                     sentences.append(
-                        f"At {number(rate)} Mbit/s a step with `{way}` takes {statement(by_way[way], 'step_s')}, "
-                        f"{number(times)} times as long as one without communication."
+                        f"At {number(rate)} Mbit/s a step that sends its gradients {_WAYS[way]} (`{way}`) takes "
+                        f"{statement(by_way[way], 'step_s')}, {number(times)} times as long as one without "
+                        "communication."
                     )
         both = self.summary[self.summary["benchmark"].isin(LIBRARIES)]
         for size, group in both.groupby("message_size_B") if len(both) else ():
@@ -174,3 +176,10 @@ class Study(studies.Study):
                     "has in MPI over the same link."
                 )
         return markdown_list(sentences) or studies.LEFT_OUT
+
+
+_WAYS = {
+    "after": "after it has computed them all",
+    "overlap": "while it computes",
+    "overlap, powersgd": "while it computes, compressed",
+}

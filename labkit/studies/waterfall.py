@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pandas as pd
 
-from labkit import figures, studies
+from labkit import figures, launch, studies
 from labkit.analysis import layers
 from labkit.errors import SpecError
 from labkit.models import bounds
@@ -19,9 +19,7 @@ from labkit.studies import markdown_list, number, size_words
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-# path of UCX by itself → path of MPI over it; over RDMA the library's variables choose
-_MPI = {"tcp": "tcp", "shm": "shm", "rc": "auto", "ud": "auto"}
-_RDMA = ("rc", "ud")
+_PATHS = ("tcp", "shm", *launch.RDMA)  # of UCX by itself, and of MPI
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +32,8 @@ class Parameters(studies.Parameters):
     transport : path of UCX and MPI: tcp, shm, or rc and ud over RDMA.
     testbed : where both ends run: local, or soft-roce for verbs without an adapter.
     launcher : how ranks start; mpich sends through UCX.
-    environment : variables of the ranks, ``NAME=VALUE`` by spaces, so that Open MPI sends through UCX too.
+    environment : variables of the ranks, ``NAME=VALUE`` by spaces; ``OMPI_MCA_pml=ucx`` makes Open MPI send through
+        UCX over tcp and shm too.
     """
 
     size: int = 64
@@ -54,17 +53,17 @@ class Study(studies.Study):
     def specs(self) -> list[Spec]:
         """A ping-pong through each layer."""
         v = self.values
-        if v.transport not in _MPI:
-            raise SpecError(f"transport={v.transport!r}, but it must be one of {', '.join(_MPI)}. Set transport=tcp.")
+        if v.transport not in _PATHS:
+            raise SpecError(f"transport={v.transport!r}, but it must be one of {', '.join(_PATHS)}. Set transport=tcp.")
         size, place = str(v.size), {"testbed": v.testbed}
         specs = sweep("verbs.ucx_latency", sizes=size, transport=v.transport, **place)
-        if v.transport in _RDMA:
+        if v.transport in launch.RDMA:
             specs += sweep("verbs.send_latency", sizes=size, tool="perftest", **place)
         ranks = sweep(
             "mpi.latency",
             sizes=size,
             binding=list(layers.BINDINGS),
-            transport=_MPI[v.transport],
+            transport=v.transport,
             launcher=v.launcher,
             **place,
         )
@@ -86,7 +85,7 @@ class Study(studies.Study):
         v = self.values
         if not self.samples:
             return []
-        paths = layers.ladder(v.size, _MPI[v.transport], ucx=v.transport, testbed=v.testbed)
+        paths = layers.ladder(v.size, v.transport, testbed=v.testbed)
         measured = [
             Level(name=path.name, text=path.text, kind=path.kind, path=path.path, time=time)
             for path in paths
@@ -142,7 +141,7 @@ class Study(studies.Study):
         known = {level.name: level for level in levels}
         first = levels[0].name if levels else ""
         names = {"wire": "wire: stated delay and rate"}
-        names |= {path.name: path.text for path in layers.ladder(v.size, "", ucx="")}
+        names |= {path.name: path.text for path in layers.ladder(v.size, "")}
         for name, text in names.items():
             level = known.get(name)
             rows.append(

@@ -183,11 +183,17 @@ class Study(studies.Study):
         if own := self.own:
             name = max(own.names, key=lambda one: own.share([one]).value)
             share = own.share([name])
-            sentences.append(
-                f"Measured message, {own.title}: {stated(own.whole, own.unit)}. Its largest part is *{name}*, "
-                f"{stated(share, '%')}; without it the message would be "
-                f"{number(what_if.faster(share.value))} times as fast."
-            )
+            whole = f"Measured message, {own.title}: {stated(own.whole, own.unit)}."
+            if 0 < share.value < 100:
+                sentences.append(
+                    f"{whole} Its largest part is *{name}*, {stated(share, '%')}; without it the message would be "
+                    f"{number(what_if.faster(share.value))} times as fast."
+                )
+            else:
+                sentences.append(
+                    f"{whole} Which part is the largest is not known: *{name}* alone took longer than the whole, so "
+                    "the launches of the paths differ by more than their parts. Measure again on an idle machine."
+                )
             sentences += [
                 f"What a cheaper part *{one}* would save is not known: the part may be 0 or less by its interval."
                 for one in own.doubtful

@@ -66,6 +66,7 @@ class Testbed:
     links : links whose counters ranks can read: name → table and interface, see `labkit.worker.links`.
     facts : its properties, for the metadata.
     handle : plain values from which ``attach`` makes it again in another process; empty if that is impossible.
+    rdma : variables of UCX for ranks that send over its RDMA devices.
     network : what is simulated in the place of ranks and links; None for a place where something runs.
     """
 
@@ -80,6 +81,7 @@ class Testbed:
     links: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     handle: Mapping[str, Any] = field(default_factory=dict)
+    rdma: Mapping[str, str] = field(default_factory=dict)
     network: Network | None = None
 
     @property

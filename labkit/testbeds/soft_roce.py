@@ -23,6 +23,7 @@ from labkit.spec import Spec, validated
 from labkit.testbeds import Testbed, _guest, _rdma
 from labkit.testbeds._guest import Guest
 from labkit.tools import Place
+from labkit.worker.adapters import ADAPTERS
 
 ARGUMENT = ""
 ADJUSTABLE = ("delay", "loss", "rate", "ets")
@@ -51,6 +52,8 @@ PURPOSES = {
 }
 _SETUP = str(Path(__file__).parent / "_soft_roce.sh")
 _MODULES = ("rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "virtio_console")
+# variables of UCX for ranks: an adapter each, and the link's own address, the only one that UCX works with
+RANKS = {ADAPTERS: "rxe0:1,rxe1:1", "UCX_IB_GID_INDEX": "0"}
 # --tclass (the byte of DSCP and ECN) of the two classes of traffic; other packets are in the last class
 ETS_CLASSES = (104, 40)
 
@@ -184,6 +187,20 @@ def possible_on_host() -> bool:
     return not subprocess.run([program, "-n", "-a", *modules], capture_output=True, check=False).returncode
 
 
+def outline(argument: str, options: Mapping[str, str]) -> Testbed:
+    """Return what is known of it before it is up: the adapters of ranks.
+
+    Raises
+    ------
+    SpecError
+        For an argument or an impossible option.
+    """
+    if argument:
+        raise SpecError(f"the testbed soft-roce takes no argument, but got {argument!r}. Leave it out.")
+    options_of(options)
+    return Testbed("soft-roce", rdma=RANKS)
+
+
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Boot the guest, or use this machine, and make the two devices.
@@ -195,8 +212,7 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     LaunchError
         If packages are missing (with all their names), the guest does not come up, or the devices cannot be made.
     """
-    if argument:
-        raise SpecError(f"the testbed soft-roce takes no argument, but got {argument!r}. Leave it out.")
+    outline(argument, options)
     chosen = options_of(options)
     in_guest = chosen.where == "guest"
     packages = absent(in_guest)
@@ -259,6 +275,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
         evidence=lambda: counters(place.run(["sh", "-c", _COUNTERS])),
         facts={name: value for name, value in facts.items() if name != "gids"},
         handle={"folder": place.folder, "facts": dict(facts)},
+        rdma=RANKS,
     )
 
 

@@ -16,7 +16,7 @@ from labkit.tools._invocation import Parsed
 
 Times = NDArray[np.int64]
 WARMUP = 100  # operations, but no more than a tenth of those of a time
-_WAITING = 0.05  # of the operations at the end of an open loop: more is an overload
+_WAITING, _FEW, _GROWN = 0.05, 3, 1.5  # of the operations at the end, and beside half time: more is an overload
 
 
 def parsed(
@@ -60,7 +60,7 @@ def parsed(
     ends = kept.pop("end_ns")
     span = float(ends.max() - (ends - result.time_ns).min()) * 1e-9
     rates = [Reported("transaction_rate_per_s", "1/s", "mean", work * len(ends) / span)]
-    if bulk[0]:
+    if bulk[1]:
         rates.append(Reported("bandwidth_MBps", "MB/s", "mean", bulk[0] * bulk[1] * 1e-6))
     return replace(
         result,
@@ -71,16 +71,24 @@ def parsed(
     )
 
 
-def overload(due: Times, start: Times, unfinished: int, *, paced: bool) -> list[Note]:
-    """Return a warning of operations that were due and waited, or were never done."""
-    done = len(start)
+def overload(due: Times, served: Times, unfinished: int, *, paced: bool, what: str = "operations") -> list[Note]:
+    """Return a warning of operations that were due and waited, more and more of them, or were never done.
+
+    Parameters
+    ----------
+    due, served : (operations,) int64, ns from the start of the run; until `served` an operation waits.
+    unfinished : operations that were due and not done.
+    paced : whether operations were due at a rate.
+    what : word for the operations.
+    """
+    done = len(due)
     if unfinished:
-        text = f"overload: {unfinished} operations that were due were not done, so the tail is longer than shown."
+        text = f"overload: {unfinished} {what} that were due were not done, so the tail is longer than shown."
         return [note("overload", text, unfinished=unfinished, done=done)]
-    waiting = int((start > due.max()).sum())
-    if paced and waiting > _WAITING * done:
-        text = f"overload: {waiting} of {done} operations still waited when the last was due: the tail grows with time."
-        return [note("overload", text, waiting=waiting, done=done)]
+    half, last = (int(((due <= time) & (served > time)).sum()) for time in due[[done // 2, -1]]) if done else (0, 0)
+    if paced and last > max(_WAITING * done, _FEW, _GROWN * half):
+        text = f"overload: {last} of {done} {what} waited when the last was due, {half} at half time: the tail grows."
+        return [note("overload", text, waiting=last, half=half, done=done)]
     return []
 
 

@@ -20,7 +20,7 @@ from labkit.formats import microservices as layout
 from labkit.formats import otlp
 from labkit.notes import Note, note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import _call_graph, _microservices, this_machine, trimmed
+from labkit.tools import _call_graph, _load, _microservices, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool
 
@@ -28,7 +28,6 @@ ABSENT = "microservices (make setup builds it with a C compiler)"
 MOST = 20_000  # requests of a run
 TRACES = 10  # requests whose spans a point keeps: as many of the slowest, and as many at even distances
 _SAMPLES, _PLAN, _GRAPH = "samples", "services.json", "graph"
-_WAITING, _FEW, _GROWN = 0.05, 3, 1.5  # of the requests at the end of a run, and beside half time: more is an overload
 _BUSY = 0.7  # of a core: more, and the client itself may be what is slow
 _START_S = 5.0  # until all services have their data
 _WARMUP = 0.1  # of the requests of a time
@@ -254,15 +253,7 @@ def _by_group(spans: Sequence[layout.Spans], groups: Sequence[str]) -> dict[str,
 
 def _doubts(found: layout.Result, busy: Mapping[str, int], processes: int) -> list[Note]:
     """Warnings of what waited, of a busy client, and of too few cores."""
-    doubts, done = list[Note](), len(found.end)
-    if found.unfinished:
-        text = f"overload: {found.unfinished} requests had no answer at the end, so the tail is longer than shown."
-        doubts.append(note("overload", text, unfinished=found.unfinished, done=done))
-    else:
-        half, last = (int(((found.due <= time) & (found.end > time)).sum()) for time in found.due[[done // 2, -1]])
-        if last > max(_WAITING * done, _FEW, _GROWN * half):
-            text = f"overload: {last} of {done} requests waited at the end, {half} at half time: the tail grows."
-            doubts.append(note("overload", text, waiting=last, half=half, done=done))
+    doubts = _load.overload(found.due, found.end, found.unfinished, paced=True, what="requests")
     share = busy[layout.CLIENT] / found.elapsed_ns
     if share > _BUSY:
         text = f"client near saturation: it used {share:.0%} of a core, so what waits may wait for it."

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from labkit.errors import LaunchError
-from labkit.worker import INPUT, PIECE, Frame, Plan, failure
+from labkit.worker import INPUT, PIECE, Frame, Plan, adapters, failure
 from labkit.worker.group import Together
 from labkit.worker.rank import Worker
 
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str]) -> int:
                 # as OSU does; mpi4py's default, multiple, costs 25 % at 8 B
                 level = "multiple" if plan.threaded else "single"
         if level != "none":
+            adapters.choose()
             import mpi4py
 
             mpi4py.rc.initialize = mpi4py.rc.finalize = False  # both are timed here

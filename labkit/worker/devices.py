@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,11 +16,9 @@ from labkit.errors import KernelError
 from labkit.kernels import Native, cuda
 from labkit.spec import Spec
 from labkit.worker import LACKING
+from labkit.worker.adapters import local_rank
 from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Allocate, Setting
-
-# the number of a rank on its host, as launchers tell it
-_LOCAL_RANK = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 
 
 class Devices:
@@ -55,7 +52,8 @@ class Devices:
 
     def _device(self, spec: Spec) -> cuda.Device:
         """The GPU of this rank for a point."""
-        local = next((int(os.environ[name]) for name in _LOCAL_RANK if name in os.environ), self._ranks.rank)
+        number = local_rank()
+        local = self._ranks.rank if number is None else number
         key = spec.option("accelerator"), local if spec.values.get("gpus") == "each" else 0
         if key not in self._open:
             self._open[key] = cuda.Device(self._engine.library, *key)

@@ -1,20 +1,21 @@
-"""The Explorer in a real JupyterLab, as a reader uses it."""
+"""The Explorer in a real browser, as a reader uses it."""
 
 import dataclasses
 import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from labkit import campaign, samples
-from labkit.explorer import server
 from labkit.project import SHIPPED
 from tests.test_hostile import TAG
 from tests.test_report import point
@@ -60,35 +61,40 @@ def measuring(home: Path) -> dict[int, str]:
             if (
                 kind
                 and mark in (path / "environ").read_bytes().split(b"\0")
-                and not any(word in ("voila", "labkit.explorer.kernel") or "from jupyterlab" in word for word in words)
+                and not any(word in ("voila", "explore") for word in words)
             ):
                 kinds[int(path.name)] = kind
     return kinds
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
-    """Address, token and campaigns of a server with the Explorer on the example."""
-    folder, home = tmp_path_factory.mktemp("explored"), tmp_path_factory.mktemp("home")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Address and campaigns of the Explorer on the example."""
+    folder = tmp_path_factory.mktemp("explored")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(campaign.HOME, str(folder))
-        for name in (
-            "JUPYTER_CONFIG_DIR",
-            "JUPYTER_DATA_DIR",
-            "JUPYTERLAB_SETTINGS_DIR",
-            "JUPYTERLAB_WORKSPACES_DIR",
-            "IPYTHONDIR",
-        ):
-            patch.setenv(name, str(home / name))
         shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
-        with server.served([], {"LABKIT_EXPLORE": "two-cores"}) as (_, url, token):
-            yield url, token, folder
+        with explored("two-cores") as address:
+            yield address, folder
+
+
+@contextmanager
+def explored(*words: str) -> Iterator[str]:
+    """Run `labkit explore`; yields the address that it prints."""
+    argv = [sys.executable, "-m", "labkit.cli", "explore", "--no-browser", *words]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield next(line.strip() for line in process.stderr or () if "http://" in line)
+        finally:
+            process.terminate()
+            said = process.communicate(timeout=PATIENCE)[1]
+    assert "Traceback" not in said, said
 
 
 @pytest.fixture(scope="module")
-def page(here: tuple[str, str, Path], chromium: Path) -> Iterator[Any]:
+def page(here: tuple[str, Path], chromium: Path) -> Iterator[Any]:
     """The Explorer's page. No error may be said in it, from first to last."""
-    url, token, _ = here
+    address, _ = here
     noise: list[str] = []
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
@@ -97,7 +103,7 @@ def page(here: tuple[str, str, Path], chromium: Path) -> Iterator[Any]:
         page.on("console", lambda said: said.type == "error" and noise.append(said.text))
         page.on("pageerror", lambda error: noise.append(str(error)))
         page.on("response", lambda answer: answer.status >= 400 and noise.append(f"{answer.status} {answer.url}"))
-        page.goto(f"{url}doc/tree/explorer.ipynb?token={token}")
+        page.goto(address)
         yield page
         browser.close()
     assert not noise
@@ -131,8 +137,8 @@ def test_what_cannot_be_measured_is_refused_with_the_reason(page: Any) -> None:
     playwright.expect(page.locator("button.lab-run")).to_be_disabled()
 
 
-def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[str, str, Path]) -> None:
-    folder = here[2] / "mine"
+def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[str, Path]) -> None:
+    folder = here[1] / "mine"
     page.get_by_role("button", name="how long").focus()
     page.keyboard.press("Enter")
     for name, text in {"sizes": "8,512,32Ki,256Ki", "into": "mine", "launches": "400", "time-cap": "0.3"}.items():
@@ -153,10 +159,10 @@ def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[
     until(lambda: points(folder) > max(before, 4))
     until(lambda: page.evaluate(COUNT) >= shown)
     picture(page, "running")
-    until(lambda: {"worker", "launcher"} <= set(measuring(here[2]).values()))
+    until(lambda: {"worker", "launcher"} <= set(measuring(here[1]).values()))
     page.locator("button.lab-stop").click()
     began = time.monotonic()
-    until(lambda: not measuring(here[2]))
+    until(lambda: not measuring(here[1]))
     print(f"\nafter Stop all ranks were gone in {time.monotonic() - began:.2f} s")
     playwright.expect(page.locator(".lab-status")).to_contain_text("kept")
     playwright.expect(page.locator("button.lab-continue")).to_be_visible()
@@ -291,12 +297,12 @@ def violations(page: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_plot_can_be_taken_away(page: Any, here: tuple[str, str, Path]) -> None:
+def test_the_plot_can_be_taken_away(page: Any, here: tuple[str, Path]) -> None:
     for form in ("csv", "py", "html", "png"):
         page.locator(f"button.lab-export-{form}").click()
         playwright.expect(page.locator(".lab-exported a")).to_have_attribute("download", re.compile(rf"\.{form}$"))
-    assert len(list((here[2] / "exports").iterdir())) == 4
-    (png,) = here[2].glob("exports/*.png")
+    assert len(list((here[1] / "exports").iterdir())) == 4
+    (png,) = here[1].glob("exports/*.png")
     assert png.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
@@ -327,14 +333,14 @@ def hostile(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_markup_of_others_is_text(page: Any, here: tuple[str, str, Path]) -> None:
+def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
     said: list[str] = []
     page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     page.set_viewport_size({"width": 1280, "height": 800})
-    hostile(here[2] / EVIL)
+    hostile(here[1] / EVIL)
     page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
     page.get_by_role("button", name="Look again").click()
-    for name in (EVIL, *(name for name in ("two-cores", "mine") if (here[2] / name).is_dir())):
+    for name in (EVIL, *(name for name in ("two-cores", "mine") if (here[1] / name).is_dir())):
         box = page.locator(".lab-campaigns label").filter(has_text=re.compile(f"^{re.escape(name)}$")).locator("input")
         box.set_checked(name == EVIL)
     playwright.expect(page.locator(".lab-plot-A .legendtext").filter(has_text=TAG).first).to_be_visible()

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from labkit import campaign, supervise
-from labkit.explorer.server import NOTEBOOK
-from labkit.project import SHIPPED
+from labkit.project import NOTEBOOKS, SHIPPED
 
 from .test_explorer import COUNT, PLACE, fill, measuring, picture, playwright, points, until
 
@@ -33,7 +32,15 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[t
     shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", folder / "two-cores")
     variables = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     env = os.environ | {campaign.HOME: str(folder)} | {name: str(home / name) for name in variables}
-    command = [sys.executable, "-m", "voila", str(NOTEBOOK), "--no-browser", "--Voila.ip=127.0.0.1", f"--port={PORT}"]
+    command = [
+        sys.executable,
+        "-m",
+        "voila",
+        str(NOTEBOOKS / "explorer.ipynb"),
+        "--no-browser",
+        "--Voila.ip=127.0.0.1",
+        f"--port={PORT}",
+    ]
     url = f"http://127.0.0.1:{PORT}/"
 
     def answers() -> bool:

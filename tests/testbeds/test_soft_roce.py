@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import labkit
-from labkit import Effort, Spec, testbeds
+from labkit import Effort, Spec, launch, testbeds
 from labkit.errors import LaunchError
 from labkit.host.pyverbs import interpreter
 from labkit.testbeds import Kept, _guest, soft_roce
@@ -169,6 +169,20 @@ def test_tools_and_loops_measure_in_the_guest(
         assert one.meta["evidence"]["v0.tx_bytes"] >= 128 * size
     table = labkit.load(campaign)
     assert (table.loc[table["benchmark"] == "verbs.write_latency", "latency_us_p50"] > 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+@pytest.mark.parametrize("launcher", ["openmpi", "mpich"])
+@pytest.mark.parametrize("transport", ["rc", "ud"])
+def test_mpi_over_rdma_crosses_the_cable(kept: Kept, tmp_path: Path, launcher: str, transport: str) -> None:
+    if launcher not in launch.installed():
+        pytest.skip(f"{launcher} is not installed")
+    spec = Spec(benchmark="mpi.latency", size=4096, testbed="soft-roce", launcher=launcher, transport=transport)
+    (one,) = labkit.measure(spec, Effort(launches=1, iterations=50), into=tmp_path / "campaign").samples()
+    assert min(one.meta["interface_B"][name] for name in ("v0", "v1")) >= 50 * 4096
+    assert one.meta["interface_B"]["lo"] < 50 * 4096
+    assert not {"path mismatch", "shared memory", "loopback"} & {str(badge) for badge in one.meta["badges"]}
 
 
 @pytest.mark.slow

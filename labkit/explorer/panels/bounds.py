@@ -120,7 +120,7 @@ def _cells(campaign: str, one: Judged) -> tuple[str, ...]:
     unit = METRICS[one.metric].unit
     floor = one.benchmark in bounds.LATENCY
     part = f"{format_number(1 / one.share, digits=3)} times" if floor else format_share(one.share)
-    limit = (f"{format_number(one.limit)} {unit}", part, one.bound.name) if one.bound else ("–", "–", "–")
+    limit = (f"{format_number(one.limit)} {unit}", part, one.binds) if one.bound else ("–", "–", "–")
     return (
         campaign,
         one.setting or "–",

@@ -100,6 +100,7 @@ class _Plot:
         self.figure = session.figures[letter] = live.blank(HEIGHT)
         more = [*(self._fields[name] for name in _FOLDED), self.filter.column]
         boxes = widgets.HBox([self._fields["published"], self._fields["bounds"]], layout={"flex_flow": "row wrap"})
+        boxes.add_class("lab-wide")
         first = [field for name, field in self._fields.items() if name not in (*_FOLDED, "published", "bounds")]
         rows = [widgets.VBox(fields).add_class("lab-fields") for fields in ([*first, boxes], more)]
         folds = Folds([widgets.VBox([rows[1], self.filter.widget])], ["scales, groups and filter"])

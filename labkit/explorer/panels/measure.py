@@ -31,6 +31,7 @@ TITLE, PLACE, ORDER = "Measure", "side", 0
 EVERY = 0.3  # s between looks at a run
 START = "mpi.latency"
 _EVERY = "every family"
+_LOOKING = "looking for benchmarks that can run here …"
 _ABOUT = {
     "find": "benchmarks by their names, their titles, or the names that OMB and IMB give them",
     "family": "only benchmarks of this family",
@@ -140,16 +141,22 @@ class _Measure:
         session.on("campaigns", self._offer)
 
     def _begin(self) -> None:
-        """Offer every benchmark, and find out which cannot run."""
-        self._reasons: Mapping[str, str] = {}
-        self._offer_benchmarks()
+        """Find out which benchmarks can run, and offer these."""
+        self._reasons: Mapping[str, str] | None = None  # not known yet
+        self.benchmark.options, self.benchmark.value, self.benchmark.disabled = [(_LOOKING, START)], START, True
         self._other()
         self._listen()
-        try:  # a page is shown first, and told a moment later what cannot run here
-            asyncio.get_running_loop()
-            self._session.on("shown", self._look)
+        try:  # a page is shown meanwhile
+            self._finding = asyncio.get_running_loop().create_task(self._find())
         except RuntimeError:
             self._look()
+
+    async def _find(self) -> None:
+        """Find out what cannot be measured, beside the loop, unless the reader chooses another testbed meanwhile."""
+        testbed = self.setting.raw["testbed"]
+        reasons = await asyncio.get_running_loop().run_in_executor(None, availability.reasons, testbed)
+        if testbed == self.setting.raw["testbed"]:
+            self._found(reasons)
 
     def _listen(self) -> None:
         """Hear what the reader changes and presses."""
@@ -167,12 +174,19 @@ class _Measure:
 
     def _look(self) -> None:
         """Find out what cannot be measured on the testbed."""
-        self._reasons = availability.reasons(self.setting.raw["testbed"])
+        self._found(availability.reasons(self.setting.raw["testbed"]))
+
+    def _found(self, reasons: Mapping[str, str]) -> None:
+        """Offer what can be measured."""
+        self._reasons, self.benchmark.disabled = reasons, False
         self._offer_benchmarks()
+        self._changed()
 
     def _offer_benchmarks(self) -> None:
         """Offer the benchmarks that can be measured on the testbed; list the others with the reason."""
         reasons = self._reasons
+        if reasons is None:
+            return
         runs = {name: one for name, one in benchmarks.find().items() if name not in reasons}
         families = [_EVERY, *sorted({name.partition(".")[0] for name in runs})]
         self._busy = True
@@ -225,7 +239,9 @@ class _Measure:
         if benchmark.mpi:
             launchers = self._launchers()
             known = {t for launcher in launch.installed().values() for t in launcher.module.TRANSPORTS}
-            transports = {"auto": "", **dict.fromkeys(sorted(known - {"auto"}), "")}
+            has = rdma_devices() or testbeds.outline(self.setting.raw["testbed"]).rdma
+            reasons = dict.fromkeys(launch.RDMA, "" if has else "no RDMA device")
+            transports = {"auto": "", **{one: reasons.get(one, "") for one in sorted(known - {"auto"})}}
         else:
             launchers = dict.fromkeys(self._launchers(), "no MPI ranks")
             transports = {"auto": "", "shm": "no MPI ranks", "tcp": "no MPI ranks"}
@@ -266,6 +282,7 @@ class _Measure:
         try:
             chosen = self.selection()
             why = chosen.problem() or ("" if self.into.value.strip() else "Name a campaign for the points.")
+            why = why or (_LOOKING if self._reasons is None else "")
             if not why:
                 place = store.place(self.into.value)
                 why = self._adding(place)
@@ -308,7 +325,7 @@ class _Measure:
             self._start(words, self._cut)
 
     def _start(self, words: list[str], name: str) -> None:
-        """Start a run, and follow it from the kernel's event loop, so that no cell stays busy."""
+        """Start a run, and follow it from the event loop, so that no cell stays busy."""
         if self._measurement is not None and self._measurement.running:
             return
         try:

@@ -1,0 +1,69 @@
+"""Run JupyterLab on the notebooks, on this machine only; it ends with this process in any case."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labkit import extras, project, supervise
+from labkit.explorer import schemas
+
+SETTINGS = project.SHIPPED / "templates" / "jupyter"
+_PROGRAM = f"{schemas.HIDE}; from jupyterlab.labapp import main; sys.exit(main())"
+
+
+def environment() -> dict[str, str]:
+    """Variables for JupyterLab: its buttons work after a reload, notebooks are shown as prose, and it reads no news."""
+    return os.environ | {name: _before(name) for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")}
+
+
+def _before(name: str) -> str:
+    """Folders of a variable, after that of labkit's settings and extensions."""
+    return os.pathsep.join([str(SETTINGS), *filter(None, [os.environ.get(name, "")])])
+
+
+def run(folder: Path, words: Sequence[str]) -> int:
+    """Run JupyterLab on a folder until it ends.
+
+    Parameters
+    ----------
+    words : further ones for JupyterLab.
+
+    Returns
+    -------
+    Its exit status.
+    """
+    extras.need("jupyterlab")
+    root = ["--allow-root"] if os.geteuid() == 0 else []
+    command = [sys.executable, "-c", _PROGRAM, "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
+    with (
+        _ended_by_signals(),
+        supervise.start(command, env=environment(), stdout=None, stderr=None, grace=4.0) as tree,
+    ):
+        try:
+            while tree.poll() is None:
+                time.sleep(0.3)
+        except KeyboardInterrupt:
+            return 0
+        return int(tree.returncode or 0)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP end it as Ctrl-C does, so that nothing is left behind."""
+
+    def end(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
