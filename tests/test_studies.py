@@ -11,6 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from labkit import figures, studies
 from labkit.campaign import Campaign
+from labkit.errors import SpecError
 from labkit.report import omitting
 from labkit.spec import Spec
 from labkit.studies import latency, needs
@@ -89,6 +90,15 @@ def test_a_wrong_parameter_is_one_clear_error_in_the_cell(capsys: pytest.Capture
     said = capsys.readouterr().out
     assert said.startswith("SpecError: notebook latency has no 'size'. Did you mean sizes?")
     assert len(said.splitlines()) == 1
+
+
+def test_a_list_of_one_number_may_come_as_a_number(tmp_path: Path) -> None:
+    """Papermill reads ``-p ranks 2 -p depths 1`` as numbers."""
+    study = studies.get("nas_kernels")(ranks=2, kernels="ep", skeletons="", campaign=str(tmp_path / "c"))
+    assert study.values.ranks == "2"
+    assert {spec.ranks for spec in study.specs()} == {2}
+    with pytest.raises(SpecError, match="ranks"):
+        studies.get("nas_kernels")(ranks=[2], campaign=str(tmp_path / "c"))
 
 
 def test_what_is_left_out_or_has_one_size_says_what_it_needs(campaign: Campaign) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, campaign, figures, launch, measuring, records
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
+from labkit.columns import end_column
 from labkit.errors import SpecError, known
 from labkit.models import costs
 from labkit.models.costs import Costs
@@ -30,9 +31,11 @@ from labkit.studies._derived import derived, of_samples
 from labkit.studies._reading import matching
 from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
+from labkit.studies._sentences import certainty as certainty
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import markdown_list as markdown_list
 from labkit.studies._sentences import number as number
+from labkit.studies._sentences import path_words as path_words
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
@@ -100,7 +103,7 @@ class Study:
 
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
-        self.values = validated(self.parameters, values, what=f"notebook {name}")
+        self.values = validated(self.parameters, _as_text(self.parameters, values), what=f"notebook {name}")
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None
@@ -247,6 +250,20 @@ class Study:
             "launches",
         ]
 
+    def counted(self, rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+        """Rows with a rate as its tool counted it over its run, the median over launches, as the mean of `metric`.
+
+        Rates that follow from the times of single operations leave out what passes between two of them. There is no
+        interval.
+        """
+        if rows.empty:
+            return rows
+        values = records.reported(self.samples)
+        means = values[(values["name"] == metric) & values["statistic"].isin(["mean", "value"])]
+        counts_of = rows["fingerprint"].map(means.groupby("fingerprint")["value"].median())
+        ends = {end_column(metric, "mean", end): float("nan") for end in ("low", "high")}  # those of another mean
+        return rows.assign(**{f"{metric}_mean": counts_of}, **ends)
+
     def warnings(self) -> str:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
         total = len(self.records)
@@ -264,6 +281,13 @@ class Study:
             others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
             lines.append(f"- left out: {files}, with {others}")
         return "\n".join(lines) or "No record has a warning."
+
+
+def _as_text(parameters: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of parameters, numbers as text where they are lists: papermill reads ``-p ranks 2`` as a number."""
+    texts = {field.name for field in dataclasses.fields(parameters) if isinstance(field.default, str)}
+    numbers = {k: str(v) for k, v in values.items() if k in texts and type(v) in (int, float)}
+    return {**values, **numbers}
 
 
 def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:

@@ -14,12 +14,11 @@ from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
 from labkit.notes import joined
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, words
+from labkit.studies import markdown_list, number, path_words, size_words, words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-PATHS = {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}
 # operation → benchmark, metric, factor to µs
 PRIMITIVES = {
     "read of the clock": ("micro.clock", "clock_read_ns", 1e-3),
@@ -173,7 +172,7 @@ class Study(studies.Study):
             Part(name="complete", text="complete: MPI_Waitall", kind=_KIND, time=complete, source="mpi.injection"),
         ]
         return attributed(
-            f"{size_words(self.values.size)} of MPI over {PATHS.get(transport, transport)}, in a stream",
+            f"{size_words(self.values.size)} of MPI over {path_words(transport)}, in a stream",
             "µs",
             whole,
             parts,
@@ -190,7 +189,7 @@ class Study(studies.Study):
         )
 
     def _title(self, what: str, transport: str) -> str:
-        return f"{size_words(self.values.size)} of {what} over {PATHS.get(transport, transport)}, one way"
+        return f"{size_words(self.values.size)} of {what} over {path_words(transport)}, one way"
 
     @property
     def over_sockets(self) -> Breakdown | None:
@@ -255,7 +254,7 @@ class Study(studies.Study):
         )
         for transport in words(self.values.transports):
             poll = self._call("mpi.call_times", "poll_us", transport, 1)
-            text = f"poll in vain: MPI_Test over {PATHS.get(transport, transport)}"
+            text = f"poll in vain: MPI_Test over {path_words(transport)}"
             rows.append(
                 {"operation": text, "time": stated(poll, "µs") if poll else "not measured", "by": "mpi.call_times"}
             )
@@ -281,7 +280,7 @@ class Study(studies.Study):
                 sentences.append(f"{one.title}: {added}.")
         missing = [row["operation"] for row in self.primitives().to_dict("records") if row["time"] == "not measured"]
         missing += [
-            f"{PATHS.get(path, path)} call by call" for path in words(self.values.transports) if not self.message(path)
+            f"{path_words(path)} call by call" for path in words(self.values.transports) if not self.message(path)
         ]
         if missing:
             sentences.append(f"Not measured here: {', '.join(missing)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, figures, records, studies
+from labkit import benchmarks, figures, studies
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
@@ -146,9 +146,7 @@ class Study(studies.Study):
 
     def _rated(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with the operations per second that the client counted, the median over launches."""
-        values = records.reported(self.samples)
-        rates = values[values["name"] == "transaction_rate_per_s"].groupby("fingerprint")["value"].median()
-        return rows.assign(transaction_rate_per_s_mean=rows["fingerprint"].map(rates)) if len(rows) else rows
+        return self.counted(rows, "transaction_rate_per_s")
 
     def loops_figure(self) -> go.Figure | str:
         """99th percentile in the open loop against the rate, from the due moment and from the request."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 from labkit import figures, studies
 from labkit.benchmarks.shmem.atomic import Operation
 from labkit.spec import Spec, sweep
-from labkit.studies import above, centre, markdown_list, number, size_words, statement, times, words
+from labkit.studies import above, centre, markdown_list, number, path_words, size_words, statement, times, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,13 +95,13 @@ class Study(studies.Study):
         beside = self.of("mpi.put_latency")
         if len(rows):
             rows = self.summary.loc[sorted({*rows.index, *beside.index})]
-        rows = rows[rows["transport"] == transport]
-        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark"], tail=None)
+        rows = _called(rows[rows["transport"] == transport])
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["call"], tail=None)
 
     def paths_figure(self) -> go.Figure | str:
         """A blocking put and get over each path."""
-        rows = self._in("heap", ("shmem.put_latency", "shmem.get_latency"))
-        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark", "transport"], tail=None)
+        rows = _called(self._in("heap", ("shmem.put_latency", "shmem.get_latency")))
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["call", "transport"], tail=None)
 
     def memory_figure(self, transport: str) -> go.Figure | str:
         """A put from and into each kind of memory."""
@@ -111,13 +111,13 @@ class Study(studies.Study):
 
     def collectives_figure(self, *names: str) -> go.Figure | str:
         """Collectives against size over each path."""
-        rows = self.summary[self.summary["benchmark"].isin([f"shmem.{name}" for name in names])]
-        return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark", "transport"], tail=None)
+        rows = _called(self.summary[self.summary["benchmark"].isin([f"shmem.{name}" for name in names])])
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["call", "transport"], tail=None)
 
     def rates_figure(self) -> go.Figure | str:
         """Message rates against size."""
-        rows = self.summary[self.summary["benchmark"].isin(RATES)]
-        return self.drawn(figures.versus_size, rows, "message_rate_per_s", series=["benchmark", "transport"], tail=None)
+        rows = _called(self.summary[self.summary["benchmark"].isin(RATES)])
+        return self.drawn(figures.versus_size, rows, "message_rate_per_s", series=["call", "transport"], tail=None)
 
     def overlaps(self) -> pd.DataFrame:
         """Rows of puts with computation."""
@@ -140,7 +140,9 @@ class Study(studies.Study):
                 row = group.sort_values("message_size_B").iloc[0].to_dict()
                 least[str(path)] = row
                 size = size_words(row["message_size_B"])
-                sentences.append(f"A blocking {call} of {size} over {path}: {statement(row, 'latency_us')}.")
+                sentences.append(
+                    f"A blocking {call} of {size} over {path_words(str(path))}: {statement(row, 'latency_us')}."
+                )
             if {"shm", "tcp"} <= set(least) and above(least["tcp"], least["shm"], "latency_us"):
                 ratio = times(*(centre(least[path], "latency_us") for path in ("tcp", "shm")))
                 sentences.append(
@@ -152,8 +154,8 @@ class Study(studies.Study):
             last = group.iloc[-1]
             if last["overlap_osu_percent_value"] == last["overlap_osu_percent_value"]:
                 sentences.append(
-                    f"Over {path}, computation hides {number(last['overlap_osu_percent_value'])} % of a put of "
-                    f"{size_words(last['message_size_B'])}."
+                    f"Over {path_words(str(path))}, computation hides {number(last['overlap_osu_percent_value'])} % of "
+                    f"a put of {size_words(last['message_size_B'])}."
                 )
         return markdown_list(sentences)
 
@@ -169,7 +171,13 @@ class Study(studies.Study):
                 heap, other = (centre(least.loc[name].to_dict(), "latency_us") for name in ("heap", "global"))
                 size = size_words(least["message_size_B"].iloc[0])
                 sentences.append(
-                    f"Over {path}, a put of {size} takes {number(other)} µs into global memory, and {number(heap)} µs "
-                    "into the heap."
+                    f"Over {path_words(str(path))}, a put of {size} takes {number(other)} µs into global memory, and "
+                    f"{number(heap)} µs into the heap."
                 )
         return sentences
+
+
+def _called(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the name of their call: put, get_nb, alltoall, MPI_Put."""
+    names = rows["benchmark"].str.replace(r"^shmem\.|_(latency|rate)$", "", regex=True)
+    return rows.assign(call=names.replace({"mpi.put": "MPI_Put"}))

@@ -130,7 +130,7 @@ class Study(studies.Study):
         if rows.empty:
             return studies.LEFT_OUT
         where = rows["option_unique"].astype(bool).map({True: "a directory for each rank", False: "one directory"})
-        rows = rows.assign(operation=rows["option_operation"].str.replace(" ", "<br>"), where=where)
+        rows = rows.assign(operation=rows["option_operation"], where=where)
         drawn = self.drawn(
             lambda table, metric: figures.bars(table, "operation", metric, series=["where"]),
             rows,

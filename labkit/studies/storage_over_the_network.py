@@ -119,10 +119,9 @@ class Study(studies.Study):
     def depth_figure(self) -> go.Figure | str:
         """Reads per second against the number under way at once."""
         rows = self._smallest()
-        rows = rows[rows["option_offered"] == 0] if len(rows) else rows
-        return self.drawn(
-            figures.versus, rows, "option_depth", shown="iops_per_s", series=["path"], label="reads under way at once"
-        )
+        rows = self.counted(rows[rows["option_offered"] == 0], "iops_per_s") if len(rows) else rows
+        how: dict[str, Any] = {"series": ["path"], "label": "reads under way at once"}
+        return self.drawn(figures.versus, rows, "option_depth", shown={"reads": "iops_per_s_mean"}, **how)
 
     def load_figure(self) -> go.Figure | str:
         """Median and 99th percentile of the latency against the offered load."""

@@ -14,7 +14,7 @@ from labkit.errors import SpecError
 from labkit.models import bounds
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, combine, stated
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words
+from labkit.studies import markdown_list, number, path_words, size_words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -107,7 +107,9 @@ class Study(studies.Study):
     def title(self) -> str:
         """Of the pair."""
         v = self.values
-        return f"{size_words(v.size)} over {v.transport}, one way" + ("" if v.testbed == "local" else f", {v.testbed}")
+        return f"{size_words(v.size)} over {path_words(v.transport)}, one way" + (
+            "" if v.testbed == "local" else f", {v.testbed}"
+        )
 
     @property
     def breakdown(self) -> Breakdown | None:
