@@ -354,6 +354,13 @@ def test_distribution_rises_to_one_and_marks_percentiles() -> None:
     assert figure.layout.xaxis.title.text.startswith("latency (µs)")
 
 
+def test_launches_of_a_series_share_a_colour_and_a_line_of_the_legend() -> None:
+    several = [latency(), latency(launch=1), latency(transport="tcp")]
+    lines = figures.distribution(several, "latency_us", series=["shm", "shm", "tcp"]).data[::2]
+    assert [line.name for line in lines if line.showlegend] == ["shm", "tcp"]
+    assert lines[0].line.color == lines[1].line.color != lines[2].line.color
+
+
 def test_distribution_of_a_rate_marks_the_slow_side() -> None:
     random = np.random.default_rng(5)
     one = replace(bandwidth(8), time_ns=random.integers(1000, 9000, (1, 5000)))

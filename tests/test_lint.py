@@ -155,7 +155,7 @@ def test_the_report_has_a_table_of_broken_rules() -> None:
     text = linting.rules(Content([source], {}))
     assert "{#tbl-rules}" in text
     assert "`few-launches`" in text
-    assert "the author must" in text
+    assert "ask for the author's judgement" in text
 
 
 def test_every_rule_is_in_the_documentation() -> None:

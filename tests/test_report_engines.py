@@ -122,12 +122,20 @@ def test_no_heading_of_a_chapter_is_html_wherever_quarto_puts_it(tmp_path: Path,
     assert made.title in heading
 
 
-def test_the_title_of_quartos_window_has_no_signs_of_markdown(tmp_path: Path) -> None:
+def test_titles_of_quartos_pages_have_no_signs_of_markdown_and_links_no_handlers(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
-    page.write_text(r"<title>1&nbsp; A – run\_2 \(b\)</title><p>\_</p>")
+    menu = '<span class="menu-text"><span class="chapter-number">1</span>&nbsp; <span class="chapter-title">{}</span></span>'
+    link = '<a{} role="doc-biblioref"{}>1</a>'
+    page.write_text(
+        r"<title>1&nbsp; A – run\_2 \(b\)</title><p>\_</p>"
+        + menu.format(r"run\_2")
+        + link.format(' href=""', ' onclick="return false;"')
+        + link.format(' href="#/refs"', ' onclick=""')
+    )
     command = [pypandoc.get_pandoc_path(), "lua", str(TEMPLATES / "filters" / "offline.lua")]
     subprocess.run(command, env={"QUARTO_PROJECT_OUTPUT_FILES": str(page)}, check=True)
-    assert page.read_text() == r"<title>1&nbsp; A – run_2 (b)</title><p>\_</p>"
+    expected = r"<title>1&nbsp; A – run_2 (b)</title><p>\_</p>" + menu.format("run_2")
+    assert page.read_text() == expected + link.format("", "") + link.format(' href="#/refs"', "")
 
 
 def test_the_slides_for_quarto_are_one_file_with_a_page_for_each_heading(tmp_path: Path) -> None:

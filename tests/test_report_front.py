@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,15 @@ def test_nearly_equal_values_differ_by_a_share() -> None:
     )
     assert one is not None
     assert "TCP takes 2 % more time than shared memory" in one.text.replace("\xa0", " ")
+
+
+def test_wide_intervals_say_how_many_times_at_least() -> None:
+    slow = (1_000, 40_000, 100_000)
+    points = [point(8, "shm", n, 100) for n in range(3)] + [point(8, "tcp", n, ns) for n, ns in enumerate(slow)]
+    one = findings.of_topic(rows(points), ("mpi.latency",))
+    assert one is not None
+    assert "TCP takes at least 10 times as long as shared memory" in one.text.replace("\xa0", " ")
+    assert one.weight == pytest.approx(math.log(10), rel=0.02)
 
 
 @pytest.mark.parametrize(("quiet", "busy", "sure"), [(0, 90_000, True), (50_000, 90_000, False), (0, 500, False)])
@@ -221,7 +231,7 @@ def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Pat
         "2 points in 4 launches",
         "ranges of launches, without a confidence level: 95 % intervals need 6",
         "1 point (50 %) has a single launch",
-        "a busy machine (75 % of launches)",
+        "**other tasks took processor time in 75 % of launches, so times are too long",
     ):
         assert words in text
 
@@ -266,6 +276,16 @@ def chapter(folder: Path, *cells: Any) -> notebook.Chapter:
     path = folder / "10-x.ipynb"
     nbformat.write(new_notebook(cells=list(cells)), path)
     return notebook.finish(path)
+
+
+def test_a_sentence_in_the_place_of_a_figure_becomes_prose(tmp_path: Path) -> None:
+    text = new_markdown_cell("# X {#sec-x}\n\nHere. See @fig-none. The end.")
+    one = chapter(tmp_path, text, shown("fig-none", "*No pair was slow.*"), shown("fig-there", "A *figure*."))
+    assert omitting.omit([one]) == []
+    prose, remark, figure = one.notebook.cells
+    assert prose.source.endswith("Here. The end.")
+    assert (remark.cell_type, remark.source) == ("markdown", "No pair was slow.")
+    assert figure.cell_type == "code"
 
 
 def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) -> None:

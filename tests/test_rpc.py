@@ -22,7 +22,9 @@ from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import rpc_client as layout
+from labkit.host import pythons
 from labkit.notes import texts
+from labkit.programs import rpc_python
 from labkit.spec import Effort, Spec
 from labkit.tools import _rpc
 from tests.test_tools import mark, marked, reported
@@ -31,6 +33,7 @@ __all__ = ["mark"]  # a fixture
 SHORT = Effort(time_cap=0.2, time_limit=20)
 FEW = Effort(iterations=50, warmup=5, time_limit=30)
 PROGRAMS = {"grpc": "rpc_grpc", "thrift": "rpc_thrift"}
+LIBRARIES = {"grpc": ("grpcio", "grpc", "google.protobuf"), "thrift": ("thrift", "thrift.protocol")}
 
 
 def resolved(name: str, transport: str = "auto", size: int = 1000, **options: object) -> Spec:
@@ -54,6 +57,13 @@ def program(system: str) -> str:
     if not path.exists():
         pytest.skip(_rpc.program(PROGRAMS[system], "its libraries"))
     return str(path)
+
+
+def python(system: str) -> str:
+    found = pythons.having(*LIBRARIES[system])[0]
+    if not found:
+        pytest.skip(f"no Python has {LIBRARIES[system][0]}")
+    return found
 
 
 # ---- servers and clients
@@ -186,6 +196,21 @@ def test_what_waits_counts_in_the_open_loop(system: str, tmp_path: Path) -> None
         ("latency", "unix", {"system": "thrift", "protocol": "compact", "framing": "buffered"}),
         ("parameter_server", "tcp", {"servers": 2, "workers": 2, "serialised": False, "large": 10_000}),
         ("open_loop", "unix", {"system": "thrift", "model": "nonblocking", "clients": 2, "rate": 500.0}),
+        ("latency", "tcp", {"language": "python"}),
+        ("throughput", "unix", {"language": "python", "system": "thrift", "clients": 2}),
+        pytest.param("throughput", "unix", {"language": "python", "serialised": False}, marks=pytest.mark.slow),
+        pytest.param(
+            "latency",
+            "tcp",
+            {"language": "python", "system": "thrift", "protocol": "json", "framing": "buffered"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "latency",
+            "tcp",
+            {"language": "python", "system": "thrift", "protocol": "compact", "model": "nonblocking", "ip": "ipv6"},
+            marks=pytest.mark.slow,
+        ),
         pytest.param("latency", "tcp", {"serialised": False, "ip": "ipv6"}, marks=pytest.mark.slow),
         pytest.param("latency", "unix", {"system": "thrift", "protocol": "json"}, marks=pytest.mark.slow),
         pytest.param("throughput", "tcp", {"server_threads": 2}, marks=pytest.mark.slow),
@@ -201,7 +226,8 @@ def test_what_waits_counts_in_the_open_loop(system: str, tmp_path: Path) -> None
     ],
 )
 def test_loops_run(name: str, transport: str, options: dict[str, object], mark: str) -> None:
-    program(str(options.get("system", "grpc")))
+    system = str(options.get("system", "grpc"))
+    python(system) if options.get("language") == "python" else program(system)
     paced = name == "open_loop"
     outcome = run(name, SHORT if paced else FEW, transport, **options)
     clients = int(str(options.get("clients", options.get("workers", {"throughput": 4, "open_loop": 4}.get(name, 1)))))
@@ -339,6 +365,38 @@ def test_options_of_the_other_system_are_refused(options: dict[str, object], wro
         job("latency", **options)
 
 
+@pytest.mark.parametrize("system", PROGRAMS)
+def test_python_and_c_plus_plus_understand_each_other(system: str, tmp_path: Path) -> None:
+    """The client in Python checks every byte that it sends to the server in C++ and gets back."""
+    command = [python(system), "-I", str(_rpc.path("rpc_python.py")), "client", f"system={system}"]
+    with server(system, tmp_path) as path:
+        words = [f"address=unix:{path}", "buffers=3000", "clients=2", "seconds=5", "limit=40", "out=samples"]
+        done = subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert not done.returncode, done.stderr
+    found = layout.parse(done.stdout, (tmp_path / "samples").read_bytes())
+    assert (len(found.end), found.payload) == (40, 120_000)
+    assert set(found.client) <= {0, 1}
+
+
+@pytest.mark.parametrize("wrong", ["digest", "echo"])
+def test_a_client_in_python_sees_wrong_bytes(wrong: str) -> None:
+    def call(method: str, payload: bytes) -> object:
+        sent = b"?" + payload[1:] if method == wrong else payload
+        return sent if method == "echo" else rpc_python.answer(method, sent)
+
+    with pytest.raises(RuntimeError, match="other bytes"):
+        rpc_python._check(call, 100, 1)
+
+
+def test_a_client_in_python_without_a_server_fails(tmp_path: Path) -> None:
+    command = [python("thrift"), "-I", str(_rpc.path("rpc_python.py")), "client", "system=thrift", "buffers=8"]
+    words = [f"address=unix:{tmp_path}/none", "clients=2", "seconds=1", "limit=4", "out=samples"]
+    done = subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "rpc client" in done.stderr
+    assert not (tmp_path / "samples").exists()
+
+
 def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(_rpc, "path", lambda name: tmp_path / name)
     with pytest.raises(LaunchError, match=r"make setup builds it with libgrpc\+\+-dev"):
@@ -362,6 +420,8 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
         "servers": "1",
         "large": 9000,
     }
+    for system in LIBRARIES:
+        python(system)
     study = studies.get("rpc")(campaign=str(tmp_path / "c"), launches=1, time_cap=0.3, mpi=False, **tiny)
     study.run()
     assert len(study.records) == len(study.points)
@@ -373,10 +433,11 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
         "TCP",
         "Unix socket",
         *(f"{s}, {t}" for s in ("gRPC", "Thrift") for t in ("TCP", "Unix socket")),
-    } | {"gRPC, raw, TCP"}
+    } | {"gRPC, raw, TCP", "gRPC in Python, TCP", "Thrift in Python, TCP"}
     found = study.findings()
     assert "gRPC, TCP" in found
     assert "times TCP" in found
+    assert "than in C++" in found
     rate = study._means("rpc.throughput").set_index(["path", "option_clients"])["transaction_rate_per_s_mean"]
     for path, system in (("gRPC, TCP", "grpc"), ("Thrift, TCP", "thrift")):
         told = [

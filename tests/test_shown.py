@@ -102,6 +102,6 @@ def test_from_the_size_named_on_all_sizes_reach_half(rates: list[float]) -> None
 def test_a_curve_that_falls_again_is_said_to() -> None:
     sentence = half_of([1024, 2048, 4096, 8192], [7000.0, 9000.0, 2219.0, 11439.0]).sentence
     assert sentence == (
-        "the curve is not monotonic: half of it is first reached at 1 KiB, not at 4 KiB, and for good from 8 KiB on"
+        "the curve is not monotonic: half of it is first reached at 1 KiB, lost at 4 KiB, and reached again from 8 KiB on"
     )
     assert half_of([1, 2, 4], [1.0, 2.0, 3.0]).sentence == "half of it is reached from 2 B on"

@@ -30,11 +30,9 @@ class Half:
         if not self.below:
             return f"half of it is reached from {format_size(self.first)} on"
         where = " and ".join(map(format_size, self.below)) if len(self.below) < 3 else f"{len(self.below)} larger sizes"
-        lasting = "at no size for good" if self.size is None else f"for good from {format_size(self.size)} on"
-        return (
-            f"the curve is not monotonic: half of it is first reached at {format_size(self.first)}, not at {where}, "
-            f"and {lasting}"
-        )
+        again = "" if self.size is None else f", and reached again from {format_size(self.size)} on"
+        first = f"half of it is first reached at {format_size(self.first)}, lost at {where}"
+        return f"the curve is not monotonic: {first}{again}"
 
 
 def half_of(sizes: Sequence[int], rates: Sequence[float]) -> Half:
@@ -48,7 +46,7 @@ def half_of(sizes: Sequence[int], rates: Sequence[float]) -> Half:
     Examples
     --------
     >>> half_of([1, 2, 4, 8], [1.0, 6.0, 2.0, 10.0]).sentence
-    'the curve is not monotonic: half of it is first reached at 2 B, not at 4 B, and for good from 8 B on'
+    'the curve is not monotonic: half of it is first reached at 2 B, lost at 4 B, and reached again from 8 B on'
     """
     known = [(int(size), rate) for size, rate in zip(sizes, rates, strict=True) if not math.isnan(rate)]
     least = max(rate for _, rate in known) / 2

@@ -69,7 +69,9 @@ def _texts(values: Iterable[float]) -> list[str]:
     return [format_number(float(value)) for value in values]
 
 
-def distribution(samples: Iterable[Samples], metric: str, *, of: Sequence[str] = ()) -> go.Figure:
+def distribution(
+    samples: Iterable[Samples], metric: str, *, of: Sequence[str] = (), series: Sequence[str] = ()
+) -> go.Figure:
     """Draw the share of iterations at or below each value (ECDF), a line per launch, with percentiles marked.
 
     Parameters
@@ -77,6 +79,7 @@ def distribution(samples: Iterable[Samples], metric: str, *, of: Sequence[str] =
     samples : launches with samples; those with reported values only are left out.
     metric : of single iterations, as in `labkit.columns.METRICS`.
     of : what each belongs to, such as its campaign; its name then begins with that.
+    series : name of each in the legend; launches of one name share its colour and its line there.
 
     Raises
     ------
@@ -84,32 +87,38 @@ def distribution(samples: Iterable[Samples], metric: str, *, of: Sequence[str] =
         If none has samples or the metric.
     """
     every = list(samples)
+    blank = [""] * len(every)
     whose = [
-        (launch, text)
-        for launch, text in zip(every, of or [""] * len(every), strict=True)
+        (launch, text, shared)
+        for launch, text, shared in zip(every, of or blank, series or blank, strict=True)
         if launch.n and TIMING.of(launch.meta) != "total"
     ]
-    timed = [launch for launch, _ in whose]
+    timed = [launch for launch, *_ in whose]
     if not timed:
         raise DataError("None of these samples has a time for each iteration. Measure with timing=each.")
     definition, figure = METRICS[metric] if metric in METRICS else metric_of(pd.DataFrame(), metric), go.Figure()
-    names = [", ".join(filter(None, (style.plain(text), _name(launch, timed)))) for launch, text in whose]
+    names = [
+        style.plain(shared) or ", ".join(filter(None, (style.plain(text), _name(launch, timed))))
+        for launch, text, shared in whose
+    ]
     for n, (launch, name, look) in enumerate(zip(timed, names, looks.named(names), strict=True)):
         x, share = _steps(values(launch, metric))
         dash = style.ORIGINS[launch.origin].dash
+        group = f"{names.index(name)}"
         figure.add_trace(
             go.Scatter(
                 x=_brief(x),
                 y=_brief(share),
                 name=name,
-                legendgroup=f"{n}",
+                legendgroup=group,
+                showlegend=name not in names[:n],
                 mode="lines",
                 line={"color": look.colour, "width": 1.8, "dash": dash, "shape": "hv"},
                 meta=look.meta,
                 **style.hover([f"%{{value}} {definition.unit}, share %{{y:.4~f}}"], value=_texts(x)),
             )
         )
-        figure.add_trace(_percentiles(launch, definition, look).update(name=name, legendgroup=f"{n}", meta=look.meta))
+        figure.add_trace(_percentiles(launch, definition, look).update(name=name, legendgroup=group, meta=look.meta))
     figure.update_layout(
         xaxis={
             "type": "log",

@@ -60,17 +60,17 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
     inside = "bars: 95 % interval of the median inside the launch; " if shown == "p50" else ""
     bars = f"{inside}dotted: median over launches"
-    small = [bars, *spreads[:_NAMED]]
+    small = style.note("launch", "; ".join([bars, *spreads[:_NAMED]]))
     title = column_title(statistic_column(metric, shown))
     if relative:
         title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that<br>over launches (%)"
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": style.note("launch", *small)}},
+        xaxis={"type": "category", "title": {"text": small}},
         yaxis={"title": {"text": title}, "range": _room(figure)},
         showlegend=len(parts) > 1,
         scattermode="group",
     )
-    return style.finish(figure, height=style.HEIGHT + 15 * len(small[1:]))
+    return style.finish(figure, height=style.HEIGHT + 15 * (small.count("<br>") - 1))
 
 
 def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:

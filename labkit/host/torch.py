@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-from functools import cache
+from labkit.host import pythons
 
 # reads the version without the import, which takes seconds
 _TRY = """
@@ -18,24 +15,11 @@ print(values.get("__version__", ""))
 """
 
 
-@cache
-def _found() -> tuple[str, str]:
-    """The first Python that has torch, and its version; empty if none has."""
-    for program in dict.fromkeys((sys.executable, shutil.which("python3") or "", "/usr/bin/python3")):
-        try:
-            done = subprocess.run([program, "-I", "-c", _TRY], capture_output=True, text=True, timeout=30, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0 and (version := done.stdout.strip()):
-            return program, version
-    return "", ""
-
-
 def interpreter() -> str:
     """Return the first Python that has torch; empty if none has."""
-    return _found()[0]
+    return pythons.first(_TRY)[0]
 
 
 def version() -> str:
     """Return the version of the torch that is used; ``unknown`` if there is none."""
-    return _found()[1] or "unknown"
+    return pythons.first(_TRY)[1] or "unknown"

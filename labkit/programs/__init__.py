@@ -1,1 +1,1 @@
-"""Programs in C that labkit starts as tools; `make setup` builds each ``*.c`` beside its source (``setup.py``)."""
+"""Programs that labkit starts as tools; `make setup` builds those in C and C++ beside their sources (``setup.py``)."""

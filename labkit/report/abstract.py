@@ -23,6 +23,8 @@ FINDINGS = 4  # in the abstract, at most
 _LEAST = 3  # of them, if there are so many topics
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
+_BUSY = "busy-machine"
+_MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _FAMILIES = {
     "mpi": "MPI",
     "sockets": "sockets",
@@ -33,7 +35,7 @@ _FAMILIES = {
 }
 _DOUBTS = {  # code of a badge → what it means for the numbers
     "functional": "soft-RoCE in an emulated guest, which shows function and not performance",
-    "busy-machine": "a busy machine",
+    _BUSY: "a busy machine",
     "oversubscription": "more ranks than cores",
     "loopback": "the loopback interface instead of a network",
     "time-cap": "a time limit that ended measuring before its interval was narrow",
@@ -189,11 +191,19 @@ def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
     notes = [each for member in members for each in member.records["badges"]]
     counts = Counter(code for each in notes for code in {note.code for note in each})
     total = len(notes)
+    busy = counts[_BUSY] / total if total else 0.0
     known = [(code, count) for code, count in counts.most_common() if code in _DOUBTS][:most]
     if not known:
         return ""
-    shown = findings.listed([f"{_DOUBTS[code]} ({format_share(count / total)} of launches)" for code, count in known])
-    return f"Caveats: {shown}; @sec-caveats has all."
+    parts = [f"{_DOUBTS[code]} ({format_share(count / total)} of launches)" for code, count in known]
+    if busy < _MOSTLY:
+        return f"Caveats: {findings.listed(parts)}; @sec-caveats has all."
+    warning = (
+        f"**other tasks took processor time in {format_share(busy)} of launches, so times are too long and rates too "
+        "low; repeat when idle**"
+    )
+    rest = findings.listed([part for part, (code, _) in zip(parts, known, strict=True) if code != _BUSY])
+    return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}; @sec-caveats has all."
 
 
 def finding(chapter: Chapter, member: Member) -> Finding | None:
@@ -219,14 +229,16 @@ def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[st
 
 
 def verdicts(content: Content) -> str:
-    """Return a line for each chapter: its topic, and what was found."""
+    """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief."""
     rows = []
+    alone = len(all_members(content)) == 1
     for chapter in content.chapters.values():
         source = next((one for one in content.sources if chapter.path in one.notebooks), content.sources[0])
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            texts = [one.text] if len(member.summary) and (one := finding(chapter, member)) else []
+            one = finding(chapter, member) if len(member.summary) else None
+            texts = [one.text if alone else one.brief] if one else []
             texts += (
                 [text] if (text := bounded.of_topic(bounded.judged(content, source, member), _topic(chapter))) else []
             )

@@ -159,7 +159,7 @@ def _cut(reason: str) -> str:
 def left_out(content: Content) -> str:
     """Return a line on what chapters would show, but the campaign does not hold."""
     items = [f"{c.title}: {', '.join(c.omitted)}" for c in (*content.omitted, *content.chapters.values()) if c.omitted]
-    sentences = [f"Left out, because this campaign did not measure it: {'; '.join(items)}."] if items else []
+    sentences = [f"Left out, because this campaign has nothing to show there: {'; '.join(items)}."] if items else []
     if content.absent:
         sentences.append(f"Sections that the style has, but for which there are no data: {', '.join(content.absent)}.")
     return "\n\n".join(sentences)

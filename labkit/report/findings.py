@@ -36,6 +36,7 @@ _TREND = {
     "large": ("a cost per byte, not per message", "more with larger messages"),
     "even": ("at all sizes", "at all sizes"),
 }
+_WIDE = 3.0  # times: from this ratio of what the medians and what the intervals say, the latter is given
 _NEAR = 1.05  # times: below, values are nearly the same
 
 
@@ -102,7 +103,8 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     """Say which level costs more, how many times, how sure that is, whether it depends on the size, and why."""
     end, what = one.main, _what(one.benchmark, one.main.size)
     best, worst = _levels(one.factor, end.best, end.worst)
-    weight = abs(math.log(end.ratio)) if end.apart and end.ratio > 0 else 0.0
+    sure = _least(end)
+    weight = abs(math.log(sure)) if end.apart and end.ratio > 0 else 0.0
     values, counts = (end.bad, end.good), f"; {_counts(end)}"
     if end.apart is False:
         both = [
@@ -110,7 +112,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
         return Finding(both[0], 0.0, False, end.launches, end.n, *both[1:])
-    times = _times(end.ratio)
+    times = _at_least(end)
     if METRICS[one.metric].kind == "rate":
         label = METRICS[one.metric].label
         much = f"has {more} {label} than" if (more := _more(end.ratio)) else f"reaches {times} the {label} of"
@@ -128,6 +130,19 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     return Finding(full, weight, end.apart, end.launches, end.n, brief, short)
 
 
+def _least(end: End) -> float:
+    """Return how many times two levels differ; where their intervals are wide, what is left of that between these."""
+    low, high = sorted((end.good, end.bad), key=lambda one: one.value)
+    least = high.low / low.high if end.apart and low.high > 0 else end.ratio
+    return least if end.ratio > _WIDE * least else end.ratio
+
+
+def _at_least(end: End) -> str:
+    """Return how many times two levels differ, in words."""
+    least = _least(end)
+    return f"{'at least ' if least < end.ratio else ''}{_times(least)}"
+
+
 def _against(values: Sequence[Value], *, bare: bool = False) -> str:
     """Return two values, with their intervals or bare."""
     return " against ".join(_hard(f"{one.text} {escape(one.unit)}") if bare else _number(one) for one in values)
@@ -141,7 +156,7 @@ def _and_then(one: Contrast) -> str:
     at = _hard(format_size(one.other.size))
     if one.trend == "reversed":
         return f"; at {at} the order is reversed ({_times(one.other.ratio)})"
-    much = _times(one.other.ratio) if one.other.ratio >= _NEAR else "nearly the same"
+    much = _at_least(one.other) if one.other.ratio >= _NEAR else "nearly the same"
     if not (one.main.apart and one.other.apart):  # one launch, say: values, and no reading of them
         return f"; at {at} {much}"
     return f"; at {at} {much}: {_TREND[one.trend][min(one.main.ratio, one.other.ratio) >= SHIFT]}"

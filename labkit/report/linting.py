@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from labkit.analysis.lint import JUDGEMENT, LEVELS, Group, lint
 from labkit.report import markdown
 from labkit.report.content import Content
+from labkit.report.findings import listed
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 from labkit.report.variables import plural
@@ -26,17 +27,16 @@ def rules(content: Content) -> str:
         sentences.append(prefix + result.sentence)
         for group in result.groups:
             found.setdefault(group.first.rule.code, []).append((source, group))
-    head = ["rule", "places", "first place: what is", "what must be, and the remedy"]
+    head = ["rule, places", "first place: what is", "what must be, and the remedy"]
     ordered = sorted(found.values(), key=lambda places: LEVELS.index(_level(places)))
     rows = [_row(places, content.several) for places in ordered if _level(places) != _LEAST]
     least = [f"{code(one[0][1].first.rule.code)} ({_count(one)})" for one in ordered if _level(one) == _LEAST]
-    also = f"What a reader should know besides: {', '.join(least)}." if least else ""
+    also = f"Of less weight: {', '.join(least)}." if least else ""
     caption = "Rules of measurement that the data break. {#tbl-rules}"
-    table = markdown.table(head, rows, align="lrll", caption=caption) if rows else ""
-    duties = markdown.bullets(f"Rule {one.number}: {one.text} {one.author}" for one in JUDGEMENT if one.author)
-    return "\n\n".join(
-        filter(None, ["\n\n".join(sentences), table, also, f"Data cannot show these; the author must:\n\n{duties}"])
-    )
+    table = markdown.table(head, rows, caption=caption) if rows else ""
+    duties = listed([str(one.number) for one in JUDGEMENT if one.author])
+    last = f"Rules {duties} of the twelve ask for the author's judgement; `labkit lint` says what data cannot show."
+    return "\n\n".join(filter(None, ["\n\n".join(sentences), table, f"{also} {last}".strip()]))
 
 
 def _level(places: Sequence[tuple[Source, Group]]) -> str:
@@ -57,7 +57,7 @@ def _row(places: Sequence[tuple[Source, Group]], several: bool) -> list[str]:
     each = f": {', '.join(f'{name} {count}' for name, count in counts.items())}" if several else ""
     what = _short(f"{first.breach.benchmark} {first.breach.what}".strip())
     must = f"{first.rule.must}. {first.rule.remedy}"
-    return [code(first.rule.code), _count(places) + each, escape(what), escape(must)]
+    return [f"{code(first.rule.code)} {_count(places)}{each}", escape(what), escape(must)]
 
 
 def _short(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from nbformat.v4 import new_markdown_cell
@@ -18,13 +19,13 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
-from labkit.report.sources import Source
 from labkit.report.variables import plural, title
 from labkit.units import format_range
 
 LABEL = "tbl-odd"  # of the table
 FILE = "odd-results.csv"  # all of them, for download
-_NAMED = 2  # that a chapter names
+_NAMED = 2  # that a chapter names; more of different kinds
+_KINDS = 3  # of them, at most
 _ALIKE = 2  # of one kind, with the same reasons, that the table lists one by one; of several campaigns only 1
 _LISTED = 8  # rows of the table; of several campaigns half as many each
 _REASONS = 2  # that a row names
@@ -110,29 +111,40 @@ def as_csv(content: Content) -> str:
 
 
 def comment(content: Content) -> None:
-    """Add to each chapter the odd results of its benchmarks, each to the first chapter that may name it."""
-    named: set[int] = set()
-    for chapter in content.chapters.values():
-        source = next((one for one in content.sources if chapter.path in one.notebooks), None)
-        odd = [one for one in _of_chapter(chapter, source) if id(one) not in named] if source else []
-        if odd:
-            chapter.notebook.cells.append(_cell(odd))
-            named |= {id(one) for one in odd}
+    """Add to each chapter the odd results of its benchmarks, each to the chapter with the fewest other benchmarks."""
+    for source in content.sources:
+        chapters = [one for one in content.chapters.values() if one.path in source.notebooks]
+        found: dict[int, list[Oddity]] = {}
+        for odd in source.evidence.odd:
+            if own := [one for one in chapters if odd.benchmark in _benchmarks(one)]:
+                narrow = min(own, key=lambda one: len(_benchmarks(one)))
+                found.setdefault(chapters.index(narrow), []).append(odd)
+        for number, its in found.items():
+            chapters[number].notebook.cells.append(_cell(its))
 
 
-def _of_chapter(chapter: Chapter, source: Source) -> Sequence[Oddity]:
-    """Return the odd results of the benchmarks of a chapter's study."""
+@lru_cache(256)  # odd results ask for the same
+def _of_notebook(name: str) -> frozenset[str]:
     try:
-        names = studies.of_notebook(chapter.path.name).benchmarks
+        return frozenset(studies.of_notebook(name).benchmarks)
     except LabkitError:
-        return []
-    return [one for one in source.evidence.odd if one.benchmark in names]
+        return frozenset()
+
+
+def _benchmarks(chapter: Chapter) -> frozenset[str]:
+    """Return the benchmarks of a chapter's study; none where its notebook has no study."""
+    return _of_notebook(chapter.path.name)
 
 
 def _cell(odd: Sequence[Oddity]) -> Any:
     """Return a section with a sentence for each odd result."""
-    lines = [escape(plausibility.sentence(replace(one, benchmark=_named(one)))) for one in odd[:_NAMED]]
-    more = len(odd) - _NAMED
+    surest: dict[str, Oddity] = {}
+    for one in odd:
+        surest.setdefault(one.rule, one)
+    kinds = [*surest.values()][:_KINDS]
+    chosen = kinds + [one for one in odd if one not in kinds][: max(0, _NAMED - len(kinds))]
+    lines = [escape(plausibility.sentence(replace(one, benchmark=_named(one)))) for one in odd if one in chosen]
+    more = len(odd) - len(chosen)
     rest = f"\n\n@{LABEL} tells of {more} more of these benchmarks." if more > 0 else ""
     cell = new_markdown_cell(f"## Odd results {{.unnumbered}}\n\n{markdown.bullets(lines)}{rest}")
     cell["id"] = "odd"

@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from nbformat.v4 import new_markdown_cell
+
 from labkit.errors import ReportError
 from labkit.report import markdown
 from labkit.report.notebook import Chapter
 from labkit.report.options import options
 
 _NOTHING = re.compile(r"\s*\*(?:Omitted|Left out|This was left out): (?:`[^`\n]*`|[^*`])*\*\s*")
+_REMARK = re.compile(r"\s*\*(?![*\s])((?:`[^`\n]*`|[^*\n])+)\*\s*")
 _HEAD = re.compile(r"^(#{2,}) +(.*?)[ \t]*(?:\{[^}\n]*\})?[ \t]*$", re.M)
 _LABEL = re.compile(r"\{#((?:sec|eq)-[\w-]+)")
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z@*_`(])")
@@ -23,7 +26,7 @@ def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
     """Take out what says that nothing was measured, and note it in `Chapter.omitted`.
 
     A section that loses all its figures and tables goes with its heading and its prose, unless a sentence in it states
-    a result. Sentences elsewhere that refer to what is gone go too.
+    a result. Sentences elsewhere that refer to what is gone go too. A sentence in the place of a figure becomes prose.
 
     Parameters
     ----------
@@ -77,8 +80,25 @@ def _kept(cells: Sequence[Any], chapter: Chapter, gone: set[str]) -> list[Any]:
             continue
         gone |= _labels(nothing)
         chapter.omitted += [_name(cell) for cell in nothing if _label(cell)]
-        kept += [cell for cell in section if cell not in nothing]
+        said = [(cell, _remark(cell)) for cell in section if cell not in nothing]
+        gone |= _labels(cell for cell, remark in said if remark)
+        kept += [_prose(cell, remark) if remark else cell for cell, remark in said]
     return kept
+
+
+def _remark(cell: Any) -> str:
+    """Return the sentence that a cell shows in the place of a figure; empty for others."""
+    if not _label(cell).startswith("fig-") or len(cell.outputs) != 1:
+        return ""
+    found = _REMARK.fullmatch(str(cell.outputs[0].get("data", {}).get("text/markdown", "")))
+    return found[1] if found else ""
+
+
+def _prose(cell: Any, text: str) -> Any:
+    """Return a cell of prose in the place of another."""
+    made = new_markdown_cell(text)
+    made["id"] = cell.get("id", made["id"])
+    return made
 
 
 def _unfinished(labelled: Sequence[Any], nothing: Sequence[Any]) -> bool:

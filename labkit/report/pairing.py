@@ -21,6 +21,7 @@ HALF = "half"  # class of such a figure's cell
 _WIDTH, _HEIGHT, _ROW, _LINE = 351, 200, 20, 18  # px: of a figure, of a row of its legend, of a line of its note
 _TALL = 340  # px of a figure that needs its height
 _FITS, _TITLE = 50, 24  # characters of a line of small print, and of the title of the upward axis
+_MANY, _FEWER = 3, 42  # lines of that title, from which the plot is narrower and a line of small print has fewer
 _LEGEND = 12  # px of its letters, 8 pt in the PDF
 _TICKS = 6  # labels of the axis to the right
 _NAME, _KEY, _LETTER = 34, 45, 6.5  # characters of a name in a legend; px of its line there, and of a letter
@@ -130,13 +131,14 @@ def _narrow(spec: Mapping[str, Any]) -> dict[str, Any]:
     right, upward = dict(layout.get("xaxis", {})), dict(layout.get("yaxis", {}))
     title, *small = _text(right).split("<br>")
     words = " ".join(html.unescape(_TAG.sub("", part)) for part in small)
-    lines = textwrap.wrap(words, _FITS)
+    flat = _text(upward).replace("<br>", " ")
+    beside = textwrap.wrap(flat, _TITLE)
+    lines = textwrap.wrap(words, _FITS if len(beside) < _MANY else _FEWER)
     right["title"] = {**_titled(right), "text": note(title, *lines)}
     if isinstance(right.get("tickvals"), list) and isinstance(right.get("ticktext"), list):
         step = math.ceil(len(right["tickvals"]) / _TICKS) or 1
         right |= {"tickangle": 0, "tickvals": right["tickvals"][::step], "ticktext": right["ticktext"][::step]}
-    flat = _text(upward).replace("<br>", " ")
-    upward["title"] = {**_titled(upward), "text": "<br>".join(textwrap.wrap(flat, _TITLE))}
+    upward["title"] = {**_titled(upward), "text": "<br>".join(beside)}
     rows = _rows(_names(spec)) if layout.get("showlegend") else 0
     legend = {**layout.get("legend", {}), "font": {"size": _LEGEND}}
     layout |= {"xaxis": right, "yaxis": upward, "legend": legend, "width": _WIDTH}

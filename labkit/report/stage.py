@@ -245,7 +245,8 @@ def _notebooks(
             known = set().union(*map(notebook.labels, added.values()))
             for chapter in added.values():
                 notebook.relabel(chapter, known, f"-c{number}")
-                notebook.retitle(chapter, markdown.escape(source.name))
+        for chapter in added.values() if len(sources) > 1 else ():
+            notebook.retitle(chapter, markdown.escape(source.name))
         for path, chapter in added.items():
             _distinguish(chapter, notebook.named(path), chapters)
             name = notebook.named(path) if number == 1 else f"{notebook.named(path)}-c{number}"

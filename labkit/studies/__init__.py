@@ -31,6 +31,7 @@ from labkit.studies._derived import derived, of_samples
 from labkit.studies._reading import matching
 from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
+from labkit.studies._sentences import certainty as certainty
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import markdown_list as markdown_list
 from labkit.studies._sentences import number as number

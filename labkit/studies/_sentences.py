@@ -88,6 +88,15 @@ def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool
     return first.statistic == second.statistic and first.low > second.high
 
 
+def certainty(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> str:
+    """Whether two summary rows differ beyond their intervals, as the end of a sentence."""
+    values = [records.value_of(one, metric) for one in (row, other)]
+    if any(value.low != value.low for value in values):
+        return "with one launch there is no interval"
+    apart = above(row, other, metric) or above(other, row, metric)
+    return "the intervals are apart" if apart else "but their intervals overlap"
+
+
 def markdown_list(sentences: Iterable[str]) -> str:
     """Sentences as a Markdown list."""
     return "\n".join(f"- {sentence}" for sentence in sentences)

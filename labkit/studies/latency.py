@@ -12,7 +12,7 @@ from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, tail, words
+from labkit.studies import certainty, markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ class Study(studies.Study):
         rows = self.of("mpi.latency")
         rows = rows[rows["transport"] == path]
         if len(rows) and path not in self.protocols:
-            return f"*{_wanting(rows)}*"
+            return _wanting(rows)
+        if len(rows) and not self.protocols[path].breaks:
+            return f"*Omitted: no break point over {path}.*"
         drawn = self.drawn(figures.versus_size, rows, "latency_us", series=["transport"], tail=None)
         named = {limit.name: float(limit.value) for limit in self.limits(path) if limit.value}
         return drawn if isinstance(drawn, str) else mark_breaks(drawn, self.protocols[path].breaks, named)
@@ -106,7 +108,7 @@ class Study(studies.Study):
             for limit in self.limits(path):
                 value = size_words(limit.value) if limit.value else "not known"
                 sentences.append(f"Over {path} the library's {limit.name} is {value} ({limit.source}).")
-        return markdown_list(sentences) or f"*{_wanting(self.of('mpi.latency'))}*"
+        return markdown_list(sentences) or _wanting(self.of("mpi.latency"))
 
     def allreduce_figure(self) -> go.Figure | str:
         """Latency of MPI_Allreduce, slowest rank, against message size."""
@@ -121,7 +123,7 @@ class Study(studies.Study):
         """How the iterations of the smallest message are distributed."""
         least = self._least()
         samples = [s for s in self.samples if s.spec.benchmark == "mpi.latency" and s.spec.size == least]
-        return figures.distribution(samples, "latency_us")
+        return figures.distribution(samples, "latency_us", series=[s.spec.transport for s in samples])
 
     def launches_figure(self) -> go.Figure:
         """Launch medians of the smallest message: does a fresh start give the same?"""
@@ -146,17 +148,19 @@ class Study(studies.Study):
         return markdown_list([*sentences, *self._ratio(), *self._clock()])
 
     def _ratio(self) -> list[str]:
-        """How the paths compare at the smallest common size."""
-        table = self.of("mpi.latency").pivot_table(index="message_size_B", columns="transport", values="latency_us_p50")
-        if table.shape[1] < 2 or table.dropna().empty:
-            return []
-        table = table.dropna()
-        first, last = table.iloc[0].sort_values(), table.iloc[-1].sort_values()
-        return [
-            f"At {size_words(table.index[0])} {first.index[-1]} takes {number(first.iloc[-1] / first.iloc[0])} "
-            f"times as long as {first.index[0]}; at {size_words(table.index[-1])}, "
-            f"{number(last.iloc[-1] / last.iloc[0])} times ({last.index[-1]} against {last.index[0]})."
-        ]
+        """How the slowest and the fastest path compare at the smallest and the largest common size."""
+        rows = self.of("mpi.latency").dropna(subset=["latency_us_p50"])
+        paths = rows["transport"].nunique()
+        groups = [group for _, group in rows.groupby("message_size_B") if group["transport"].nunique() == paths > 1]
+        sentences = []
+        for group in groups[:1] + groups[1:][-1:]:
+            fast, *_, slow = group.sort_values("latency_us_p50").to_dict("records")
+            times = number(slow["latency_us_p50"] / fast["latency_us_p50"])
+            sentences.append(
+                f"At {size_words(fast['message_size_B'])}, {slow['transport']} takes {times} times as long as "
+                f"{fast['transport']}; {certainty(slow, fast, 'latency_us')}."
+            )
+        return sentences
 
     def _clock(self) -> list[str]:
         """Time that the clock adds to each iteration."""
@@ -170,5 +174,6 @@ class Study(studies.Study):
 
 
 def _wanting(rows: pd.DataFrame) -> str:
-    """Return which sizes are missing for break points."""
-    return protocol.wanting([int(size) for size in rows["message_size_B"].unique() if size > 0])
+    """Say that break points are left out, and which sizes are missing."""
+    sizes = [int(size) for size in rows["message_size_B"].unique() if size > 0]
+    return f"*Omitted: {protocol.wanting(sizes)}*"

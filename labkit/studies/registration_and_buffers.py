@@ -12,7 +12,7 @@ from labkit import figures
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.columns import METRICS, split, split_end
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement
+from labkit.studies import LEFT_OUT, _rdma, centre, certainty, counts, markdown_list, number, size_words, statement
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -194,10 +194,9 @@ class Study(_rdma.Study):
         ):
             for size, group in self.buffers(scheme).groupby("message_size_B"):
                 few, many = group.iloc[0], group.iloc[-1]
-                apart = above(few, many, "latency_us") or above(many, few, "latency_us")
                 ends = [f"{statement(row, 'latency_us')} ({words.format(f'{row[by]:.0f}')})" for row in (few, many)]
-                verdict = "apart" if apart else "not apart, or there are none"
-                yield f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}; the intervals are {verdict}."
+                sure = certainty(few, many, "latency_us")
+                yield f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}; {sure}."
 
     def _pairs(self) -> Iterator[str]:
         """Message rate with the fewest and the most queue pairs."""

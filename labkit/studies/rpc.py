@@ -24,6 +24,7 @@ CALL, TCP, UNIX, MPI = "rpc.latency", "sockets.tcp_rr", "sockets.unix_rr", "mpi.
 OPEN, STREAM, MANY, SERVERS = "rpc.open_loop", "rpc.bandwidth", "rpc.throughput", "rpc.parameter_server"
 SYSTEMS: tuple[dict[str, Any], ...] = ({"system": "grpc"}, {"system": "thrift"})
 NAMES = {TCP: "TCP", UNIX: "Unix socket", MPI: "MPI over TCP"}
+PYTHON = " in Python"
 SCHEMES = ("uniform", "random", "skew")
 
 
@@ -45,6 +46,7 @@ class Parameters(studies.Parameters):
     servers : parameter servers, with one worker and with two; empty leaves them out.
     large : size of a large buffer of their payload, B.
     mpi : whether MPI is among the transports.
+    python : whether calls in Python stand beside those in C++.
     """
 
     sizes: str = "64,1Ki,16Ki,256Ki"
@@ -59,6 +61,7 @@ class Parameters(studies.Parameters):
     servers: str = "1,2"
     large: int = 1024 * 1024
     mpi: bool = True
+    python: bool = True
 
 
 class Study(studies.Study):
@@ -90,6 +93,8 @@ class Study(studies.Study):
             for system in SYSTEMS:
                 specs += sweep(CALL, sizes=v.sizes, transport=transport, **system, **here)
         specs += sweep(CALL, sizes=v.sizes, transport="tcp", system="grpc", serialised=False, **here)
+        for system in SYSTEMS if v.python else ():
+            specs += sweep(CALL, sizes=v.sizes, transport="tcp", language="python", **system, **here)
         specs += sweep(UNIX, sizes=v.sizes, **here)
         specs += self._beside(v.sizes, "local")
         for testbed in self.links():
@@ -221,7 +226,10 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        return markdown_list([*self._libraries(), *self._delays(), *self._loads(), *self._omitted()]) or LEFT_OUT
+        return (
+            markdown_list([*self._libraries(), *self._languages(), *self._delays(), *self._loads(), *self._omitted()])
+            or LEFT_OUT
+        )
 
     def _libraries(self) -> Iterator[str]:
         """Round trip of the smallest size over each path, and how many times that of TCP it is."""
@@ -235,6 +243,23 @@ class Study(studies.Study):
             ratio = f", {number(row['order'] / plain['order'].iloc[0])} times TCP" if len(plain) else ""
             about = "" if row["benchmark"] == TCP else ratio
             yield f"{size_words(row['message_size_B'])}, {row['path']}: {statement(row, 'round_trip_us')}{about}."
+
+    def _languages(self) -> Iterator[str]:
+        """What Python adds to a call of the smallest size."""
+        rows = self.here()
+        rows = rows[(rows["benchmark"] == CALL) & (rows["transport"] == "tcp")] if len(rows) else rows
+        if not len(rows) or "option_language" not in rows:
+            return
+        rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
+        by_path = {row["path"]: row for row in rows.to_dict("records")}
+        for path, row in by_path.items():
+            plain = by_path.get(path.replace(PYTHON, ""))
+            if row["option_language"] == "python" and plain:
+                there, here = centre(row, "round_trip_us"), centre(plain, "round_trip_us")
+                yield (
+                    f"{size_words(row['message_size_B'])}, {path}: {number(there - here)} µs more than in C++, "
+                    f"{number(there / here)} times as long."
+                )
 
     def _delays(self) -> Iterator[str]:
         """What is left of a library's cost beside the longest delay."""
@@ -295,5 +320,6 @@ def _path(row: dict[str, Any]) -> str:
     if not str(row["benchmark"]).startswith("rpc."):
         return str(row["benchmark"])
     name = "Thrift" if row["option_system"] == "thrift" else "gRPC"
+    name += PYTHON if row.get("option_language") == "python" else ""
     name += "" if bool(row["option_serialised"]) else ", raw"
     return f"{name}, Unix socket" if row["transport"] == "unix" else f"{name}, TCP"

@@ -13,7 +13,7 @@ from labkit.analysis import evidence
 from labkit.columns import split, split_end
 from labkit.figures import style
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, above, centre, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, centre, certainty, markdown_list, number, size_words, statement, words
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
@@ -178,12 +178,10 @@ class Study(_rdma.Study):
                 continue
             base = least.loc["RC"]
             for connection, row in least.drop(index="RC").iterrows():
-                apart = above(row, base, "latency_us") or above(base, row, "latency_us")
                 times = centre(row, "latency_us") / centre(base, "latency_us")
-                verdict = "the intervals are apart" if apart else "their intervals overlap, or there are none"
                 yield (
-                    f"{operation} over {connection} takes {number(times)} "
-                    f"times as long as over RC at {size_words(row['message_size_B'])}; {verdict}."
+                    f"{operation} over {connection} takes {number(times)} times as long as over RC at "
+                    f"{size_words(row['message_size_B'])}; {certainty(row, base, 'latency_us')}."
                 )
 
     def _bandwidth(self) -> Iterator[str]:

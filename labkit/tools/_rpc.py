@@ -1,4 +1,4 @@
-"""labkit's RPC servers and clients (``labkit/programs/rpc_*.cc``): command lines, payloads and samples."""
+"""labkit's RPC servers and clients (``labkit/programs/rpc_*``): command lines, payloads and samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from labkit.errors import SpecError
@@ -63,29 +63,31 @@ def invocation(
     tool: Tool,
     spec: Spec,
     effort: Effort,
-    name: str,
+    command: Sequence[str],
     both: Mapping[str, object],
     server: Mapping[str, object],
+    *,
+    system: str = "",
 ) -> Invocation:
     """A run of a client against servers of an RPC system.
 
     Parameters
     ----------
-    tool : the system.
-    name : of the program that is both server and client.
+    tool : that calls.
+    command : the program that is both server and client, with what precedes its arguments.
     both, server : further arguments of both ends, and of the server.
+    system : of calls; the tool's name if empty.
 
     Raises
     ------
     SpecError
         If the spec asks for another system.
     """
-    if spec.option("system") != tool.name:
-        raise SpecError(f"system={spec.option('system')}, but this is {tool.name}. Set system={tool.name}.")
+    if spec.option("system") != (system := system or tool.name):
+        raise SpecError(f"system={spec.option('system')}, but this is {system}. Set system={system}.")
     unix, count = spec.transport == "unix", int(spec.values.get("servers", 1))
     where = "unix:{socket}" if unix else "tcp:{address}:{port}"
-    command = program(name, tool.package)
-    words = [command, "server", *(f"{key}={value}" for key, value in {**both, **server}.items())]
+    words = [*command, "server", *(f"{key}={value}" for key, value in {**both, **server}.items())]
     if count > 1:
         kind, own = ("unix", "unix:@socket@") if unix else ("tcp", "tcp:{address}:@port@")
         several = [sys.executable, "-I", "-S", _servers.__file__, str(count), kind, "{address}", "{port}", "{socket}"]
@@ -130,13 +132,13 @@ def invocation(
     return Invocation(
         tool=tool.name,
         package=tool.package,
-        programs=(command,),
+        programs=(command[0],),
         server=tuple(words),
-        client=(command, "client", *(f"{key}={value}" for key, value in arguments.items())),
+        client=(*command, "client", *(f"{key}={value}" for key, value in arguments.items())),
         listens="unix" if unix else "tcp",
         parse=parsed,
         address="" if unix else this_machine(spec),
-        definition=f"labkit {name}: time of {what}, from {counted} to the end of the last answer.",
+        definition=f"labkit {Path(command[-1]).name}: time of {what}, from {counted} to the end of the last answer.",
         duration=seconds,
         time_limit=3 * seconds + effort.time_limit,
     )

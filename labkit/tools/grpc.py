@@ -19,7 +19,9 @@ TOOL = Tool(
 
 def load(spec: Spec, effort: Effort) -> Invocation:
     """Calls of the spec's clients."""
+    only(spec, "gRPC in C++", "grpcio", language="c++")
+    command = (_rpc.program(_PROGRAM, TOOL.package),)
     only(spec, "gRPC", "system=thrift", protocol="binary", framing="framed", model="threaded")
     both = {"serialised": int(spec.option("serialised"))}
     threads = int(spec.option("server_threads"))
-    return _rpc.invocation(TOOL, spec, effort, _PROGRAM, both, {"threads": threads} if threads else {})
+    return _rpc.invocation(TOOL, spec, effort, command, both, {"threads": threads} if threads else {})

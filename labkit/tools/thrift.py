@@ -19,9 +19,11 @@ TOOL = Tool(
 
 def load(spec: Spec, effort: Effort) -> Invocation:
     """Calls of the spec's clients."""
+    only(spec, "Thrift in C++", "thrift_python", language="c++")
+    command = (_rpc.program(_PROGRAM, TOOL.package),)
     only(spec, "Thrift", "system=grpc", serialised=True)
     both = {"protocol": spec.option("protocol"), "framing": spec.option("framing")}
     server = {"model": spec.option("model")}
     if threads := int(spec.option("server_threads")):
         server["threads"] = str(threads)
-    return _rpc.invocation(TOOL, spec, effort, _PROGRAM, both, server)
+    return _rpc.invocation(TOOL, spec, effort, command, both, server)

@@ -61,6 +61,7 @@ GRPC="|g++ libgrpc++-dev libprotobuf-dev protobuf-compiler|rpc.* with gRPC"
 THRIFT="|g++ libthrift-dev libevent-dev thrift-compiler|rpc.* with Apache Thrift"
 PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
 KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
+RPC="|python3-grpcio python3-protobuf python3-thrift|rpc.* with language=python; optional for others"
 TORCH="|python3-torch|learning.*; optional for others: 140 MB to download, 600 MB installed"
 PMIX="|libpmix-dev|the Slurm tests with srun: Slurm's plugin loads libpmix.so, which is in no other package"
 FONTS="|fonts-liberation|the fonts of static figures; other fonts replace them"
@@ -96,6 +97,8 @@ all_missing() {
     [ -n "$TESTS" ] || return 0
     missing "${TESTING[@]}"
     compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
+    { compgen -G '/usr/lib*/python3*/*-packages/grpc/__init__.py' && compgen -G '/usr/lib*/python3*/*-packages/thrift/__init__.py'; } >/dev/null \
+        || python3 -c 'import google.protobuf, grpc, thrift' 2>/dev/null || say "$RPC"
     compgen -G '/usr/lib*/python3*/*-packages/torch/__init__.py' >/dev/null || python3 -c 'import torch' 2>/dev/null || say "$TORCH"
     compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
 }

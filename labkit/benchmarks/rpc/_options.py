@@ -31,7 +31,7 @@ class Call:
 
     Parameters
     ----------
-    system : ``grpc`` or ``thrift``, each with a server and a client in C++.
+    system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python where `language` says so).
     method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
     serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
     protocol : Thrift's.
@@ -49,6 +49,18 @@ class Call:
     model: Literal["threaded", "nonblocking"] = "threaded"
     server_threads: int = 0
     ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop(Call):
+    """Options of calls one after the other.
+
+    Parameters
+    ----------
+    language : of server and client. Python's show what its layer adds, as mpi4py does beside C.
+    """
+
+    language: Literal["c++", "python"] = "c++"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,15 +8,15 @@ Panda, 2018) and the latency benchmark of the Apache Thrift Benchmarks (ATB; Li,
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
-from labkit.tools import grpc, thrift
+from labkit.tools import grpc, grpcio, thrift, thrift_python
 
 BENCHMARK = ToolBenchmark(
     title="RPC latency",
-    options=_options.Call,
+    options=_options.Loop,
     sizes="64,1Ki,64Ki",
     max_size=_options.MOST_B,
     check=_options.check,
     metrics={"round_trip_us": lambda spec: 1},
-    tools=(grpc.load, thrift.load),
+    tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
 )

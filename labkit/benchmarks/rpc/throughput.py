@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
-from labkit.tools import grpc, thrift
+from labkit.tools import grpc, grpcio, thrift, thrift_python
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Call):
+class Options(_options.Loop):
     """Options of rpc.throughput.
 
     Parameters
@@ -31,6 +31,6 @@ BENCHMARK = ToolBenchmark(
     max_size=_options.MOST_B,
     check=_options.check,
     metrics={"transaction_rate_per_s": lambda spec: spec.option("clients"), "round_trip_us": lambda spec: 1},
-    tools=(grpc.load, thrift.load),
+    tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
 )

@@ -85,7 +85,7 @@ def instructions(content: Content) -> str:
     if not points:
         return ""
     return (
-        f"{known} of {plural(len(points), 'launch', 'launches')} hold the command line that made them; "
+        f"{known:,} of {plural(len(points), 'launch', 'launches')} hold the command line that made them; "
         "@sec-commands prints these commands as a shell reads them, and @sec-again repeats the whole report."
     )
 

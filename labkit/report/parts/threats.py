@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from labkit import stats
+from labkit.notes import joined
 from labkit.report import caveats, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
+from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.variables import plural
 from labkit.units import format_share
@@ -102,18 +104,25 @@ THREATS = (
 
 
 def threats(content: Content) -> str:
-    """Return a table of the threats that the data show."""
-    several = len(all_members(content)) > 1
-    rows = [[escape(member.name), *row] if several else row for member in all_members(content) for row in _rows(member)]
-    head = ["campaign"] * several + ["validity", "what the data show", "what not to conclude"]
+    """Return a table of the threats that the data show, each once with its evidence in every campaign."""
+    members = all_members(content)
+    rows = [row for one in THREATS if (row := _row(one, members))]
     caption = "Threats to validity, from conditions that labkit recorded. {#tbl-threats}"
+    head = ["validity", "what the data show", "what not to conclude"]
     return markdown.table(head, rows, caption=caption) if rows else ""
 
 
-def _rows(member: Member) -> Iterator[list[str]]:
-    for one in THREATS:
-        if evidence := one.evidence(member):
-            yield [one.kind, escape(evidence), escape(one.consequence)]
+def _row(threat: Threat, members: Sequence[Member]) -> list[str]:
+    """Return the row of a threat; nothing where no campaign has it."""
+    names: dict[str, list[str]] = {}
+    for member in members:
+        if evidence := threat.evidence(member):
+            names.setdefault(escape(evidence), []).append(escape(member.name))
+    if not names:
+        return []
+    shared = any(len(of) == len(members) for of in names.values())
+    shown = [*names] if shared else [f"{evidence} ({listed(of)})" for evidence, of in names.items()]
+    return [threat.kind, joined(shown), escape(threat.consequence)]
 
 
 BLOCKS = {"threats": threats}

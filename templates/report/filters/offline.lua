@@ -1,7 +1,8 @@
 -- Quarto, after rendering: make the site work when it is opened from disk.
 -- The two scripts from elsewhere that it adds to pages with HTML outputs go: nothing here uses them, and a reader
 -- behind a firewall would wait for them. Its own script becomes a plain one, since browsers load no modules from disk.
--- Style sheets ask nobody for fonts. The title of the window loses the signs that escape others in Markdown.
+-- Style sheets ask nobody for fonts. Titles of the window and in navigation lose the signs that escape others in Markdown.
+-- On slides, citations and notes that lead nowhere are no links: their handlers would be refused, and the page loaded anew.
 -- On the first page, which has no number, references to chapters and sections get titles: make them numbers as elsewhere.
 local function read(path)
   local handle = io.open(path)
@@ -45,6 +46,21 @@ local function numbered(text, folder)
              end)
 end
 
+local function unescaped(start, title) return start .. title:gsub("\\(%p)", "%1") end
+
+local function titled(text)         -- Quarto sets a title as it stands in the file where it does not find its rendering
+  for _, begin in ipairs({"<title>", '<span class="menu%-text">', '<span class="chapter%-title">', '<span class="nav%-page%-text">',
+                          '<div class="sidebar%-title[^>]*>%s*<a [^>]*>'}) do
+    text = text:gsub("(" .. begin .. ")([^<]*)", unescaped)
+  end
+  return text
+end
+
+local function unlinked(link)
+  if not link:find('role="doc%-biblioref"') and not link:find('role="doc%-noteref"') then return link end
+  return (link:gsub(' onclick="[^"]*"', ""):gsub(' href=""', ""))
+end
+
 local function local_fonts(path)    -- a theme asks for its own
   local text = read(path)
   if not text then return end
@@ -64,7 +80,7 @@ for file in (os.getenv("QUARTO_PROJECT_OUTPUT_FILES") or ""):gmatch("[^\n]+") do
     local folder = file:match("^.*/") or ""
     for sheet in text:gmatch('<link href="([^":]+%.css)"') do local_fonts(folder .. sheet) end
     text = numbered(text, folder)
-    text = text:gsub("<title>[^<]*", function(title) return (title:gsub("\\(%p)", "%1")) end)
+    text = titled(text):gsub("<a [^>]*>", unlinked)
     if no_module then
       text = text:gsub('(quarto%-html/quarto%.js") type="module"', "%1 defer")
                  :gsub('<script src="[^"]*quarto%-html/[^"]*" type="module"></script>%s*', "")

@@ -1,6 +1,6 @@
 -- In the PDF, a page break cuts no row of a table and leaves no single row behind: a last column without width has cells
 -- over the first two rows and over the last two, which may not be broken. Rows that may be long stay as they are.
--- Parts of the class "fine" have two columns in small print.
+-- Paragraphs of a part of the class "fine" stand in two columns of small print.
 local LINE = 100                    -- characters of a table's text that fit on a line of the page
 local MOST = 25                     -- lines of a row that is kept together
 
@@ -55,7 +55,10 @@ end
 
 function Div(d)
   if not (FORMAT:match("typst") and d.classes:includes("fine")) then return nil end
-  d.content:insert(1, pandoc.RawBlock("typst", "#columns(2, gutter: 14pt)[#set text(8pt)\n#set par(justify: false)"))
-  d.content:insert(pandoc.RawBlock("typst", "]"))
-  return d.content
+  local parts = pandoc.Blocks { pandoc.RawBlock("typst", "#fine(") }
+  for _, block in ipairs(d.content) do
+    parts:extend { pandoc.RawBlock("typst", "["), block, pandoc.RawBlock("typst", "],") }
+  end
+  parts:insert(pandoc.RawBlock("typst", ")"))
+  return parts
 end
