@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+import shlex
 from typing import Any
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks, figures, records, studies
+from labkit import benchmarks, figures, project, records, studies
 from labkit.analysis import inspector
 from labkit.analysis.inspector import Observation
+from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError
+from labkit.records import again
 from labkit.samples import Samples
 from labkit.spec import Spec
 from labkit.stats import periodic
 from tests.made import samples, values
 
-EXAMPLE = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "two-cores"
+EXAMPLES = project.SHIPPED / "data" / "campaigns" / "examples"
+EXAMPLE = EXAMPLES / "two-cores"
 QUANTUM = 100_000  # ns
 
 
@@ -138,12 +141,30 @@ def test_explain_prints_what_was_observed(capsys: pytest.CaptureFixture[str]) ->
     assert "observed:\n" in capsys.readouterr().out
 
 
+def test_every_command_that_is_proposed_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
+    samples = list(Campaign(EXAMPLES / "virtual-cluster").samples()) + list(Campaign(EXAMPLES / "two-cores").samples())
+    seen = inspector.inspect(samples, records.summary(records.table(samples)))
+    commands = {one.command.partition("   #")[0] for one in seen if one.command.startswith("labkit measure")}
+    assert any("--testbed virtual-cluster" in one for one in commands)
+    assert any("--bind core" in one for one in commands)
+    for command in commands:
+        assert main([*shlex.split(command)[1:], "--dry-run"]) == 0, command
+    capsys.readouterr()
+
+
+def test_a_command_repeats_the_point_with_its_setting() -> None:
+    spec = Spec(benchmark="mpi.latency", size=8, transport="rc", device="mlx5_0", environment={"UCX_TLS": "rc,self"})
+    words = "-m 8 --transport rc --device mlx5_0 --factor 'env.UCX_TLS=rc,self;' -x 5"
+    assert again.command(spec, "-x", "5") == f"labkit measure mpi.latency {words}"
+    assert again.command(Spec(benchmark="mpi.barrier", ranks=4)) == "labkit measure mpi.barrier --ranks 4"
+
+
 def test_the_notebook_reads_what_a_campaign_holds() -> None:
     study = studies.get("is_this_good")(measure=False, campaign=str(EXAMPLE), request_sizes="1")
     assert "the samples" not in study.findings()
     assert {"benchmark", "binds", "verdict"} <= {*study.verdicts()}  # type: ignore[attr-defined]
     assert len(study.bandwidth_figure().data) >= 2  # type: ignore[attr-defined]
-    assert study.noise_figure().startswith("*No spectrum")  # type: ignore[attr-defined]
+    assert study.noise_figure().startswith("*Omitted: there is no spectrum")  # type: ignore[attr-defined]
     assert study.observations()  # type: ignore[attr-defined]
 
 

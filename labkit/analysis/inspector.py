@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks
+from labkit import benchmarks, testbeds
 from labkit.analysis import guidelines, protocol
 from labkit.columns import statistic_column
 from labkit.errors import DataError
 from labkit.models.limits import METRICS_OF_LATENCY
-from labkit.records import headline_statistic
+from labkit.records import again, headline_statistic
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import INVOLUNTARY_SWITCHES
@@ -214,7 +214,7 @@ def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
             sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
             "the warm-up was too short.",
             evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, p {format_chance(chance)}",
-            command=f"labkit measure {one.spec.benchmark} -x {10 * count}",
+            command=again.command(one.spec, "-x", str(10 * count)),
         )
     ]
 
@@ -249,8 +249,16 @@ def _two_modes(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
         subject=benchmarks.label(one.spec),
         sentence=f"The iterations lie around two times, {low} and {high}: no single number describes them.",
         evidence=f"{format_share(two.share)} of {len(times):,} iterations in the upper mode, with a valley between",
-        command=f"labkit measure {one.spec.benchmark} --bind core   # the second mode may be another core or path",
+        command=_pinned(one.spec),
     )
+
+
+def _pinned(spec: Spec) -> str:
+    """Return the command that tells modes of cores or paths from others: bound ranks, or new launches."""
+    shared = testbeds.outline(spec.testbed).remote_shell  # hosts that share cores bind no ranks
+    if benchmarks.get(spec.benchmark).mpi and not shared and spec.bind in ("auto", "none"):
+        return f"{again.command(spec.replace(bind='core'))}   # the second mode may be another core or path"
+    return f"{again.command(spec, '--launches', '6')}   # launches with one mode each: placement or path decides"
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from labkit import benchmarks
 from labkit.columns import METRICS, statistic_column
 from labkit.host.checks import of_machine
 from labkit.models import bounds
@@ -16,10 +17,11 @@ from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Costs
 from labkit.models.inside import TWICE
 from labkit.models.links import ethernet, pcie_generation
-from labkit.records import headline_statistic
+from labkit.records import again, headline_statistic
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, badges
+from labkit.spec import Spec
 from labkit.units import format_number, format_share, format_size
 
 if TYPE_CHECKING:
@@ -287,14 +289,14 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
         yield Step(
             what="messages are too small",
             why=f"the largest size is {format_size(largest)}",
-            command=f"labkit measure {samples.spec.benchmark} -m 1Mi:16Mi",
+            command=again.command(samples.spec, sizes="1Mi:16Mi"),
         )
     faster = [one for one in nics.values() if (one.get("speed_Mbps") or 0) > (nic.get("speed_Mbps") or 0)]
     if nic and faster:
         yield Step(
             what="wrong interface",
             why=f"{used} carried the bytes, but {faster[0]['name']} is faster ({faster[0]['speed_Mbps']:,} Mbit/s)",
-            command=f"labkit measure {samples.spec.benchmark} --device {faster[0]['name']}",
+            command=again.command(_over(samples.spec, str(faster[0]["name"]))),
         )
     yield from _slot(nic)
     rate = (nic.get("speed_Mbps") or 0) * 1e6
@@ -313,8 +315,18 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
         yield Step(
             what="one processor is the limit",
             why="one stream runs on one core at each end",
-            command="labkit measure sockets.tcp_stream --factor streams=1,2,4",
+            command=again.command(_one_stream(samples.spec), "--factor", "streams=1,2,4"),
         )
+
+
+def _over(spec: Spec, device: str) -> Spec:
+    """A spec over another interface; ranks take one over TCP only."""
+    return spec.replace(device=device, transport="tcp" if benchmarks.get(spec.benchmark).mpi else spec.transport)
+
+
+def _one_stream(spec: Spec) -> Spec:
+    """A spec without its number of streams."""
+    return spec.replace(options={name: value for name, value in spec.values.items() if name != "streams"})
 
 
 def _slot(nic: dict[str, object]) -> Iterator[Step]:

@@ -147,7 +147,8 @@ def read(path: Path, *, again: bool = False) -> Source:
             extremes += point.over is not None
             if two := _modes(point):
                 modes[FINGERPRINT.of(point.meta), point.launch] = two
-            points.append(replace(point, time_ns=_NOTHING, extras={}, over=None))
+            host = points[-1].host if points and points[-1].host == point.host else point.host  # one for all
+            points.append(replace(point, host=host, time_ns=_NOTHING, extras={}, over=None))
             yield point
 
     table = records.table(each(), campaign=campaign.name)

@@ -13,9 +13,8 @@ import numpy as np
 from labkit import benchmarks, stats
 from labkit.analysis.plausibility.deciding import Point
 from labkit.columns import METRICS, statistic_column
-from labkit.errors import LabkitError
 from labkit.notes import joined
-from labkit.records import GIVEN, HEADLINES
+from labkit.records import GIVEN, HEADLINES, again
 from labkit.records.factors import NONE, SETTING, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
@@ -31,7 +30,6 @@ TIMED = ("latency_us", "round_trip_us")
 PER_BYTE = ("bandwidth_MBps", "algbw_GBps", "busbw_GBps")
 PER_MESSAGE = ("message_rate_per_s", "transaction_rate_per_s", "iops_per_s")
 _WHERE = ("host", "cpu_model", "campaign", "allocation")
-_FLAGS = {"ranks": "--ranks", "ppn": "--ppn", "transport": "--transport", "device": "--device", "bind": "--bind"}
 
 
 @dataclass(frozen=True)
@@ -191,7 +189,7 @@ class View:
         specs = [spec for row in rows if (spec := self.specs.get(str(row["fingerprint"])))]
         commands: dict[tuple[str, ...], list[int]] = {}
         for spec in specs:
-            sizes = commands.setdefault(tuple(_words(spec)), [])
+            sizes = commands.setdefault(tuple(again.words(spec)), [])
             sizes += [spec.size] if spec.size not in sizes else []
         texts = []
         for words, sizes in commands.items():
@@ -209,31 +207,6 @@ def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _given(row: Mapping[str, Any]) -> list[str]:
     """Return the columns of options and variables."""
     return [name for name in row if name.startswith(GIVEN)]
-
-
-def _words(spec: Spec) -> list[str]:
-    """Return ``labkit measure …`` for a spec without its size and its launches: what differs from the defaults."""
-    usual = Spec(benchmark=spec.benchmark)
-    words = ["labkit", "measure", spec.benchmark]
-    single = benchmarks.get(spec.benchmark).single
-    for name, flag in _FLAGS.items():
-        value = getattr(spec, name)
-        if value != getattr(usual, name) and not (single and name == "ranks"):
-            words += [flag, str(value)]
-    if spec.hosts and spec.testbed == usual.testbed:
-        words += ["--hosts", ",".join(spec.hosts)]
-    if spec.testbed != usual.testbed:
-        words += ["--testbed", spec.testbed]
-    try:
-        default = dict(benchmarks.completed(usual).options)
-    except LabkitError:
-        default = {}
-    for name, value in benchmarks.identity(spec).options:
-        if default.get(name) != value:
-            words += ["-o", f"{name}={level(value).lower() if isinstance(value, bool) else level(value)}"]
-    for name, value in spec.environment:
-        words += ["--factor", f"env.{name}={value}"]
-    return words
 
 
 def worse(metric: str) -> int:
