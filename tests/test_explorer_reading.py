@@ -69,7 +69,11 @@ def test_points_are_read_pinned_and_told_in_words() -> None:
     assert (list(ring.x), list(ring.y)) == ([8.0], [plot.figure.data[shm].y[eight]])
     page.session.pin(page.session.chosen)
     plot._pressed(tcp, list(plot.figure.data[tcp].x).index(8))
-    assert {trace.name.split(",")[0] for trace in point.figure.data} == {"shm", "tcp"}
+    legend = [trace for trace in point.figure.data if trace.showlegend]
+    assert [trace.name for trace in legend] == ["tcp: 3 launches", "shm: 3 launches"], "an entry a point"
+    lines = [trace for trace in point.figure.data if trace.mode == "lines"]
+    assert len(lines) == 6
+    assert len({trace.line.color for trace in lines}) == 2
     assert len(plot.figure.data[-1].x) == len(table.marked) == 2
     point.pins.children[0].click()
     assert len(plot.figure.data[-1].x) == 1

@@ -165,7 +165,8 @@ def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
         launches = sorted({int(one) for one in rows["launches"]})
         counts = f"{launches[0]}" if len(launches) == 1 else f"{launches[0]} to {launches[-1]}"
         family = name.partition(".")[0]
-        words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts} launches"
+        counts += " launch" if counts == "1" else " launches"
+        words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts}"
         parts.append(f"{side}: {words}" if side else words)
     return escape(joined(parts) + ". Bars are intervals or ranges over launches.")
 

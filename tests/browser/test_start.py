@@ -16,8 +16,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from labkit import supervise
+from labkit.project import SHIPPED
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
+EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
 NAMES = (
     "HOME",
     "JUPYTER_CONFIG_DIR",
@@ -48,7 +50,9 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     homes = {name: str(tmp_path / name.lower()) for name in NAMES}
     for home in homes.values():
         Path(home).mkdir()
-    env = os.environ | homes | {"JUPYTER_TOKEN": "secret", "LABKIT_PROJECT": str(project)}
+    env = (
+        os.environ | homes | {"JUPYTER_TOKEN": "secret", "LABKIT_PROJECT": str(project), "LABKIT_EXPLORE": str(EXAMPLE)}
+    )
     command = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port=0"]
     with (
         supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
@@ -66,6 +70,27 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
         page.goto(f"{url}?token=secret")
         yield page, url
         browser.close()
+
+
+def test_axe_finds_nothing_on_the_start_page(opened: tuple[Any, str]) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page, _ = opened
+    page.locator(".jp-MarkdownViewer strong:text('This machine')").wait_for()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(f"document.body.dataset.jpThemeLight === '{str(scheme == 'light').lower()}'")
+        page.wait_for_timeout(1000)
+        found = axe.run(page, context=".jp-MarkdownViewer").response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:200]) for one in found] == []
+
+
+def test_the_explorer_is_in_jupyterlab_too(opened: tuple[Any, str]) -> None:
+    page, url = opened
+    page.goto(f"{url}doc/tree/explorer.ipynb?token=secret")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    page.locator(".jp-Notebook .jp-CodeCell").first.click()
+    page.keyboard.press("Control+Enter")
+    page.locator(".lab-plot-A .scatterlayer .point").first.wait_for()
 
 
 def test_the_start_page_leads_on_and_notebooks_read_as_prose(opened: tuple[Any, str]) -> None:

@@ -146,12 +146,31 @@ class _Point:
         """Draw the distribution of the point that was clicked, with those of the pinned ones."""
         every = [*((chosen, samples) for samples in self._samples), *self._pinned]
         names = [str(one.row["campaign"]) for one, _ in every]
-        return figures.distribution([samples for _, samples in every], metric, of=names if len(set(names)) > 1 else ())
+        drawn = figures.distribution([samples for _, samples in every], metric, of=names if len(set(names)) > 1 else ())
+        return _by_point(drawn) if self._pinned else drawn
 
     def _zoomed(self, layout: Any, ends: Any) -> None:
         """Show the iterations in the zoomed range, as many as fit."""
         if self._long is not None and ends is not None and len(self.figure.data) == len(self._long.lines):
             self._long.show(self.figure, *ends)
+
+
+def _by_point(figure: go.Figure) -> go.Figure:
+    """Draw all launches of a point in one colour, with one entry in the legend; the figure is changed."""
+    launches: dict[str, list[go.Scatter]] = {}
+    for trace in figure.data:
+        launches.setdefault(trace.name.rpartition("launch ")[0].rstrip(", "), []).append(trace)
+    for number, (name, traces) in enumerate(launches.items()):
+        colour = looks.COLOURS[number % len(looks.COLOURS)]
+        lines = [trace for trace in traces if trace.mode == "lines"]
+        for trace in traces:
+            trace.update(legendgroup=name, showlegend=trace is lines[0])
+            if trace.mode == "lines":
+                trace.line.color = colour
+            else:
+                trace.marker.update(color=colour, line_color=colour)
+        lines[0].name = f"{name}: {len(lines)} launch{'es' if len(lines) > 1 else ''}"
+    return figure
 
 
 def _launches(point: Chosen) -> list[Samples]:
