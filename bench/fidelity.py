@@ -86,7 +86,7 @@ CASES = {
 SMALL = 8192
 
 
-def start(argv: Sequence[str], spec: Spec) -> str | bytes:
+def start(argv: Sequence[str], spec: Spec) -> bytes:
     """Start ranks as labkit does, and return their standard output."""
     launcher = launch.get(spec.launcher)
     placement = launch.Placement.of(spec, launcher)
@@ -120,7 +120,7 @@ def ours(name: str, transport: str) -> Results:
         specs = [benchmarks.resolve(spec) for spec in sweep(name, sizes=sizes, transport=transport)]
         plan = Plan(specs, Effort(iterations=count))
         output = start([sys.executable, "-m", "labkit.worker", plan.encode()], specs[0])
-        for frame in Reader().feed(output):  # type: ignore[arg-type]
+        for frame in Reader().feed(output):
             if frame.header["kind"] == "samples":
                 phases = frame.values.reshape(frame.header["shape"])
                 names = ["time_ns", *benchmarks.get(name).phases]
@@ -137,7 +137,7 @@ def osu(name: str, transport: str) -> Results:
         for size in sizes:
             argv = [case.program, "-i", str(count), "-x", str(count // 10), "-z50", *case.more]
             argv += ["-m", f"{size}:{size}"] if size else []
-            text = start(argv, Spec(benchmark=name, transport=transport)).decode()  # type: ignore[union-attr]
+            text = start(argv, Spec(benchmark=name, transport=transport)).decode()
             rows = [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
             row = rows[-1]
             if name == "mpi.iallreduce":

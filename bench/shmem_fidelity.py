@@ -16,13 +16,13 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 from collections import defaultdict
 
 import numpy as np
+from fidelity import start
 
-from labkit import benchmarks, launch, stats
+from labkit import benchmarks, stats
 from labkit.spec import Effort, Spec, sweep
 from labkit.worker import Plan, Reader
 
@@ -37,19 +37,6 @@ Results = dict[int, float]  # size → time of an iteration, µs
 def program(name: str) -> str:
     """OSU's counterpart of a benchmark."""
     return next(iter(benchmarks.get(name).equivalents))
-
-
-def start(argv: list[str], spec: Spec) -> bytes:
-    """Start ranks as labkit does, and return their standard output."""
-    launcher = launch.get(spec.launcher)
-    placement = launch.Placement.of(spec, launcher)
-    environment = {**os.environ, **launcher.environment(placement)}
-    done = subprocess.run(
-        launcher.command(placement, argv), env=environment, capture_output=True, timeout=300, check=False
-    )
-    if done.returncode:
-        raise SystemExit(f"{argv[0]} failed: {done.stderr.decode()[-800:]}")
-    return done.stdout
 
 
 def ours(name: str, transport: str, memory: str) -> Results:

@@ -9,6 +9,7 @@ Examples
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from labkit.errors import LabkitError, LabkitWarning
     from labkit.measuring import measure
     from labkit.spec import Effort, Spec, sweep
+
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps 50 MB that it does not use
 
 _HOMES = {
     "Campaign": "labkit.campaign",

@@ -477,3 +477,18 @@ def test_the_newest_campaign_is_that_of_the_last_event(tmp_path: Path, monkeypat
         importing.bring([LOGS / "npb" / "npb_cg.txt"], into=tmp_path / name)
     os.utime(tmp_path / "b" / "events.jsonl", (1, 1))
     assert campaign.newest() == tmp_path / "a"
+
+
+def test_points_with_and_without_a_median_are_in_one_table_and_one_figure(tmp_path: Path) -> None:
+    with_percentiles = LOGS.parent / "omb" / "opt_latency_z.txt"
+    plain = LOGS.parent / "omb" / "pt2pt_latency.txt"
+    held = importing.bring([with_percentiles, plain], into=tmp_path / "c").campaign
+    study = studies.get("imported")(campaign=str(held.path), measure=False)
+    table = study.table("mpi.latency")
+    assert list(table.columns[:2]) == ["testbed", "size"]
+    values = table[[name for name in table if name.startswith("latency (µs)")]]
+    assert values.shape[1] > 1
+    assert (values != "–").any(axis=1).all()
+    names = [trace.name for trace in study.figure("mpi.latency").data]
+    assert any(plain.name in name for name in names)
+    assert any(with_percentiles.name in name for name in names)

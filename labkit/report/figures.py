@@ -170,9 +170,16 @@ def _single(trace: Mapping[str, Any]) -> list[str]:
 
 
 def _title(axis: Mapping[str, Any]) -> str:
-    """Return the title of an axis without its small print."""
+    """Return the title of an axis without its small print, in one line.
+
+    Examples
+    --------
+    >>> _title({"title": {"text": 'share at or<br>below<br><span style="font-size:11px">bars: range</span>'}})
+    'share at or below'
+    """
     title = axis.get("title") or {}
-    return str(title.get("text", "") if isinstance(title, Mapping) else title).partition("<br>")[0]
+    text = str(title.get("text", "") if isinstance(title, Mapping) else title)
+    return text.partition("<br><span")[0].replace("<br>", " ")
 
 
 def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -91,7 +91,12 @@ class Source:
         )
 
     def error(self, notebook: Path) -> str:
-        """Return the error that stopped a notebook, as the run says; empty when nothing did."""
+        """Return the error that stopped a notebook, as the run says; empty when nothing did.
+
+        The run says nothing of a copy that a report executed anew, whose cells hold its own errors.
+        """
+        if notebook.parent.name == AGAIN:
+            return ""
         return next((str(e.get("error") or "") for e in _entries(self.facts) if e["name"] == notebook.stem), "")
 
     def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -142,7 +147,8 @@ def read(path: Path, *, again: bool = False) -> Source:
             extremes += point.over is not None
             if two := _modes(point):
                 modes[FINGERPRINT.of(point.meta), point.launch] = two
-            points.append(replace(point, time_ns=_NOTHING, extras={}, over=None))
+            host = points[-1].host if points and points[-1].host == point.host else point.host  # one for all
+            points.append(replace(point, host=host, time_ns=_NOTHING, extras={}, over=None))
             yield point
 
     table = records.table(each(), campaign=campaign.name)

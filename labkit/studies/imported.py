@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from labkit import benchmarks, figures, records, studies
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
+from labkit.figures import style
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from labkit.notes import Note
 
+_LINES = 12  # files that a figure shows at most
 _NUMBERS = ("option_threads", "option_streams", "option_connections", "option_n")  # options that are counts
 
 
@@ -73,7 +75,10 @@ class Study(studies.Study):
         for library, rows in self.summary.groupby("library", sort=True) if self.samples else ():
             names = ", ".join(f"`{name}`" for name in sorted(set(rows["benchmark"])))
             files = rows["testbed"].nunique()
-            lines.append(f"{library}: {len(rows)} points of {names} from {files} {'file' if files == 1 else 'files'}.")
+            points = f"{len(rows)} {'point' if len(rows) == 1 else 'points'}"
+            lines.append(f"{library}: {points} of {names} from {files} {'file' if files == 1 else 'files'}.")
+        if lines and self.summary.groupby("benchmark").size().max() > self.values.rows:
+            lines.append(f"A table shows at most {self.values.rows} points; `labkit show` prints all.")
         return markdown_list(lines) if lines else studies.LEFT_OUT
 
     def table(self, benchmark: str) -> pd.DataFrame:
@@ -82,14 +87,17 @@ class Study(studies.Study):
         if not len(rows):
             return rows
         factors = differing(rows, skip=("library", "engine"))
-        statistics = {name: records.headline_statistic(rows, name) for name in self._metrics(rows, benchmark)}
+        leads = {name: set(records.statistics_of(rows, name)) for name in self._metrics(rows, benchmark)}
+        statistics = [(name, one) for name, found in leads.items() for one in records.HEADLINES if one in found]
         chosen = rows.sort_values([*factors, "message_size_B"], kind="stable").head(self.values.rows)
-        columns = {named(name): chosen[name].map(level) for name in factors}
+        texts = {named(name): chosen[name].map(level) for name in factors}
+        columns = {name: texts.pop(name) for name in list(texts)[:1]}
         if benchmarks.get(benchmark).sized and rows["message_size_B"].max() > 0:
             columns["size"] = chosen["message_size_B"].map(lambda size: format_size(int(size)))
-        for metric, statistic in statistics.items():
+        for metric, statistic in statistics:
             head = f"{METRICS[metric].label} ({METRICS[metric].unit}), {STATISTICS[statistic].label}"
             columns[head] = chosen.apply(lambda row, m=metric, s=statistic: records.value_of(row, m, s).text, axis=1)
+        columns |= texts  # numbers come first: the further factors may be many
         return chosen.assign(**columns)[list(columns)]
 
     def variables(self) -> pd.DataFrame:
@@ -112,9 +120,17 @@ class Study(studies.Study):
         if not metrics:
             return studies.LEFT_OUT
         metric = metrics[0]
-        rows = rows[rows[f"{metric}_{records.headline_statistic(rows, metric)}"].notna()]
+        rows = rows[records.statistics_of(rows, metric) != ""]
+        files = list(dict.fromkeys(rows["testbed"]))
         if rows["message_size_B"].nunique() > 1:
-            return self.bounded(figures.versus_size(rows, metric, tail=None), rows)
+            rows = rows[rows["testbed"].isin(files[:_LINES])]
+            figure = self.bounded(figures.versus_size(rows, metric, tail=None), rows)
+            if len(files) > _LINES:
+                title = figure.layout.xaxis.title
+                title.text = style.note(
+                    title.text, f"{_LINES} of {len(files)} files; the data of the others are in the campaign"
+                )
+            return figure
         factors = differing(rows)
         counts = [name for name in ("ranks", *_NUMBERS) if name in factors]
         others = sorted(factors, key=lambda name: -rows[name].map(level).nunique())

@@ -36,7 +36,7 @@ def _figure(label: str) -> Any:
     ]
     small = 'size (B)<br><span style="font-size:11px">bars: range of 3 &lt; 6 launches</span>'
     layout = {
-        "height": 300,
+        "height": 220,
         "width": 720,
         "xaxis": {"title": {"text": small}},
         "yaxis": {"title": {"text": "latency, median (µs)"}, "type": "log"},
@@ -148,6 +148,26 @@ def test_no_page_is_wider_than_the_screen_and_all_is_reached_by_keyboard(opened:
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.hash") == "#text"
         page.context.close()
+
+
+@pytest.mark.browser
+def test_a_small_screen_folds_the_chapters_and_shows_the_page_s_contents_among_them(opened: Any) -> None:
+    page = opened("10-latency.html", 400)
+    here = page.locator("nav.chapters .here")
+    assert here.is_hidden()
+    page.locator(".menu summary").click()
+    assert here.is_visible()
+    assert page.locator("nav.chapters li > ul a[href^='#']").count() > 0
+    assert page.locator("aside a").count() == 0
+    page.set_viewport_size({"width": 1400, "height": 900})
+    assert here.is_visible()
+    assert page.locator("aside a[href^='#']").count() > 0
+
+
+@pytest.mark.browser
+def test_a_figure_on_a_small_screen_is_higher_rather_than_flat(opened: Any) -> None:
+    panel = f"{PLOT.format(0)}._fullLayout.yaxis._length"
+    assert opened("10-latency.html", 400).evaluate(panel) >= 160
 
 
 @pytest.mark.browser

@@ -1,6 +1,7 @@
 """Time of one read from a file, of one write to it, and of both in a mix, and how many a second, by fio."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,16 +96,17 @@ def _check(spec: Spec) -> str:
     return ""
 
 
+METRICS: dict[str, Callable[[Spec], float]] = {  # of accesses with `depth` under way at once, by Little's law
+    "latency_us": lambda spec: 1,
+    "iops_per_s": lambda spec: spec.option("depth"),
+    "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
+}
 _READ = ToolBenchmark(
     title="file read",
     options=Read,
     check=_check,
     sizes="4Ki:1Mi:*4",
-    metrics={
-        "latency_us": lambda spec: 1,
-        "iops_per_s": lambda spec: spec.option("depth"),
-        "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
-    },
+    metrics=METRICS,
     tools=(fio.read,),
     logs={"fio read": {}},
     cadence="streaming",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.storage.file import METRICS
 from labkit.spec import Spec
 from labkit.tools import nbdkit
 from labkit.units import parse_size
@@ -52,11 +53,7 @@ _READ = ToolBenchmark(
     options=Options,
     check=_check,
     sizes="4Ki:1Mi:*4",
-    metrics={
-        "latency_us": lambda spec: 1,
-        "iops_per_s": lambda spec: spec.option("depth"),
-        "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
-    },
+    metrics=METRICS,
     tools=(nbdkit.read,),
     cadence="streaming",
     doc="""Time of one read from a block device that nbdkit serves over TCP (NBD), and how many a second.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks.storage.file import METRICS
 from labkit.spec import Spec
 from labkit.tools import _nvme
 from labkit.units import KiB, parse_size
@@ -50,11 +51,7 @@ _READ = ToolBenchmark(
     options=Options,
     check=_check,
     sizes="4Ki:64Ki:*4",
-    metrics={
-        "latency_us": lambda spec: 1,
-        "iops_per_s": lambda spec: spec.option("depth"),
-        "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
-    },
+    metrics=METRICS,
     tools=(_nvme.read,),
     cadence="streaming",
     doc="""Time of one read from a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.

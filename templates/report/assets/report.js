@@ -1,9 +1,9 @@
 // Draws the plots one after another without blocking the page; those in hidden tabs when they are shown. Each plot has
 // tools that work on the data in the page: filter series, axis, unit, statistic, pinned points, two figures side by side.
 (() => {
-  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560;  // px
+  const SMALL = /<br><span[^>]*>/, KEY = "labkit-compared", NARROW = 560, TALL = 170;  // px
   const UNITS = { "µs": { ns: 1e3, "µs": 1, ms: 1e-3, s: 1e-6 }, "MB/s": { "MB/s": 1, "GB/s": 1e-3, "Gbit/s": 8e-3 } };
-  const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#e07fb0",
+  const DARK = { "#000000": "#e8e8e8", "#555555": "#b0b0b0", "#332288": "#9d90ee", "#661100": "#e08a66", "#882255": "#c94080",
     "#0072b2": "#4aa8e0", "#e4e8ee": "#333c46", "#555": "#9aa6b2", "#333": "#c3ccd6", "#222": "#dde3ea",
     "#f4f4f4": "#20272e", "#ffffff": "#14181d", "#c9d2de": "#55606c", "\"white\"": "\"rgba(0,0,0,0)\"" };
   const MARKS = new RegExp(Object.keys(DARK).join("|"), "gi");
@@ -43,8 +43,10 @@
     const { data, layout, config } = JSON.parse(dark() ? el.json.replace(MARKS, mark => DARK[mark.toLowerCase()]) : el.json);
     const { state } = el;
     layout.autosize = true;
+    if (layout.height) layout.height += el.more;
     if (printing) layout.width = 640; else delete layout.width;   // fill the column
     for (const axis of axes(layout, "x")) if (SMALL.test(title(axis))) axis.title = { ...axis.title, text: title(axis).split(SMALL)[0] };
+    if (el.narrow) for (const axis of axes(layout, "x")) if (axis.type === "log" && !axis.tickvals && !axis.dtick) axis.nticks = 3;
     const upward = axes(layout, "y"), factor = state.unit ? UNITS[el.unit][state.unit] : 1;
     if (state.scale) for (const axis of upward) {
       axis.type = state.scale;
@@ -72,11 +74,22 @@
       xref: pin.xref, yref: pin.yref, text: pin.text, showarrow: true, arrowhead: 2, ax: 30, ay: -30, captureevents: true }))];
     return [data, layout, { responsive: true, ...config, displayModeBar: false }];
   };
+  // on a narrow page legend and labels take more rows: the figure becomes higher by what its lowest panel lacks
+  const lack = el => Math.max(0, ...axes(el._fullLayout, "y").filter(axis => axis._length && axis.visible !== false)
+    .map(axis => Math.ceil((TALL - axis._length) / (axis.domain[1] - axis.domain[0]))));
   const isNarrow = el => !printing && el.clientWidth < NARROW;
   const show = async el => {      // from nothing: a scale of colours that turns would leave its old labels
     el.narrow = isNarrow(el);
+    el.more = 0;
     if (el.data) Plotly.purge(el);
-    await Plotly.newPlot(el, ...figure(el));
+    for (let round = 0; round < 3; round++) {       // a taller figure has another legend
+      const made = figure(el);
+      el.style.height = `${made[1].height}px`;
+      await (round ? Plotly.react : Plotly.newPlot)(el, ...made);
+      const more = el.narrow && made[1].height ? lack(el) : 0;
+      if (more < 8 || el.more > 600) break;
+      el.more += more;
+    }
     el.on("plotly_click", event => event.points[0].yaxis && pin(el, event.points[0]));
   };
   const redraw = el => el.narrow === isNarrow(el) ? Plotly.react(el, ...figure(el)) : show(el);
@@ -150,7 +163,21 @@
     if (notes.length) el.after(make("p", { className: "small", textContent: [...new Set(notes)].join(" ") }));
     el.before(el.tools = tools(el));
   };
+  // on a small screen the chapters fold, and hold the contents of the page that otherwise stand beside it
+  const menu = () => {
+    const list = document.querySelector(".menu"), contents = document.querySelector("aside > ul"), here = list?.querySelector(".here");
+    if (!list) return;
+    const small = matchMedia("(max-width: 760px)"), beside = matchMedia("(min-width: 1151px)");
+    const place = () => { if (contents && here) (beside.matches ? document.querySelector("aside") : here.parentElement).append(contents); };
+    const fold = () => { list.open = !small.matches; };
+    small.addEventListener("change", fold);
+    beside.addEventListener("change", place);
+    fold();
+    place();
+  };
+
   const start = async () => {
+    menu();
     const plots = [...document.querySelectorAll(".plot")], again = () => plots.filter(el => el.tools).forEach(redraw);
     const seen = new IntersectionObserver(entries => entries.forEach(e => e.isIntersecting && draw(e.target)));
     addEventListener("beforeprint", () => { printing = true; plots.forEach(el => el.tools ? redraw(el) : draw(el)); });
