@@ -328,3 +328,10 @@ def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path
     assert "## Section" in text
     assert "sec-x" not in text
     assert kept.omitted == ["A caption"]
+
+
+def test_a_copy_that_was_executed_anew_has_no_error_of_the_run(tmp_path: Path) -> None:
+    facts = {"name": "made", "notebooks": [{"name": "10-latency", "error": "NameError"}]}
+    source = Source(tmp_path, facts, (), records.table([]), records.table([]), 0, 0, ())
+    assert source.error(tmp_path / "notebooks" / "10-latency.ipynb") == "NameError"
+    assert source.error(tmp_path / "notebooks-again" / "10-latency.ipynb") == ""

@@ -14,6 +14,7 @@ from labkit.units import format_number
 
 _ROW, LINE = 24, 100  # px of a row, characters of small print in a line
 _WORDS, _GAP = 84, 5  # characters in a line of the legend, and between two of its names
+_CLEAR = "\u00a0\u00a0"  # between a bar and its number; pictures leave out other spaces at the beginning of a text
 QUIET = {"size": 12, "color": "#555"}
 
 
@@ -80,7 +81,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
     figure.add_scatter(
         x=[begin + max(0.0, part.value, part.high or part.value) for _, part, begin, _ in drawn],  # right of it all
         y=[n for n, *_ in drawn],
-        text=[f"  {format_number(part.value)}" for _, part, *_ in drawn],
+        text=[f"{_CLEAR}{format_number(part.value).replace('-', '−')}" for _, part, *_ in drawn],
         mode="text",
         textposition="middle right",
         cliponaxis=False,

@@ -202,7 +202,8 @@ def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
         f"**other tasks took processor time in {format_share(busy)} of launches, so times are too long and rates too "
         "low; repeat when idle**"
     )
-    rest = findings.listed([part for part, (code, _) in zip(parts, known, strict=True) if code != _BUSY])
+    others = [part for part, (code, _) in zip(parts, known, strict=True) if code != _BUSY]
+    rest = findings.listed(others[: most - 2])
     return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}; @sec-caveats has all."
 
 

@@ -91,7 +91,12 @@ class Source:
         )
 
     def error(self, notebook: Path) -> str:
-        """Return the error that stopped a notebook, as the run says; empty when nothing did."""
+        """Return the error that stopped a notebook, as the run says; empty when nothing did.
+
+        The run says nothing of a copy that a report executed anew, whose cells hold its own errors.
+        """
+        if notebook.parent.name == AGAIN:
+            return ""
         return next((str(e.get("error") or "") for e in _entries(self.facts) if e["name"] == notebook.stem), "")
 
     def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -236,7 +236,7 @@ class Study(studies.Study):
             yield f"{name}: {impact.effect if doubts[impact.doubt] > 1 else impact.sentence}"
         for doubt, count in doubts.items():
             if count > 1:
-                yield f"{count} of these {len(points)}: {doubt}"
+                yield f"In {count} of these {len(points)} cases, {doubt.removeprefix('But ')}"
 
     def _sweeps(self) -> Iterator[str]:
         """Where along a sweep the mean suffers most."""
