@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from labkit.notes import Note
 
-_LINES = 12  # files that a figure shows at most
+_LINES = 8  # files that a figure shows at most
 _NUMBERS = ("option_threads", "option_streams", "option_connections", "option_n")  # options that are counts
 
 

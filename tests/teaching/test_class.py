@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import queue
 import secrets
 import shutil
 import sys
@@ -54,6 +55,17 @@ def address(tree: Any, runtime: Path) -> str:
     raise TimeoutError(tree.stderr_tail(10))
 
 
+def ready(client: Any) -> None:
+    """Wait until a kernel answers; on a busy machine its heartbeat is late, which `wait_for_ready` takes for its death."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(queue.Empty, TimeoutError):
+            client.kernel_info(reply=True, timeout=5)
+            client.get_iopub_msg(timeout=1)
+            return
+    raise TimeoutError("the kernel does not answer")
+
+
 class Learner:
     """One learner with a server of her own; what she predicts and has wrong follows from her number."""
 
@@ -98,7 +110,7 @@ class Learner:
         client.load_connection_file()
         client.start_channels()
         try:
-            client.wait_for_ready(timeout=PATIENCE)
+            ready(client)
             for cell in nbformat.read(path, as_version=4).cells:
                 if cell.cell_type == "code":
                     for source in (cell.source, *self.entered(cell.id, right)):
