@@ -66,15 +66,15 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
         if {first, second} <= {*varied} and _one_each(texts[first], texts[second])
     }
     names = [name for name in varied if name not in implied]
-    keys: list[Any] = [texts[name] for name in names]
+    keys: list[list[Any]] = [texts[name] for name in names]
     if "message_size_B" in rows:
-        keys.append(rows["message_size_B"])
-    if "fingerprint" in rows and keys and rows.groupby(keys)["fingerprint"].nunique().max() > 1:
+        keys.append(rows["message_size_B"].tolist())
+    if "fingerprint" in rows and keys and not _one_each([*zip(*keys, strict=True)], rows["fingerprint"].tolist()):
         names.append("fingerprint")
     return [name for name in names if name not in skip]
 
 
-def _one_each(first: Sequence[str], second: Sequence[str]) -> bool:
+def _one_each(first: Sequence[Any], second: Sequence[Any]) -> bool:
     """Return whether every value of the first column goes with one value of the second."""
     return len({*zip(first, second, strict=True)}) == len({*first})
 

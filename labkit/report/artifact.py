@@ -217,11 +217,16 @@ def rerun(content: Content) -> str:
     sums = f"{folder}/data/{checksum_file(content.sources[0], content)}"
     of = f" {content.sources[0].name}" if content.several else ""
     lines.append(f"sha256sum --check {shlex.quote(sums)}   # in the folder of the campaign{of}")
+    lines.append(remake(content))
+    return markdown.block("\n".join(dict.fromkeys(lines)), "bash")
+
+
+def remake(content: Content) -> str:
+    """Return the command that makes this report again from the samples."""
     options = "" if content.style == derived.REPORT else f" --style {shlex.quote(content.style)}"
     options += f" --contract {shlex.quote(content.contract.name)}" if content.contract else ""
     options += "".join(f" --allow {shlex.quote(name)}" for name in content.allow)
-    lines.append("labkit report " + " ".join(shlex.quote(source.name) for source in content.sources) + options)
-    return markdown.block("\n".join(dict.fromkeys(lines)), "bash")
+    return "labkit report " + " ".join(shlex.quote(source.name) for source in content.sources) + options
 
 
 def _suite(facts: Mapping[str, Any]) -> str:

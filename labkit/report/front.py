@@ -17,7 +17,7 @@ from labkit.report.figures import captioned
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import headline_metric, title
+from labkit.report.variables import headline_metric, plural, title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,16 +159,16 @@ def _joined(panels: Sequence[Any]) -> dict[str, Any]:
 def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
     """Say what each panel shows, and what its bars are."""
     sides = ("Left", "Right") if len(panels) > 1 else ("",)
-    parts = []
+    parts, several = [], False
     for side, (rows, metric) in zip(sides, panels, strict=True):
         name = str(rows["benchmark"].iloc[0])
         launches = sorted({int(one) for one in rows["launches"]})
-        counts = f"{launches[0]}" if len(launches) == 1 else f"{launches[0]} to {launches[-1]}"
+        counts = (f"{launches[0]} to " if len(launches) > 1 else "") + plural(launches[-1], "launch", "launches")
+        several = several or launches[-1] > 1
         family = name.partition(".")[0]
-        counts += " launch" if counts == "1" else " launches"
         words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts}"
         parts.append(f"{side}: {words}" if side else words)
-    return escape(joined(parts) + ". Bars are intervals or ranges over launches.")
+    return escape(joined(parts) + "." + (" Bars are intervals or ranges over launches." if several else ""))
 
 
 def _family(name: str) -> str:

@@ -156,7 +156,11 @@ def effort(content: Content) -> str:
         launches = source.summary["launches"]
         low, high = int(launches.min()), int(launches.max())
         cap = _values({f"{e.time_cap:g}" for e in efforts})
-        text = f"Points had {low} launches each" if low == high else f"Points had {low} to {high} launches"
+        text = (
+            f"Points had {plural(low, 'launch', 'launches')} each"
+            if low == high
+            else f"Points had {low} to {high} launches"
+        )
         if exact := {f"{e.iterations:,}" for e in efforts if e.iterations is not None}:
             text += f"; {_values(exact)} iterations were requested exactly"
         if any(e.iterations is None for e in efforts):

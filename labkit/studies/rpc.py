@@ -95,7 +95,8 @@ class Study(studies.Study):
         specs += sweep(CALL, sizes=v.sizes, transport="tcp", system="grpc", serialised=False, **here)
         for system in SYSTEMS if v.python else ():
             specs += sweep(CALL, sizes=v.sizes, transport="tcp", language="python", **system, **here)
-        specs += sweep(UNIX, sizes=v.sizes, **here)
+        small = [size for size in counts(v.sizes, "sizes") if size <= benchmarks.get(UNIX).max_size]
+        specs += sweep(UNIX, sizes=small, **here) if small else []
         specs += self._beside(v.sizes, "local")
         for testbed in self.links():
             for system in SYSTEMS:

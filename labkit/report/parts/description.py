@@ -7,7 +7,7 @@ from typing import Any
 
 from labkit import stats
 from labkit.columns import METRICS
-from labkit.report import markdown
+from labkit.report import artifact, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
@@ -86,7 +86,7 @@ def evaluation(content: Content) -> str:
     first = content.sources[0]
     commands = [
         "make setup   # in labkit's repository: installs labkit and what it needs",
-        f"labkit report {first.name}   # this report, from the samples: no network and no MPI needed",
+        f"{artifact.remake(content)}   # this report, from the samples: no network and no MPI needed",
         f"labkit lint {first.name}   # the rules that the data break",
     ]
     if suite := first.facts.get("suite"):
