@@ -80,7 +80,10 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
             ["measure", "verbs.ucx_latency", "--transport", "shm", "--device", "x"],
             "--device x, but verbs.ucx_latency over",
         ),
-        (["measure", "mpi.latency", "--device", "lo"], "--device lo, but ranks use a device with --transport tcp only"),
+        (
+            ["measure", "mpi.latency", "--device", "lo"],
+            "--device lo, but ranks use a device with --transport tcp, rc or ud only",
+        ),
         (
             ["measure", "mpi.latency", "--device", "nodevice0", "--transport", "shm,tcp"],
             "--device nodevice0, but this machine has no network device 'nodevice0'. There are: ",

@@ -536,6 +536,7 @@ def test_nothing_needs_no_browser() -> None:
     assert figures.svgs([]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_pictures_are_the_same_each_time_also_inside_a_running_loop() -> None:
     if not any(map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))):

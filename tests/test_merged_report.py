@@ -84,7 +84,11 @@ def test_sentences_and_tables_are_of_each_campaign_alone(outputs: tuple[Shown, .
 
 
 @pytest.mark.parametrize(
-    "origins", [{"monday": {"host": 3, "parameters": [1]}}, {"monday": {"title": 3, "created": 5}}]
+    "origins",
+    [
+        {"monday": {"host": 3, "parameters": [1]}},
+        pytest.param({"monday": {"title": 3, "created": 5}}, marks=pytest.mark.slow),
+    ],
 )
 def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins: object) -> None:
     facts = Campaign(merged).facts | {"origins": origins}

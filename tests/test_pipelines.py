@@ -97,6 +97,7 @@ def test_the_first_nights_pass_although_they_have_no_history(place: Path) -> Non
     assert run(place, steps()["github"][1]) == 0
 
 
+@pytest.mark.slow
 def test_gitlab_gets_its_reports(place: Path) -> None:
     _, gate, contract, keep = steps()["gitlab"]
     kept(place / "data" / "campaigns" / "today", campaign(103))

@@ -717,6 +717,7 @@ def opened(built: report.Built, tmp_path_factory: pytest.TempPathFactory) -> Ite
     return outputs
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_pages_draw_all_plots_without_a_console_error(opened: dict[str, tuple[str, str]]) -> None:
     for name, (_, console) in opened.items():

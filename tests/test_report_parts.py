@@ -152,7 +152,10 @@ def test_the_pdf_has_pairs_in_a_row_and_text_that_stays_with_its_figure(tmp_path
 
 def test_a_figure_is_described_from_its_data() -> None:
     lines = [{"name": f"s{n}", "x": [1, 2], "y": [n, n + 0.5]} for n in range(8)]
-    layout = {"xaxis": {"title": {"text": "size (B)<br>small print"}}, "yaxis": {"title": {"text": "latency (µs)"}}}
+    layout = {
+        "xaxis": {"title": {"text": 'size (B)<br><span style="font-size:11px">small print</span>'}},
+        "yaxis": {"title": {"text": "latency (µs)"}},
+    }
     text = figures.described({"data": lines, "layout": layout})
     assert text.startswith("latency (µs) against size (B): s0 from 0 to 0.5 (2 points); s1")
     assert text.endswith("; 2 more series.")

@@ -284,7 +284,7 @@ def test_a_failing_notebook_is_kept_with_its_error_and_the_others_go_on(tmp_path
     )
     done = run(suite(tmp_path, text), tmp_path / "c")
     assert done.returncode == 1
-    assert "supports auto, shm, tcp. Set transport=auto" in done.stdout
+    assert "supports auto, shm, tcp, rc, ud. Set transport=auto" in done.stdout
     assert "1 of 2 notebooks done" in done.stdout, done.stdout
     kept = nbformat.read(tmp_path / "c" / "notebooks" / "10-latency.ipynb", as_version=4)
     assert any(o.output_type == "error" for c in kept.cells if c.cell_type == "code" for o in c.outputs)
@@ -293,7 +293,8 @@ def test_a_failing_notebook_is_kept_with_its_error_and_the_others_go_on(tmp_path
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("delay", [pytest.param(2.5, marks=pytest.mark.slow), 4.5])
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [2.5, 4.5])
 def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) -> None:
     """The oracle is outside labkit: what log.txt acknowledged must load, and nothing may go on running."""
     path, into = suite(tmp_path, TINY.replace("0,8,4Ki", "1:64Ki").replace("0.02", "0.2")), tmp_path / "c"

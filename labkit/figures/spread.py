@@ -60,7 +60,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
     inside = "bars: 95 % interval of the median inside the launch; " if shown == "p50" else ""
     bars = f"{inside}dotted: median over launches"
-    small = style.note("launch", "; ".join([bars, *spreads[:_NAMED]]))
+    small = style.note("launch", " · ".join([bars, *spreads[:_NAMED]]))
     title = column_title(statistic_column(metric, shown))
     if relative:
         title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that<br>over launches (%)"

@@ -144,7 +144,7 @@ class Study(studies.Study):
         sentences = [
             f"{test.capitalize()}, lowest to highest rate: {ranges}."
             for test in ("read", "write", "random read", "stride read")
-            if (ranges := "; ".join(self._ranges(test)))
+            if (ranges := ", and ".join(self._ranges(test)))
         ]
         return markdown_list([*sentences, *self._of_records(), *self._of_flags()]) or LEFT_OUT
 

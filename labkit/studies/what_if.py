@@ -123,7 +123,7 @@ class Study(studies.Study):
             rows.append(
                 {
                     "cheaper": claim.text,
-                    "by (%)": f"{cheaper:.3g}",
+                    "by (%)": number(cheaper),
                     "whole": claim.total,
                     "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
                     "computed (% saved)": _computed(whole, parts, cheaper, claim.drawn),

@@ -187,7 +187,7 @@ def every(verb: Verb) -> Iterator[Input]:
         for place in range(len(line)):
             yield Input((verb.word, *line[:place], *line[place + 1 :]))
             yield Input((verb.word, *line[:place], line[place], *line[place:]))
-    yield Input((verb.word, *verb.lines[0], "--no-such-word"), wrong=verb.word not in ("lab", "explore", "testbed"))
+    yield Input((verb.word, *verb.lines[0], "--no-such-word"), wrong=verb.word not in ("lab", "testbed"))
     for flag in verb.flags:
         number = flag.type in (int, float)
         for value in VALUES:

@@ -24,9 +24,11 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import numpy as np
+import pytest
 
 from labkit import cli, launch, samples
 from labkit.campaign import Campaign, archive
+from labkit.explorer import server
 from labkit.samples import Samples
 from labkit.samples.start import Start
 from labkit.spec import Effort, Reported, Spec
@@ -264,17 +266,16 @@ def _bounded() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Every start of a process refused, as where the limit of processes is reached: nothing measures, serves or opens."""
+    """Every start of a process and every server refused, as where limits are reached: nothing measures, serves or opens."""
 
     def refused(*_: Any, **__: Any) -> NoReturn:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    begun, forked = subprocess.Popen._execute_child, os.fork  # type: ignore[attr-defined]
-    subprocess.Popen._execute_child, os.fork = refused, refused  # type: ignore[attr-defined]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "_execute_child", refused)
+        patch.setattr(os, "fork", refused)
+        patch.setattr(server, "bind_sockets", refused)
         yield
-    finally:
-        subprocess.Popen._execute_child, os.fork = begun, forked  # type: ignore[attr-defined]
 
 
 assert samples.FORMAT == 1  # the scene's campaign is of this format

@@ -157,6 +157,7 @@ def test_oversubscribed_ranks_yield_and_are_marked(tmp_path: Path) -> None:
     assert one.time_ns.shape == (many, 20)
 
 
+@pytest.mark.slow
 def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A point that hangs is ended at its time limit; what came before is kept and what follows is measured."""
 
@@ -181,6 +182,7 @@ def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch
     assert sorted(s.spec.size for s in Campaign(tmp_path).samples()) == [8, 512]
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_is_named_with_the_end_of_its_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def dying(command: list[str]) -> list[str]:
         at = command.index("-m")

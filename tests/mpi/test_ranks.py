@@ -366,7 +366,7 @@ def test_overheads_are_the_calls_without_the_delay_between_them(run_plan: Run) -
     assert delay.min() > 0
 
 
-@pytest.mark.parametrize("name", HANGING)
+@pytest.mark.parametrize("name", [HANGING[0], *(pytest.param(name, marks=pytest.mark.slow) for name in HANGING[1:])])
 def test_a_message_to_the_wrong_rank_never_becomes_a_sample(run_plan: Run, mutants: Path, name: str) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "wrong_rank")
     frames, ended = run_plan(

@@ -53,8 +53,8 @@ TINY: dict[str, dict[str, Any]] = {
     "72-training-step": {"rates": "100mbit,400mbit", "layers": 1, "width": 64, "buckets": "64Ki", "sizes": "64Ki"},
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
-# tools take a second for each point, whatever they are told
-SLOW = ("21-sockets", "42-parallel-io", "43-bt-io", "70-hpl", "72-training-step")
+# tools and programs take a second for each point, whatever they are told
+SLOW = ("21-sockets", "39-gpu-and-nccl", "42-parallel-io", "43-bt-io", "70-hpl", "71-nas-kernels", "72-training-step")
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TINY]
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 

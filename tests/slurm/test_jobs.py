@@ -169,6 +169,7 @@ def test_a_node_that_is_drained_is_waited_for(lab: Lab, background: Background) 
         update("resume")
 
 
+@pytest.mark.slow
 def test_an_array_repeats_in_allocations_of_their_own(background: Background) -> None:
     job = background.array
     assert "done:     1 of 1 notebooks, 12 points of 12" in followed(job)

@@ -98,6 +98,7 @@ def round_trip(folder: Path, stem: str, learners: dict[str, Collection[str]]) ->
         assert feedback.count(": 0 of 1.") == len(wrong)
 
 
+@pytest.mark.slow
 def test_a_lab_goes_to_learners_and_back(tmp_path: Path) -> None:
     round_trip(tmp_path, FIRST, {"ada": [definition.get(name_of(FIRST)).questions[-1].name]})
 

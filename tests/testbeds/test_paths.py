@@ -56,6 +56,7 @@ def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     assert BADGE in text or "shared memory" in text, text
 
 
+@pytest.mark.slow
 def test_mpich_on_one_host_is_found_out(tmp_path: Path) -> None:
     through = {"MPIR_CVAR_NOLOCAL": "0", "UCX_TLS": "sysv,posix,cma,self"}
     assert BADGE in measured(tmp_path / "memory", environment=through).meta["badges"]

@@ -12,6 +12,7 @@ from labkit.staging import archive
 pytestmark = [pytest.mark.mpi, pytest.mark.netns]
 
 
+@pytest.mark.slow
 def test_ranks_of_two_virtual_hosts_load_from_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(filesystems.SWITCH, "yes")
     monkeypatch.setenv(archive.PLACE, str(tmp_path))
