@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from labkit.records.aggregate import GIVEN
 from labkit.units import format_exact
 
@@ -94,6 +96,8 @@ def named(column: str) -> str:
 
 def level(value: Any) -> str:
     """Text of a value that labels a point; a dash for none."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()  # as command lines have it
     if isinstance(value, float):
         return NONE if math.isnan(value) else format_exact(value)
     return str(value) if value is not None and str(value) else NONE

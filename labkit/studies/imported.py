@@ -128,7 +128,7 @@ class Study(studies.Study):
             if len(files) > _LINES:
                 title = figure.layout.xaxis.title
                 title.text = style.note(
-                    title.text, f"{_LINES} of {len(files)} files; the data of the others are in the campaign"
+                    title.text, f"; {_LINES} of {len(files)} files: the data of the others are in the campaign"
                 )
             return figure
         factors = differing(rows)
