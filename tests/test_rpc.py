@@ -380,12 +380,24 @@ def test_python_and_c_plus_plus_understand_each_other(system: str, tmp_path: Pat
 
 @pytest.mark.parametrize("wrong", ["digest", "echo"])
 def test_a_client_in_python_sees_wrong_bytes(wrong: str) -> None:
-    def call(method: str, payload: bytes) -> object:
-        sent = b"?" + payload[1:] if method == wrong else payload
-        return sent if method == "echo" else rpc_python.answer(method, sent)
+    def call(method: str, request: bytes) -> object:
+        came = b"?" + request[1:] if method == wrong else request
+        return came if method == "echo" else rpc_python.answer(method, came)
 
+    connection = rpc_python.Connection(
+        prepare=lambda payload: payload,
+        call=call,
+        content=lambda found: found,
+        number=lambda found: found,
+    )
     with pytest.raises(RuntimeError, match="other bytes"):
-        rpc_python._check(call, 100, 1)
+        rpc_python._check(connection, 100, 1)
+
+
+def test_a_library_that_no_python_has_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pythons, "having", lambda *names: ("", ""))
+    with pytest.raises(LaunchError, match=r"a python3 with grpcio \(pip install 'labkit\[rpc\]'\)"):
+        job("latency", language="python")
 
 
 def test_a_client_in_python_without_a_server_fails(tmp_path: Path) -> None:

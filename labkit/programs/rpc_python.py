@@ -20,6 +20,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,24 @@ ECHO, SEND, DIGEST = "echo", "send", "digest"
 _THREADS = 64  # of gRPC's server: one call of each client at once
 _NUMBER = struct.Struct("=Q")
 _CONNECT_S = 20.0
-Call = Callable[[str, bytes], Any]  # method, payload → the payload, or a number of bytes, or a digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """A client's connection. Only `call` is timed: what it sends was made before, what it brings is looked at after.
+
+    Parameters
+    ----------
+    prepare : payload → what a call sends.
+    call : method and what it sends → the answer, as the library hands it over.
+    content : answer of `echo` → its bytes.
+    number : answer of `send` or `digest` → its number.
+    """
+
+    prepare: Callable[[bytes], Any]
+    call: Callable[[str, Any], Any]
+    content: Callable[[Any], bytes]
+    number: Callable[[Any], int]
 
 
 def digest(data: bytes) -> int:
@@ -123,7 +141,7 @@ def _grpc_server(given: Mapping[str, str]) -> None:
     server.wait_for_termination()
 
 
-def _grpc_call(given: Mapping[str, str]) -> Call:
+def _grpc_connection(given: Mapping[str, str]) -> Connection:
     """A connection of a client's own."""
     import grpc
 
@@ -132,30 +150,20 @@ def _grpc_call(given: Mapping[str, str]) -> Call:
     options = (("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1))
     channel = grpc.insecure_channel(_grpc_target(given["address"]), options=options)
     grpc.channel_ready_future(channel).result(timeout=_CONNECT_S)
-    if raw:
-        stubs = {
-            method: channel.unary_unary(f"/labkit.rpc.Raw/{method.capitalize()}") for method in (ECHO, SEND, DIGEST)
-        }
 
-        def call_raw(method: str, payload: bytes) -> Any:
-            found = stubs[method](payload)
-            return found if method == ECHO else _NUMBER.unpack(found)[0]
+    def stub(method: str) -> Any:
+        if raw:
+            return channel.unary_unary(f"/labkit.rpc.Raw/{method.capitalize()}")
+        read = (message if method == ECHO else number).FromString
+        return channel.unary_unary(f"/labkit.rpc.Rpc/{method.capitalize()}", message.SerializeToString, read)
 
-        return call_raw
-    stubs = {
-        method: channel.unary_unary(
-            f"/labkit.rpc.Rpc/{method.capitalize()}",
-            message.SerializeToString,
-            (message if method == ECHO else number).FromString,
-        )
-        for method in (ECHO, SEND, DIGEST)
-    }
-
-    def call(method: str, payload: bytes) -> Any:
-        found = stubs[method](message(buffers=(payload,)))
-        return b"".join(found.buffers) if method == ECHO else found.number
-
-    return call
+    stubs = {method: stub(method) for method in (ECHO, SEND, DIGEST)}
+    return Connection(
+        prepare=lambda payload: payload if raw else message(buffers=(payload,)),
+        call=lambda method, request: stubs[method](request),
+        content=lambda found: found if raw else b"".join(found.buffers),
+        number=lambda found: _NUMBER.unpack(found)[0] if raw else found.number,
+    )
 
 
 # ---- Thrift
@@ -251,7 +259,7 @@ def _thrift_server(given: Mapping[str, str]) -> None:
         TThreadedServer(Processor(), listening, framing, protocol, daemon=True).serve()
 
 
-def _thrift_call(given: Mapping[str, str]) -> Call:
+def _thrift_connection(given: Mapping[str, str]) -> Connection:
     """A connection of a client's own."""
     from thrift.Thrift import TApplicationException, TMessageType
     from thrift.transport import TSocket
@@ -262,9 +270,9 @@ def _thrift_call(given: Mapping[str, str]) -> Call:
     transport.open()
     protocol = factory.getProtocol(transport)
 
-    def call(method: str, payload: bytes) -> Any:
+    def call(method: str, request: Any) -> Any:
         protocol.writeMessageBegin(method, TMessageType.CALL, 0)
-        arguments(payload_of([payload])).write(protocol)
+        request.write(protocol)
         protocol.writeMessageEnd()
         transport.flush()
         _, kind, _ = protocol.readMessageBegin()
@@ -275,17 +283,20 @@ def _thrift_call(given: Mapping[str, str]) -> Call:
         result = returned() if method == ECHO else counted()
         result.read(protocol)
         protocol.readMessageEnd()
-        if method == ECHO:
-            return b"".join(result.success.buffers)
-        return result.success & 0xFFFFFFFFFFFFFFFF
+        return result.success
 
-    return call
+    return Connection(
+        prepare=lambda payload: arguments(payload_of([payload])),
+        call=call,
+        content=lambda found: b"".join(found.buffers),
+        number=lambda found: found & 0xFFFFFFFFFFFFFFFF,
+    )
 
 
 # ---- a load
 
 
-def _check(call: Call, size: int, salt: int) -> None:
+def _check(connection: Connection, size: int, salt: int) -> None:
     """Send fresh bytes both ways, and compare each.
 
     Raises
@@ -294,9 +305,10 @@ def _check(call: Call, size: int, salt: int) -> None:
         If other bytes came.
     """
     sent = random.Random(salt).randbytes(size)
-    if call(DIGEST, sent) != digest(sent):
+    request = connection.prepare(sent)
+    if connection.number(connection.call(DIGEST, request)) != digest(sent):
         raise RuntimeError("the server received other bytes than were sent")
-    if call(ECHO, sent) != sent:
+    if connection.content(connection.call(ECHO, request)) != sent:
         raise RuntimeError("other bytes came back than were sent")
 
 
@@ -338,24 +350,24 @@ class Load:
             self._begin.abort()
 
     def _client(self, number: int) -> None:
-        call = {"grpc": _grpc_call, "thrift": _thrift_call}[self.given["system"]](self.given)
+        connection = {"grpc": _grpc_connection, "thrift": _thrift_connection}[self.given["system"]](self.given)
         salt = self.seed * 1000003 + number * 1009
-        _check(call, self.size, salt)
+        _check(connection, self.size, salt)
         self._begin.wait()  # all are connected and checked
         self._begin.wait()  # the origin is known
-        self._timed(call, number)
-        _check(call, self.size, salt + 500)
+        self._timed(connection, number)
+        _check(connection, self.size, salt + 500)
 
-    def _timed(self, call: Call, number: int) -> None:
+    def _timed(self, connection: Connection, number: int) -> None:
         origin, mine, now = self._origin, self.samples[number], time.monotonic_ns
-        method, size, payload = self.method, self.size, bytes(self.size)
+        method, call, request = self.method, connection.call, connection.prepare(bytes(self.size))
         stop = origin + int(float(self.given["seconds"]) * 1e9)
         time.sleep(max(0, origin - now()) * 1e-9)
         while now() < stop and self._may_call():
             start = now()
-            result = call(method, payload)
+            found = call(method, request)
             end = now()
-            if (len(result) if method == ECHO else result) != size:
+            if (len(connection.content(found)) if method == ECHO else connection.number(found)) != self.size:
                 raise RuntimeError("an answer has a wrong length")
             mine.extend((start - origin, start - origin, end - origin, number))
 

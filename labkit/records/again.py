@@ -31,7 +31,7 @@ def words(spec: Spec) -> list[str]:
         default = {}
     for name, value in benchmarks.identity(spec).options:
         if default.get(name) != value:
-            out += ["-o", f"{name}={level(value).lower() if isinstance(value, bool) else level(value)}"]
+            out += ["-o", f"{name}={level(value)}"]
     for name, variable in spec.environment:
         out += ["--factor", f"env.{name}={variable}{';' if ',' in variable else ''}"]
     return out
