@@ -6,6 +6,8 @@ user's project, never those stored in the campaign. Parameters are those of the 
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -69,6 +71,31 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         if not copied or inputs != copies.made_from(entry, shared):
             entries.append(entry)
     return entries
+
+
+def remember(study: studies.Study) -> None:
+    """Name the notebook of a study in the campaign that it measured into by hand, for `missing`; a suite names its own.
+
+    Parameters
+    ----------
+    study : of a notebook among those of labkit or the project; of another one, the campaign stays as it is.
+    """
+    campaign, values = study.campaign, study.values
+    names = [stem for stem in project.notebooks() if studies.of_notebook(stem) is type(study)]
+    if (
+        studies.CAMPAIGN in os.environ
+        or "suite" in campaign.facts
+        or campaign.bundled
+        or not names
+        or not values.measure
+    ):
+        return
+    given = {
+        field.name: value
+        for field in dataclasses.fields(values)
+        if (value := getattr(values, field.name)) != field.default and field.name not in ("campaign", "measure")
+    }
+    campaign.update({"parameters": {**_section(campaign.facts, "parameters"), names[0]: given}})
 
 
 def _members(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
