@@ -16,9 +16,9 @@ from labkit.errors import SpecError
 from labkit.measuring import Progress
 from labkit.records import value_of
 from labkit.studies import Study, needs
+from labkit.studies._named import remember
 from labkit.studies._several import told_apart
 from labkit.suites.following import news
-from labkit.suites.rereading import remember
 from labkit.units import format_count, format_duration, format_number, format_size
 
 if TYPE_CHECKING:
