@@ -83,7 +83,11 @@ def together(folder: Path, ranks: int, work: list[tuple[list[str], dict[str, Any
         )
         for rank in range(ranks)
     ]
-    answers = [one.communicate(timeout=240) for one in started]
+    try:
+        answers = [one.communicate(timeout=240) for one in started]
+    finally:
+        for one in started:
+            one.kill()
     assert [one.returncode for one in started] == [0] * ranks, [one[1][-1500:] for one in answers]
     return [json.loads(line) for line in answers[0][0].splitlines()]
 
@@ -121,6 +125,7 @@ def test_steps_of_training_have_the_gradients_of_the_whole_and_a_missing_reducti
         {"communication": "overlap", "bucket": 2048},
         {"communication": "overlap", "compression": "float16"},
         {"communication": "overlap", "compression": "powersgd"},
+        {"communication": "overlap", "compression": "powersgd", "bucket": 2048},  # several buckets on the way at once
     ]
     work: list[tuple[list[str], dict[str, Any]]] = [
         ([], {"program": "training_step", "options": MODEL | ALONE | way}) for way in ways

@@ -14,16 +14,16 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from labkit.learning import model
+from labkit.learning import compression, model
 from labkit.learning.group import Group
 from labkit.learning.plan import Plan
 
 _MiB = 1024 * 1024
 _TOLERANCE = {"none": 1e-4, "float16": 1e-2}  # of a reduced gradient, over the largest one
 _LEARNING_RATE = 1e-3
+_FIRST_BUCKET = dist._DEFAULT_FIRST_BUCKET_BYTES  # 1 MiB, which some versions take even if a bucket must be smaller
 
 
 class Step:
@@ -69,8 +69,11 @@ class Step:
         """What is wrong with the gradients of one step; empty if nothing is.
 
         The mean of the gradients that every rank works out alone is compared with what the step has. PowerSGD only
-        has to give all ranks the same.
+        has to give all ranks the same, once it has begun.
         """
+        if self.compression == "powersgd":
+            for _ in range(compression.PLAIN_STEPS):
+                self()
         own = [one.clone() for one in self._alone()]
         self()
         for k, parameter in enumerate(self.parameters):
@@ -100,12 +103,9 @@ class Step:
     def _parallel(self) -> Any:
         """The model, with torch's reduction of buckets during the backward pass."""
         devices = [self.group.device.index] if self.group.cuda else None
+        dist._DEFAULT_FIRST_BUCKET_BYTES = min(self.bucket, _FIRST_BUCKET)
         net = DistributedDataParallel(self.model, device_ids=devices, bucket_cap_mb=self.bucket / _MiB)
-        if self.compression == "float16":
-            net.register_comm_hook(None, default_hooks.fp16_compress_hook)
-        elif self.compression == "powersgd":
-            state = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2)
-            net.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        compression.register(net, self.compression, self.group)
         return net
 
     def _buckets(self) -> Iterator[list[torch.Tensor]]:
