@@ -28,9 +28,7 @@ class Sliders(widgets.VBox):  # type: ignore[misc]
         self._wholes, self._groups = wholes, groups
         style, layout = {"description_width": "50%"}, widgets.Layout(width="580px", max_width="100%")
         self.cheaper = {
-            name: widgets.IntSlider(
-                value=0, min=0, max=100, step=1, description=name, style=style, layout=layout
-            )
+            name: widgets.IntSlider(value=0, min=0, max=100, step=1, description=name, style=style, layout=layout)
             for name in groups
         }
         self.reset = widgets.Button(description="Reset")
