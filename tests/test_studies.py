@@ -50,6 +50,25 @@ def test_what_does_not_match_is_left_out_and_said(campaign: Campaign) -> None:
     assert "left out: 1 sample file of mpi.latency with transport=auto, but the parameters ask for shm" in said
 
 
+def test_points_that_another_notebook_shows_are_not_left_out(campaign: Campaign) -> None:
+    campaign.update(
+        {
+            "parameters": {
+                "10-latency": {"transports": "shm"},
+                "34-binding-layers": {},
+                "99-gone": {},
+                "20-bandwidth": {"x": 1},
+            }
+        }
+    )
+    study = reading(campaign, transports="shm")
+    assert [one.value("has") for one in study.unlike] == ["testbed=virtual-cluster:4"], "34 shows transport=auto"
+    campaign.update({"parameters": {"10-latency": {"transports": "shm,auto"}}})
+    assert "transport=auto" in reading(campaign, transports="shm").warnings(), "the parameters were changed"
+    campaign.update({"parameters": {"10-latency": {"transports": "shm"}, "10-latency-auto": {"transports": "auto"}}})
+    assert "transport=auto" not in reading(campaign, transports="shm").warnings(), "a sweep shows it"
+
+
 def test_nothing_is_drawn_where_nothing_matches(campaign: Campaign) -> None:
     study = reading(campaign, testbed="virtual-cluster:8")
     assert study.samples == []

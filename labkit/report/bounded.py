@@ -12,7 +12,7 @@ from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural
+from labkit.units import plural
 
 _ORDER = ("above its bound", "bad", "doubtful", "good")  # what a reader must see first
 _WORDS = {"above its bound": "above it"}

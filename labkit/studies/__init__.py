@@ -14,6 +14,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,8 +28,9 @@ from labkit.models.costs import Costs
 from labkit.notes import Note
 from labkit.samples import Samples
 from labkit.spec import Effort, Keep, Spec, validated
+from labkit.studies import _named
 from labkit.studies._derived import derived, of_samples
-from labkit.studies._reading import matching
+from labkit.studies._reading import fits, matching, settings
 from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
 from labkit.studies._sentences import certainty as certainty
@@ -107,6 +109,7 @@ class Study:
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None
+        self.setting: Mapping[str, str] = json.loads(os.environ.get(SETTING, "{}"))
         self.points = measuring.expand(self._requested(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
@@ -115,7 +118,7 @@ class Study:
 
     def _requested(self) -> list[Spec]:
         """Points to measure, in the setting that a suite sweeps."""
-        return [settled(spec, json.loads(os.environ.get(SETTING, "{}"))) for spec in self.specs()]
+        return [settled(spec, self.setting) for spec in self.specs()]
 
     @property
     def campaign(self) -> Campaign:
@@ -153,7 +156,7 @@ class Study:
 
     @property
     def unlike(self) -> list[Note]:
-        """Points of the study's benchmarks that the campaign holds but the parameters do not ask for."""
+        """Points of the study's benchmarks that no notebook of the campaign asks for, these parameters neither."""
         return self._read[1]
 
     @derived(lambda study: (study.campaign, tuple(study.points), study.stamp))
@@ -165,8 +168,15 @@ class Study:
             return [s for name, points in names.items() for s in self.campaign.samples(name, points)], []
         samples: list[Samples] = []
         left_out: list[Note] = []
+        others: list[Study] | None = None
+
+        def elsewhere(point: Samples) -> bool:
+            nonlocal others
+            others = _named.others(self) if others is None else others
+            return any(one.asks_for(point) for one in others)
+
         for name in self.benchmarks:
-            matches, notes = matching(self.campaign.samples(name), self._requested_of(name), self._place)
+            matches, notes = matching(self.campaign.samples(name), self.wanted.get(name, []), self._place, elsewhere)
             samples += matches
             left_out += notes
         return samples, left_out
@@ -180,6 +190,16 @@ class Study:
         """Modification times of the folders of samples of benchmarks; 0 for those that are not there."""
         folders = [self.campaign.path / "samples" / name for name in names]
         return tuple(folder.stat().st_mtime_ns if folder.is_dir() else 0 for folder in folders)
+
+    def asks_for(self, point: Samples) -> bool:
+        """Whether the parameters ask for the options, the path and the testbed of a point, at any size."""
+        return fits(point, self.wanted.get(point.spec.benchmark, ()), self._place)
+
+    @cached_property
+    def wanted(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Values that the parameters ask for, by benchmark, where samples are only read."""
+        settings_of = {name: settings(self._requested_of(name), self._place) for name in self.benchmarks}
+        return {name: wanted for name, wanted in settings_of.items() if wanted}
 
     def _requested_of(self, benchmark: str) -> list[Spec]:
         """Specs of a benchmark that the parameters ask for, where samples are only read."""

@@ -13,37 +13,66 @@ from labkit.spec import Spec
 _SHOWN = 3  # values of a kind that a note names
 
 
+def settings(specs: Sequence[Spec], place: Callable[[str], str] = str) -> list[Mapping[str, Any]]:
+    """Values of specs that a sample must have, each once: testbed, path, and options that differ from their defaults.
+
+    Parameters
+    ----------
+    specs : of one benchmark.
+    place : returns the part of a testbed's description that must be the same.
+    """
+    wanted: list[Mapping[str, Any]] = []
+    for spec in specs:
+        if (setting := _setting(benchmarks.resolve(spec), place)) not in wanted:
+            wanted.append(setting)
+    return wanted
+
+
+def fits(point: Samples, wanted: Sequence[Mapping[str, Any]], place: Callable[[str], str] = str) -> bool:
+    """Whether a sample has the values of any setting."""
+    setting = _setting(point.spec, place)
+    return any(not _differences(setting, other, foreign=_foreign(point)) for other in wanted)
+
+
 def matching(
-    samples: Iterable[Samples], specs: Sequence[Spec], place: Callable[[str], str] = str
+    samples: Iterable[Samples],
+    wanted: Sequence[Mapping[str, Any]],
+    place: Callable[[str], str] = str,
+    elsewhere: Callable[[Samples], bool] = lambda point: False,
 ) -> tuple[list[Samples], list[Note]]:
-    """Samples with the options, path and testbed of any spec, at any size; and notes that say why others are left out.
+    """Samples with the values of any setting, at any size; and notes that say why others are left out.
 
     Imported and published numbers have neither path nor testbed: only their options count.
 
     Parameters
     ----------
     samples : of one benchmark.
-    asked : specs of that benchmark.
-    place : returns the part of a testbed's description that must be the same.
+    wanted, place : as from and for `settings`.
+    elsewhere : whether another notebook of the campaign shows a sample; no note names it then.
     """
-    settings = [_setting(benchmarks.resolve(spec), place) for spec in specs]
     matches: list[Samples] = []
     counts: dict[tuple[str, str, str], int] = {}
     for point in samples:
         setting = _setting(point.spec, place)
-        foreign = point.origin not in ("measured", "reported")
-        differences = [_differences(setting, other, foreign=foreign) for other in settings]
-        if not settings:
-            key = (point.spec.benchmark, "", "")
-        elif (nearest := min(differences, key=len)) == []:
+        differences = [_differences(setting, other, foreign=_foreign(point)) for other in wanted]
+        if [] in differences:
             matches.append(point)
             continue
+        if elsewhere(point):
+            continue
+        if not wanted:
+            key = (point.spec.benchmark, "", "")
         else:
-            name = nearest[0]
-            values = dict.fromkeys(str(other.get(name, "its default")) for other in settings)
+            name = min(differences, key=len)[0]
+            values = dict.fromkeys(str(other.get(name, "its default")) for other in wanted)
             key = (point.spec.benchmark, f"{name}={setting.get(name, 'its default')}", " or ".join([*values][:_SHOWN]))
         counts[key] = counts.get(key, 0) + 1
     return matches, [_left_out(*key, count) for key, count in counts.items()]
+
+
+def _foreign(point: Samples) -> bool:
+    """Whether a sample has neither path nor testbed of its own."""
+    return point.origin not in ("measured", "reported")
 
 
 def _setting(spec: Spec, place: Callable[[str], str]) -> Mapping[str, Any]:

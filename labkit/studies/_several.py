@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from labkit.figures._plotly import go
 from labkit.samples import Samples
 from labkit.samples.facts import CAMPAIGN
 from labkit.studies import Study
+from labkit.studies._named import mapping
 
 
 class _Part(Campaign):
@@ -67,8 +68,8 @@ class Several:
     def _parameters_of(self, campaign: str) -> dict[str, Any]:
         """Parameters of a campaign's notebook, if it had one; they decide which points are read."""
         study = type(self._all).__module__.rpartition(".")[2].replace("_", "-")
-        facts = _mapping(_mapping(self._all.campaign.facts.get("origins")).get(campaign))
-        for name, given in _mapping(facts.get("parameters")).items():
+        facts = mapping(mapping(self._all.campaign.facts.get("origins")).get(campaign))
+        for name, given in mapping(facts.get("parameters")).items():
             if name.partition("-")[2] == study and isinstance(given, dict):
                 return {k: v for k, v in given.items() if k in self._fields and k not in ("measure", "campaign")}
         return {}
@@ -137,8 +138,3 @@ class Several:
         axis = figure.layout.xaxis
         axis.title.text = style.note(str(axis.title.text or ""), f"campaign {name}; {omitted}")
         return figure
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is a mapping, else an empty one; a campaign's file may hold anything."""
-    return value if isinstance(value, Mapping) else {}

@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, project, studies
+from labkit import outside, studies
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, SpecError
 from labkit.spec import validated
+from labkit.studies import _named
 from labkit.suites import copies
 from labkit.suites.definition import Entry
 from labkit.suites.notebooks import NAME, campaign_in_environment, execute
@@ -41,17 +42,10 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         If the campaign gives a notebook an invalid name or parameter. Nothing was started.
     """
     facts = campaign.facts
-    parameters = {
-        name: given for member in reversed(_members(facts)) for name, given in _section(member, "parameters").items()
-    }
-    settings = {
-        name: given
-        for member in _members(facts)
-        for name, given in _section(_section(member, "sweep"), "settings").items()
-    }
+    settings = _named.settings(facts)
     entries, shared = [], copies.shared(campaign)
-    for name, given in parameters.items():
-        source = _source(name)
+    for name, given in _named.parameters(facts).items():
+        source = _named.source(name)
         copied = not all_of_them and _has_copy(campaign, name)
         inputs = copies.noted(campaign, name, campaign.derived / FOLDER / f"{name}.ipynb") if copied else ""
         if source is None or (copied and not inputs and not _is_ours(campaign, name)):
@@ -64,37 +58,24 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         if "measure" not in studies.defaults(study):
             continue
         fixed = {"measure": False, "campaign": str(outside.resolved(campaign.path))}
-        checked = _checked(campaign, name, study, {**_mapping(given), **fixed})
-        entry = Entry(source, checked, name[len(source.stem) :], _setting(_section(settings, name)))
+        checked = _checked(campaign, name, study, {**given, **fixed})
+        entry = Entry(source, checked, name[len(source.stem) :], settings.get(name, {}))
         if not copied or inputs != copies.made_from(entry, shared):
             entries.append(entry)
     return entries
 
 
-def _members(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the facts of the campaign, and of those that were merged into it, from campaign.json."""
-    return [facts, *(_mapping(member) for member in _section(facts, "origins").values())]
-
-
 def differing(campaign: Campaign) -> list[str]:
     """Return sentences on notebooks that a merged campaign ran with other parameters than figures of all have."""
     facts, sentences = campaign.facts, []
-    for name, given in {
-        n: g for member in reversed(_members(facts)) for n, g in _section(member, "parameters").items()
-    }.items():
-        for origin, other in _section(facts, "origins").items():
-            theirs = _section(_section(_mapping(other), "parameters"), name)
-            unlike = {k: v for k, v in theirs.items() if k not in _EFFORT and v != _mapping(given).get(k)}
+    for name, given in _named.parameters(facts).items():
+        for origin, other in _named.section(facts, "origins").items():
+            theirs = _named.section(_named.section(_named.mapping(other), "parameters"), name)
+            unlike = {k: v for k, v in theirs.items() if k not in _EFFORT and v != given.get(k)}
             if unlike:
                 words = ", ".join(f"{key}={value}" for key, value in unlike.items())
                 sentences.append(f"{name}: figures of all campaigns have other parameters than {origin} had: {words}.")
     return sentences
-
-
-def _source(name: str) -> Path | None:
-    """Return the notebook of labkit for a name in a campaign; a sweep appends values to the name."""
-    matches = [path for path in project.notebooks().values() if f"{name}-".startswith(f"{path.stem}-")]
-    return max(matches, key=lambda path: len(path.stem)) if matches else None
 
 
 def _has_copy(campaign: Campaign, name: str) -> bool:
@@ -117,19 +98,6 @@ def _checked(campaign: Campaign, name: str, study: type[studies.Study], given: M
     except LabkitError as error:
         raise SpecError(f"{campaign.path}/campaign.json: {error}") from error
     return {key: getattr(values, key) for key in given}
-
-
-def _setting(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return a swept setting as text."""
-    return {str(key): str(value) for key, value in given.items() if isinstance(value, str | int | float)}
-
-
-def _section(facts: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    return _mapping(facts.get(key))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool = False) -> None:
