@@ -16,6 +16,7 @@ from labkit.errors import SpecError
 from labkit.measuring import Progress
 from labkit.records import value_of
 from labkit.studies import Study, needs
+from labkit.studies._named import remember
 from labkit.studies._several import told_apart
 from labkit.suites.following import news
 from labkit.units import format_count, format_duration, format_number, format_size
@@ -62,6 +63,7 @@ def measure(study: Study) -> None:
         handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
     campaign = study.run(tell)
+    remember(study)
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
     handle.update(Markdown(f"{done}; {count} points are in the campaign `{campaign.name}`."))

@@ -26,16 +26,15 @@ class Sliders(widgets.VBox):  # type: ignore[misc]
 
     def __init__(self, wholes: Sequence[Breakdown], groups: Mapping[str, Collection[str]]) -> None:
         self._wholes, self._groups = wholes, groups
-        style, layout = {"description_width": "240px"}, widgets.Layout(width="560px")
+        style, layout = {"description_width": "50%"}, widgets.Layout(width="580px", max_width="100%")
         self.cheaper = {
-            name: widgets.IntSlider(
-                value=0, min=0, max=100, step=1, description=f"{name}, % cheaper", style=style, layout=layout
-            )
+            name: widgets.IntSlider(value=0, min=0, max=100, step=1, description=name, style=style, layout=layout)
             for name in groups
         }
         self.reset = widgets.Button(description="Reset")
         self.result = widgets.HTML()
-        super().__init__([*self.cheaper.values(), self.reset, self.result])
+        head = widgets.HTML("How much cheaper a part gets, in %:")
+        super().__init__([head, *self.cheaper.values(), self.reset, self.result])
         for one in self.cheaper.values():
             one.observe(lambda _: self._tell(), "value")
         self.reset.on_click(lambda _: self._reset())
@@ -65,7 +64,7 @@ def _row(whole: Breakdown, changes: Sequence[what_if.Change]) -> str:
     left = what_if.after(whole, *changes).value
     share = max(left / whole.whole.value, 0.0)
     bar = (
-        f'<div style="width:{_WIDE}px;height:14px;border:1px dashed {_BAR}">'
+        f'<div style="width:min({_WIDE}px,40vw);height:14px;border:1px dashed {_BAR}">'
         f'<div style="width:{min(share, 1) * 100:.1f}%;height:100%;background:{_BAR}"></div></div>'
     )
     return (

@@ -297,6 +297,17 @@ def format_count(n: float, *, none: str = "–") -> str:
     return f"{int(n):,}" if n and n == n else none
 
 
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "point"), plural(2000, "launch", "launches")
+    ('1 point', '2,000 launches')
+    """
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str = "–") -> str:
     """Write a part of a whole in per cent, or as a factor where per cents are hard to read.
 

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 import labkit
+from labkit import studies
 from labkit.campaign import HOME, Campaign
 from labkit.campaign.derived import EXAMPLES, folder
 from labkit.errors import DataError, SpecError
 from labkit.records import cached
+from labkit.studies._named import remember
 from labkit.suites import kernels, rereading
 from labkit.suites.definition import Entry
 from labkit.suites.notebooks import Executed
@@ -109,6 +111,20 @@ def test_parameters_of_the_wrong_shape_are_refused(parameters: object, tmp_path:
 def test_parameters_of_no_notebook_are_no_parameters(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "c", {"parameters": {"../../x": {}}})
     assert all(set(one.parameters) == {"measure", "campaign"} for one in rereading.missing(campaign))
+
+
+def test_a_campaign_measured_from_a_notebook_by_hand_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = studies.get("message_rate")(sizes="8,4Ki", launches=2, campaign=str(tmp_path / "mine"))
+    remember(study)
+    (entry,) = rereading.missing(study.campaign)
+    assert entry.name == "11-message-rate"
+    assert entry.parameters == {"sizes": "8,4Ki", "launches": 2, "measure": False, "campaign": str(tmp_path / "mine")}
+
+    ran = Campaign(tmp_path / "ran", {"suite": "quick", "parameters": {"10-latency": {}}})
+    remember(studies.get("message_rate")(campaign=str(ran.path)))
+    monkeypatch.setenv(studies.CAMPAIGN, str(tmp_path / "of-a-run"))
+    remember(studies.get("message_rate")())
+    assert [one.facts.get("parameters") for one in (ran, Campaign(tmp_path / "of-a-run"))] == [{"10-latency": {}}, None]
 
 
 def test_a_copy_of_an_example_is_ones_own(tmp_path: Path) -> None:

@@ -333,9 +333,13 @@ def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:
     test.click()
     assert "there is no such factor" in result.value
     assert "<b>" not in result.value
+    assert "--" not in result.value, "the page has fields, no flags"
     relevant.value = 2
     test.click()
     assert "between 0 and 1" in result.value
+    session.views["A"] = View(benchmark="mpi.bandwidth")
+    session.tell("view")
+    assert not result.value, "it was about another benchmark"
 
 
 def test_the_panel_of_bounds_says_what_explain_says() -> None:
@@ -360,6 +364,11 @@ def test_the_panel_of_bounds_says_what_explain_says() -> None:
     link.value = "1gbit"
     judge.click()
     assert result.value.count("bad</td>") == 6, "what a user states replaces what the samples say"
+    session.tell("view")
+    assert len(panel.children) == 3
+    session.campaigns = []
+    session.tell("view")
+    assert (result.value, len(panel.children)) == ("", 2)
 
 
 def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
@@ -601,8 +610,10 @@ def test_a_cheaper_part_is_tried_on_the_published_and_on_a_measured_message() ->
     session = Session(["examples/two-cores-labs"])
     box = what_if.build(session)
     of, size, start = box.children[0].children
+    assert size.disabled, "the published message has its own"
     start.click()
     sliders = box.children[1]
+    assert max(len(one.description) for one in sliders.cheaper.values()) <= 30, "its label is not cut"
     sliders.cheaper["switch"].value = 70
     assert "5.45 % saved" in sliders.result.value
     of.value = what_if.MEASURED

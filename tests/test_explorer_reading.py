@@ -75,6 +75,11 @@ def test_points_are_read_pinned_and_told_in_words() -> None:
     assert len(lines) == 6
     assert len({trace.line.color for trace in lines}) == 2
     assert len(plot.figure.data[-1].x) == len(table.marked) == 2
+    page.session.pin(page.session.chosen)
+    other = Page()
+    other.session.show(state.of(page.session))
+    assert other.session.pinned == page.session.pinned, "a pinned point that was clicked is there once"
+    page.session.pin(page.session.chosen)
     point.pins.children[0].click()
     assert len(plot.figure.data[-1].x) == 1
     plot.unit.value = "ns"
@@ -99,6 +104,27 @@ def test_the_table_is_sorted_and_searched() -> None:
     assert 0 < found.found < len(summary)
     assert all("tcp" in one["cells"] for one in found.rows)
     assert not values.page(LATENCY, summary, search="nothing like that").rows
+    doubtful = values.page(LATENCY, summary, search="busy machine")
+    assert 0 < doubtful.found < len(summary)
+    assert all("busy machine" in one["cells"][-1] for one in doubtful.rows)
+
+
+def test_pinned_points_can_be_told_apart_and_their_legend_fits(example: Path) -> None:
+    shutil.copytree(SHIPPED / "data/campaigns/examples/virtual-cluster", example.with_name("virtual-cluster"))
+    page = Page("two-cores", "virtual-cluster")
+    point, figure = page.part("point", "_Point"), page.plot.figure
+    wanted = ("two-cores, auto, pickle", "two-cores, auto, buffers", "virtual-cluster, auto, c")
+    for name in wanted:
+        curve = next(n for n, trace in enumerate(figure.data) if trace.name == name)
+        page.plot._pressed(curve, 1)
+        page.session.pin(page.session.chosen)
+    names = [button.description for button in point.pins.children]
+    assert [word in name for word, name in zip(("binding=pickle", "binding=buffers", "per_leaf=2"), names, strict=True)]
+    assert len(set(names)) == 3
+    legend = [trace.name for trace in point.figure.data if trace.showlegend]
+    assert max(len(line) for name in legend for line in name.split("<br>")) <= 42
+    assert point.figure.layout.height > 300
+    assert "virtual-cluster:4" in re.sub(r"<[^>]*>", " ", point.facts.value)
 
 
 def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
@@ -119,6 +145,8 @@ def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
         box.value = False
     assert "The filter leaves no points" in plot.why.value
     plot.filter.levels.children[0].value = True
+    plot.bounds.value = True
+    assert "no bound is known for these points" in plot.note.value
     plot.by.value = "option_binding"
     assert (
         page.session.views["A"].series(page.session.store.summary(["two-cores"], "mpi.latency"))[0] == "option_binding"
@@ -184,6 +212,8 @@ def test_what_is_taken_away_lies_in_a_folder_of_the_user(example: Path, tmp_path
     assert export.place(str(tmp_path / "mine")) == tmp_path / "mine"
     with pytest.raises(DataError, match="belongs to an example"):
         export.place(str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores"))
+    with pytest.raises(DataError, match="inside the campaign"):
+        export.place(str(example / "samples"))
     names = {
         export.stem(dataclasses.replace(LATENCY, **changed))
         for changed in (
@@ -245,8 +275,15 @@ def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> Non
     made.find.value = ""
     made.family.value = "micro"
     assert {name.partition(".")[0] for _, name in made.benchmark.options} == {"micro"}
+    made.find.value = "fio"
+    assert "The family micro has no such benchmark: " in made.why.value
+    made.family.value = made.family.options[0]
+    assert "storage.read" in [name for _, name in made.benchmark.options]
     made.find.value = "no such thing"
-    assert "No benchmark here is called" in made.why.value
+    assert "No benchmark has &#x27;no such thing&#x27; in its names or tools" in made.why.value
+    made.find.value = ""
+    made.sizes.value = " "
+    assert "not a size" not in made.why.value
     assert [label for label, _ in made.setting.fields["bind"].options] == ["auto", "core", "socket", "none"]
     assert made.effort.fields["ci"].description == "ci (of median)"
 

@@ -105,6 +105,14 @@ def test_ticks_fit_and_lie_inside(low: int, high: int) -> None:
     assert axis["range"][0] < math.log10(axes.place(low, high or 1)) <= math.log10(high or 1) < axis["range"][1]
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.5, 2.0), (0.9, 12.0), (7e-4, 6.5e4), (1e-9, 1e9), (3e-5, 4e-5)])
+def test_round_ticks_of_a_logarithmic_axis_have_room(low: float, high: float) -> None:
+    places = axes.rounds(low, high)
+    assert len(places) <= 10
+    assert all(low <= one <= high for one in places)
+    assert len(places) >= 2 or high < 10 * low
+
+
 def test_size_zero_has_a_place_of_its_own_and_is_not_joined() -> None:
     figure = figures.versus_size(records.summary(table(transports=("shm",))), "latency_us")
     line = figure.data[0]

@@ -57,16 +57,19 @@ def place(text: str) -> Path:
     Raises
     ------
     DataError
-        If it is one of labkit's examples, or cannot be read as a path.
+        If it is one of labkit's examples or inside a campaign, or cannot be read as a path.
     """
     try:
         path = Path(text.strip()).expanduser() if text.strip() else folder()
         path = path if path.is_absolute() else folder() / path
         bundled = derived.bundled(path)
+        inside = next((one for one in (path, *path.parents) if (one / "campaign.json").exists()), None)
     except (OSError, RuntimeError, ValueError) as error:
         raise DataError(f"{text[:80]!r} is not a folder: {error}. Name another.") from error
     if bundled:
         raise DataError(f"{path} belongs to an example, and labkit never changes that. Name a folder of your own.")
+    if inside is not None:
+        raise DataError(f"{path} is inside the campaign {inside}, which holds measurements alone. Name another folder.")
     return path
 
 

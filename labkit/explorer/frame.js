@@ -15,7 +15,7 @@ function render({ model, el }) {
     if (hash !== location.hash) history.replaceState(history.state, "", location.pathname + location.search + hash);
   };
   const follow = () => {
-    const wanted = /^#view=([\w-]+)$/.exec(location.hash)?.[1];
+    const wanted = /^#view=(.+)$/.exec(location.hash)?.[1];
     if (wanted && wanted !== model.get("link")) model.send({ ask: "show", text: wanted });
     return wanted;
   };

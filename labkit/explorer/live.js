@@ -21,7 +21,7 @@ async function program(model) {
   return loaded.default;
 }
 
-const plain = (text) => new DOMParser().parseFromString(text, "text/html").body.textContent;
+const plain = (text) => new DOMParser().parseFromString(text.replaceAll("<br>", " "), "text/html").body.textContent;
 
 // Height of a point: of a box its median.
 const heights = (trace) => trace?.y ?? trace?.median;

@@ -93,13 +93,18 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
 def blank(height: int) -> LiveFigure:
     """A figure without points."""
     # below the buttons, placed by the page and not by the axes: plotly forgets those when the page gets wider
-    legend = {"yref": "container", "y": 1 - 30 / height, "yanchor": "top"}
+    legend = {"yref": "container", "y": _below_buttons(height), "yanchor": "top"}
     made = LiveFigure(
         layout={"template": go.layout.Template(style.TEMPLATE), "height": height, "autosize": True, "legend": legend}
     )
     made._config = {**style.CONFIG, "showSendToCloud": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
     made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
     return made
+
+
+def _below_buttons(height: int) -> float:
+    """Upper end of the legend of a figure of that height, as a part of it."""
+    return 1 - 30 / height
 
 
 def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) -> None:
@@ -135,7 +140,7 @@ def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) ->
         for name in ("shapes", "annotations"):
             target.layout[name] = layout.pop(name, None)
         layout.pop("legend", None)
-        target.update_layout(layout)
+        target.update_layout(layout | {"legend": {"y": _below_buttons(layout.get("height", target.layout.height))}})
     if not same:
         target.add_traces([trace.to_plotly_json() for trace in figure.data])
 

@@ -12,6 +12,7 @@ import pandas as pd
 from labkit import benchmarks
 from labkit.columns import METRICS
 from labkit.explorer.code import SIZE
+from labkit.records.factors import level
 from labkit.records.value import Value
 from labkit.spec import Spec
 from labkit.units import factor, format_number, format_size
@@ -28,9 +29,19 @@ def in_unit(value: Value, unit: str) -> Value:
 
 
 def title(row: Mapping[str, Any]) -> str:
-    """A point in a few words: benchmark, size, path and campaign."""
-    size = format_size(int(row[SIZE])) if row.get(SIZE) else ""
-    return ", ".join(str(part) for part in (row["benchmark"], size, row.get("transport"), row["campaign"]) if part)
+    """A point in a few words: benchmark, size, path, what else is not usual, and campaign."""
+    usual = dataclasses.asdict(benchmarks.get(row["benchmark"]).options())
+    given = {name: level(row.get(f"option_{name}")) for name in usual}
+    parts = [
+        row["benchmark"],
+        format_size(int(row[SIZE])) if row.get(SIZE) else "",
+        row.get("transport"),
+        f"{row['ranks']} ranks" if row.get("ranks", 0) > 2 else "",
+        *(f"{name}={text}" for name, text in given.items() if text not in (level(usual[name]), level(None))),
+        row.get("testbed") if row.get("testbed") != "local" else "",
+        row["campaign"],
+    ]
+    return ", ".join(str(part) for part in parts if part)
 
 
 def meaning(spec: Spec, metric: str) -> str:

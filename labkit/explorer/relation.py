@@ -72,7 +72,7 @@ def _sides(names: Sequence[str], benchmark: str, base: str, by: str, metric: str
     if len(sides) < 2:
         raise SpecError(
             f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
-            "factor: write its name after by, such as transport."
+            "factor: write its name into 'by', such as transport."
         )
     return sides
 

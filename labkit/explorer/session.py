@@ -169,6 +169,12 @@ class Session:
             self.restoring = False
         self.tell("state")
 
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """What verdicts are about: the benchmark of plot A, and the campaigns on show."""
+        view = self.views.get("A")
+        return (view.benchmark if view else "", *self.campaigns)
+
     def benchmarks(self) -> list[str]:
         """Benchmarks of the points in the campaigns shown."""
         return self.store.benchmarks(self.campaigns)
@@ -181,15 +187,19 @@ class Session:
         LabkitError
             If there is nothing to draw, or the sides cannot be compared.
         """
-        curves: Sequence[Limit] = ()
         compared = None
-        if view.bounds and view.bounded:
-            key: Hashable = ("bounds", view.benchmark, view.metric, self.stated)
-            curves = self._once(key, summary, lambda: self._limits(view))
         if view.relation:
-            key = ("relation", view.benchmark, view.metric, view.base)
+            key: Hashable = ("relation", view.benchmark, view.metric, view.base)
             compared = self._once(key, summary, lambda: self._compared(view, summary))
-        return view.figure(summary, limits=curves, compared=compared, hover=hover)
+        return view.figure(summary, limits=self.limits(view, summary), compared=compared, hover=hover)
+
+    def limits(self, view: View, summary: pd.DataFrame) -> Sequence[Limit]:
+        """Bounds that a view draws; none if it draws none, or none is known."""
+        if not (view.bounds and view.bounded):
+            return ()
+        key: Hashable = ("bounds", view.benchmark, view.metric, self.stated)
+        known: Sequence[Limit] = self._once(key, summary, lambda: self._limits(view))
+        return known
 
     def _limits(self, view: View) -> list[Limit]:
         """What the paths of a view's points allow."""

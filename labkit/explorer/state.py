@@ -113,7 +113,8 @@ def restore(session: Session, state: State) -> None:
     for letter, fields in state.views.items():
         if letter in session.views:
             session.views[letter] = validated(View, fields, what="the view")
-    points = [found for name in (*state.pinned, state.point) if (found := session.point(*name[:4]))]
+    found = [session.point(*name[:4]) for name in (*state.pinned, state.point)]
+    points = [*dict.fromkeys(one for one in found if one)]  # the one that was clicked may be pinned too
     session.pinned = tuple(one for one in points if _named(one) in state.pinned)
     session.chosen = next((one for one in points if _named(one) == state.point), None)
     for event in ("campaigns", "point"):

@@ -21,6 +21,7 @@ from labkit.units import format_count, format_size
 TAILS = ("p95", "p99", "max")
 SHOWN = "shown"  # name of the column with the statistic that is drawn
 _COUNTS = ("n", "launches")
+_NOTES = ["badges", "warnings"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,10 @@ def page(
         texts[view.x] = rows[view.x].map(level)
     if SIZE in rows:
         texts[SIZE] = rows[SIZE].map(lambda size: format_size(int(size)))
-    kept = np.flatnonzero(_found(texts, search.lower().split(), len(rows)))
+    wanted = search.lower().split()
+    doubts = rows.reindex(columns=_NOTES).to_dict("records") if wanted else []
+    notes = {"notes": pd.Series([_notes(row) for row in doubts], rows.index)} if wanted else {}
+    kept = np.flatnonzero(_found(texts | notes, wanted, len(rows)))
     tails = [name for name in TAILS if not np.isnan(column(rows, view.metric, name)).all() and name != view.statistic]
     numbers = _numbers(view, rows, tails)
     if sort in numbers or sort in texts:
@@ -105,9 +109,12 @@ def _cells(
 ) -> dict[str, Any]:
     """A row as text."""
     value = view.value(row)
-    found = [notes for name in ("badges", "warnings") if (notes := row.get(name)) is not None]
-    doubts = joined(str(one) for notes in found for one in notes)
     counts = [format_count(row["n"]), str(row.get("launches", ""))]
     cells = [*(series.iloc[place] for series in texts.values()), value.text, value.range]
     cells += [view.value(row, name).text for name in tails]
-    return {"key": [str(row["campaign"]), str(row["fingerprint"])], "cells": [*cells, *counts, doubts]}
+    return {"key": [str(row["campaign"]), str(row["fingerprint"])], "cells": [*cells, *counts, _notes(row)]}
+
+
+def _notes(row: Mapping[str, Any]) -> str:
+    """Badges and warnings of a row as text."""
+    return joined(str(one) for name in _NOTES for one in row.get(name) or ())

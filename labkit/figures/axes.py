@@ -56,6 +56,26 @@ def sizes(values: Sequence[float], title: str) -> dict[str, Any]:
     }
 
 
+def rounds(low: float, high: float, most: int = 10) -> list[float]:
+    """Return round values from low to high for a logarithmic axis: 1, 2, 5; else decades, or every n-th decade.
+
+    Parameters
+    ----------
+    most : as many labels fit beside each other.
+
+    Examples
+    --------
+    >>> rounds(0.8, 12.0), rounds(0.9, 3e6, most=5)
+    ([1.0, 2.0, 5.0, 10.0], [1.0, 100.0, 10000.0, 1000000.0])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    fine = [step * 10.0**power for power in powers for step in (1, 2, 5)]
+    every = max(1, -(-len(powers) // most))
+    coarse = [10.0**power for power in powers if power % every == 0]
+    fine, coarse = ([one for one in values if low <= one <= high] for values in (fine, coarse))
+    return fine if len(fine) <= most else coarse
+
+
 def are_far(series: Iterable[ArrayLike]) -> bool:
     """Return whether one of several series would lie wholly at the foot of a linear axis that shows them all.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from labkit.errors import DataError
-from labkit.figures import looks, style
+from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
 from labkit.units import format_exact, format_number
 
@@ -79,8 +79,8 @@ def _ticks(table: pd.DataFrame) -> dict[str, Sequence[float] | Sequence[str]]:
     low = max(low, float(table["factor"].min()) / 10, 1e-3)
     room = 0.06 * np.log10(high / low) + 0.01
     fine = (0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2)
-    each = (1, 1.5, 2, 3, 5, 7) if high / low < 12 else (1, 2, 5)
-    steps = fine if high / low < 2.5 else [m * 10.0**k for k in range(-3, 5) for m in each]
+    steps = fine if high / low < 2.5 else [m * 10.0**k for k in range(-3, 3) for m in (1, 1.5, 2, 3, 5, 7)]
+    steps = steps if high / low < 12 else axes.rounds(low * 0.95, high * 1.05)
     shown = [step for step in steps if low * 0.95 <= step <= high * 1.05]
     return {
         "range": [float(np.log10(low) - room), float(np.log10(high) + room)],

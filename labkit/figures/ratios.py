@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labkit.errors import DataError
-from labkit.figures import looks, style
+from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
 from labkit.units import format_number
 
@@ -41,9 +41,7 @@ def ratios(groups: Mapping[str, Sequence[float]], title: str) -> go.Figure:
             )
         )
     figure.add_vline(1, line={"color": "#555", "width": 1.2, "dash": "dash"})
-    ticks = [step * 10**power for power in range(-3, 5) for step in (1, 2, 5)]
-    low, high = min([0.8, *values]), max([1.25, *values])
-    shown = [tick for tick in ticks if low / 2 <= tick <= high * 2]
+    shown = axes.rounds(min([0.8, *values]) / 2, max([1.25, *values]) * 2)
     figure.update_layout(
         xaxis={
             "type": "log",

@@ -106,11 +106,10 @@ def _ticks(rows: list[Compared]) -> dict[str, Any]:
     values = [v for one in judged for v in (one.ratio, one.ratio_low, one.ratio_high) if math.isfinite(v) and v > 0]
     low, high = min(1.0, *values), max(1.0, *values)
     if high / low >= _FAR:
-        places = [step * 10.0**power for power in range(-6, 7) for step in (1, 2, 5)]
+        places = axes.rounds(low / 1.5, high * 1.5)
     else:
         step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if (high - low) / s < 9)
-        places = [step * n for n in range(1, 1 + math.ceil(high / step) + 1)]
-    places = [one for one in places if low / 1.5 <= one <= high * 1.5]
+        places = [step * n for n in range(1, 1 + math.ceil(high / step) + 1) if step * n >= low / 1.5]
     room = 0.03 + 0.05 * math.log10(high / low)
     return {
         "tickvals": places,

@@ -13,9 +13,8 @@ from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
 from labkit.report.markdown import escape
-from labkit.report.variables import plural
 from labkit.samples.facts import BROUGHT
-from labkit.units import format_count, format_fact, format_share
+from labkit.units import format_count, format_fact, format_share, plural
 
 FINDINGS = 4  # in the abstract, at most
 _LEAST = 3  # of them, if there are so many topics
@@ -224,7 +223,10 @@ def verdicts(content: Content) -> str:
         said += ["The notebook stopped with an error."] if chapter.error else []
         rows.append([chapter.title, f"{' '.join(said)} (@{chapter.label})"])
     if not rows:
-        return "The campaign has no executed notebook."
+        return (
+            "The campaign names no notebook, so there are no chapters. A notebook that measures into it, as "
+            "`papermill notebooks/10-latency.ipynb 10.ipynb -p campaign FOLDER` does, adds its own."
+        )
     caption = "What each chapter found. {#tbl-verdicts}"
     return markdown.table(["topic", "verdict"], rows, caption=caption)
 

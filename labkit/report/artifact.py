@@ -19,8 +19,8 @@ from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 from labkit.report.summary import facts_table, flat, rest
-from labkit.report.variables import plural
 from labkit.samples.facts import COMMAND, COMMANDS
+from labkit.units import plural
 
 CHECKSUMS = "checksums.txt"
 _COMMANDS = 12  # are shown; every samples file holds its own

@@ -18,7 +18,8 @@ from labkit.report.figures import captioned
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural, title
+from labkit.report.variables import title
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

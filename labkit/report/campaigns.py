@@ -15,10 +15,9 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural
 from labkit.samples.facts import CAMPAIGN
 from labkit.suites.rereading import differing
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,8 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural, title
+from labkit.report.variables import title
+from labkit.units import plural
 
 _NAMED = 3  # benchmarks that a row names
 _MOST = 0.9  # of the launches of a campaign, from which a group is said once

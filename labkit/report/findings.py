@@ -14,8 +14,8 @@ from labkit.columns import METRICS
 from labkit.records import Value, by_benchmark, headline_statistic, value_of
 from labkit.records.factors import NONE, level, named
 from labkit.report.markdown import escape
-from labkit.report.variables import headline_metric, plural, sized, title
-from labkit.units import format_count, format_number, format_share, format_size
+from labkit.report.variables import headline_metric, sized, title
+from labkit.units import format_count, format_number, format_share, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd

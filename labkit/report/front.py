@@ -17,7 +17,8 @@ from labkit.report.figures import captioned
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import headline_metric, plural, title
+from labkit.report.variables import headline_metric, title
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural
+from labkit.units import plural
 
 _WIDTH = 64  # characters
 _LEAST = LEVELS[-1]  # rules of this level share a sentence

@@ -16,9 +16,8 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural
 from labkit.stats import histogram
-from labkit.units import format_share
+from labkit.units import format_share, plural
 
 _SHARED = 3  # benchmarks from which on a sentence stands once, in front
 _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row

@@ -19,8 +19,8 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
-from labkit.report.variables import plural, title
-from labkit.units import format_range
+from labkit.report.variables import title
+from labkit.units import format_range, plural
 
 LABEL = "tbl-odd"  # of the table
 FILE = "odd-results.csv"  # all of them, for download

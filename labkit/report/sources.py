@@ -18,6 +18,7 @@ from labkit.samples.facts import FINGERPRINT, TIMING
 from labkit.stats.modes import Modes, two_modes
 from labkit.suites.notebooks import NAME
 from labkit.suites.rereading import AGAIN, FOLDER
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,9 +205,10 @@ def described(campaign: Campaign, executed: Sequence[str]) -> str:
     made = f"made by labkit {_short(facts.get('labkit')) or '?'} on {_short(facts.get('created')) or 'an unknown date'}"
     parts = [
         f"campaign {name}, {made}{f', host {where}' if where else ''}: {len(points)} points × launches of "
-        f"{len({point[0] for point in points})} benchmarks.",
-        f"It holds {len(stored)} executed notebooks, which labkit reads but does not run.",
+        f"{plural(len({point[0] for point in points}), 'benchmark')}."
     ]
+    if stored:
+        parts.append(f"It holds {plural(len(stored), 'executed notebook')}, which labkit reads but does not run.")
     if executed:
         parts.append(f"labkit executes {len(executed)} of its own notebooks on the samples: {', '.join(executed)}.")
     if campaign.derived != campaign.path:

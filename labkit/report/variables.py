@@ -17,6 +17,7 @@ from labkit.notes import joined
 from labkit.records import Value, by_benchmark, headline_statistic, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -208,17 +209,6 @@ def variables(campaign: Path | Source) -> dict[str, Any]:
         "durations": {"measuring": units.format_duration(elapsed), "measuring_s": round(elapsed, 3)},
         "key": _tree(key_numbers(source)),
     }
-
-
-def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "point"), plural(2000, "launch", "launches")
-    ('1 point', '2,000 launches')
-    """
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def identifier(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Read what a campaign says of its notebooks: their parameters, and the settings that a sweep gave them.
+"""What a campaign says of its notebooks: their parameters, and the settings that a sweep gave them.
 
 The points of a campaign are those of all its notebooks. So each notebook shows a part of them.
 """
@@ -6,6 +6,7 @@ The points of a campaign are those of all its notebooks. So each notebook shows 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,28 @@ def others(study: Study) -> list[Study]:
     if any(_chosen(one) == _chosen(study) for one in alike):
         return [one for one in every if one not in alike or _chosen(one) != _chosen(study)]
     return [one for one in every if one not in alike]
+
+
+def remember(study: Study) -> None:
+    """Name the notebook of a study in the campaign that it measured into by hand; a suite names its own.
+
+    Parameters
+    ----------
+    study : of a notebook among those of labkit or the project; of another one, the campaign stays as it is.
+    """
+    from labkit import studies
+
+    campaign, values = study.campaign, study.values
+    names = [stem for stem in project.notebooks() if studies.of_notebook(stem) is type(study)]
+    by_suite = studies.CAMPAIGN in os.environ or "suite" in campaign.facts
+    if by_suite or campaign.bundled or not names or not values.measure:
+        return
+    given = {
+        field.name: value
+        for field in dataclasses.fields(values)
+        if (value := getattr(values, field.name)) != field.default and field.name not in ("campaign", "measure")
+    }
+    campaign.update({"parameters": {**section(campaign.facts, "parameters"), names[0]: given}})
 
 
 def _chosen(study: Study) -> tuple[dict[str, Any], Mapping[str, str]]:

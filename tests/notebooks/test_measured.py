@@ -113,6 +113,7 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
     # disturbed times determine no parameter of LogGP; then the findings say how far they lie off a line
     assert "range of 2 launches" in findings or "have no resolved parameter. Their time lies" in findings
     assert study.findings() in shown.texts
+    assert name in Campaign(folder).facts["parameters"], "a report would have no chapter"
 
 
 SIMULATED = {"ranks": "4,16", "cells": 4, "allreduce_sizes": "8", "topologies": "fat-tree", "per_leaf": 4}

@@ -35,10 +35,17 @@ def build(session: Session) -> Any:
     delay = widgets.Text(description="delay", placeholder="300ns", layout={"width": "150px"}, **wide)
     start = widgets.Button(description="Judge", tooltip="compare the benchmark of plot A with what its path allows")
     result = widgets.HTML(layout={"max_height": "420px", "overflow": "auto"})
-    figure = live.blank(style.HEIGHT)
+    figure, about = live.blank(style.HEIGHT), session.subject
+
+    def cleared() -> None:
+        """Take away what was said of other points."""
+        nonlocal about
+        if about != (about := session.subject):
+            result.value, box.children = "", (row, shown)
 
     def judged(button: Any) -> None:
-        view = session.views.get("A")
+        nonlocal about
+        view, about = session.views.get("A"), session.subject
         try:
             stated = Stated(link=link.value.strip(), mtu=mtu.value, pcie=pcie.value.strip(), delay=delay.value.strip())
             stated.check()
@@ -57,6 +64,7 @@ def build(session: Session) -> Any:
     row = widgets.HBox([link, mtu, pcie, delay, start], layout={"flex_flow": "row wrap"})
     shown = result.add_class("lab-bounds-result")
     box = widgets.VBox([row, shown])
+    session.on("view", cleared)
     return box
 
 

@@ -60,8 +60,10 @@ def build(session: Session) -> Any:
 
 def _adder(session: Session) -> Any:
     """Make the fields that add a campaign from elsewhere, or results of other programs."""
-    place = widgets.Text(placeholder="folder, archive, output of OMB or IMB", layout={"flex": "1 1 0", "width": "auto"})
-    bring = widgets.Button(description="Add", tooltip="show a campaign, or results of OMB or IMB", icon="plus")
+    place = widgets.Text(placeholder="folder or file", layout={"flex": "1 1 0", "width": "auto"})
+    bring = widgets.Button(
+        description="Add", tooltip="show a campaign, an archive, or output of OMB or IMB", icon="plus"
+    )
     why = widgets.HTML().add_class("lab-why")
 
     def brought(button: Any) -> None:

@@ -24,6 +24,7 @@ from labkit.units import OTHER_UNITS
 TITLE, PLACE, ORDER = "Plot", "main", 0
 PUBLISHED = "published numbers of this benchmark and metric, against message size"
 BOUNDS = "what the path of these points allows at most, against message size"
+NO_BOUND = "no bound is known for these points: Judge, under Bounds, says why"
 _SCALES = {"fitting": None, "logarithmic": True, "linear": False}
 _RELATIONS = [("values", ""), ("ratio to", "ratio"), ("difference from", "difference")]
 _FOLDED = ("x_log", "y_log", "by")
@@ -100,7 +101,6 @@ class _Plot:
         self.figure = session.figures[letter] = live.blank(HEIGHT)
         more = [*(self._fields[name] for name in _FOLDED), self.filter.column]
         boxes = widgets.HBox([self._fields["published"], self._fields["bounds"]], layout={"flex_flow": "row wrap"})
-        boxes.add_class("lab-wide")
         first = [field for name, field in self._fields.items() if name not in (*_FOLDED, "published", "bounds")]
         rows = [widgets.VBox(fields).add_class("lab-fields") for fields in ([*first, boxes], more)]
         folds = Folds([widgets.VBox([rows[1], self.filter.widget])], ["scales, groups and filter"])
@@ -169,7 +169,8 @@ class _Plot:
             self._offer_all(present, summary, now)
             same = dataclasses.replace(before, campaigns=now.campaigns) == now
             drawn = drawing.marked(session.figure(now, summary, hover=False), self._places(summary, now))
-            self.note.value = html.escape(drawing.apart(drawn))
+            unbounded = now.bounds and now.bounded and not session.limits(now, summary)
+            self.note.value = html.escape(joined([drawing.apart(drawn), *[NO_BOUND] * unbounded]))
             live.redraw(self.figure, drawing.brief(drawn), keep_zoom=same and session.running)
             for trace in self.figure.data:
                 trace.on_click(self._clicked)
@@ -267,7 +268,7 @@ class _Plot:
 
 def _dropdown(name: str) -> Any:
     """A list of choices."""
-    narrow = {"width": "auto", "flex": "1 1 150px", "max_width": "260px"}
+    narrow = {"width": "auto", "flex": "1 1 150px"}
     words = _WORDS.get(name, name)
     return widgets.Dropdown(description=words, tooltip=words, layout=narrow, style={"description_width": "initial"})
 

@@ -26,7 +26,7 @@ def build(session: Session) -> Any:
     folder = widgets.Text(
         description="into", placeholder=str(export.folder()), continuous_update=False, layout={"width": "380px"}
     ).add_class("lab-export-folder")
-    folder.tooltip, folder.style.description_width = "folder for the files; never inside a campaign", "initial"
+    folder.tooltip, folder.style.description_width = "folder for the files, outside of campaigns", "initial"
     note, lines = widgets.HTML().add_class("lab-exported").add_class("lab-text"), widgets.HTML().add_class("lab-lines")
 
     def show_lines() -> None:

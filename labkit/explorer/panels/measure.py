@@ -33,7 +33,7 @@ START = "mpi.latency"
 _EVERY = "every family"
 _LOOKING = "looking for benchmarks that can run here …"
 _ABOUT = {
-    "find": "benchmarks by their names, their titles, or the names that OMB and IMB give them",
+    "find": "benchmarks by their names, their titles, their tools, or the names that OMB and IMB give them",
     "family": "only benchmarks of this family",
     "benchmark": "what is measured; the search above leaves those whose names or titles have its words",
     "sizes": "MIN:MAX in powers of two, or a list such as 8,1Ki,1Mi; empty for the benchmark's own",
@@ -48,8 +48,9 @@ def build(session: Session) -> Any:
 
 
 def _matches(benchmark: Benchmark, words: Sequence[str]) -> bool:
-    """Whether a benchmark's name, title or names in OMB and IMB have all words."""
-    text = " ".join([benchmark.name, benchmark.title, *benchmark.equivalents]).lower()
+    """Whether a benchmark's name and title, its names in OMB, IMB and logs, and its tools' names have all words."""
+    tools = {tool.__module__.rpartition(".")[2] for tool in benchmarks.tools_of(benchmark.name)}
+    text = " ".join([benchmark.name, benchmark.title, *benchmark.equivalents, *benchmark.logs, *tools]).lower()
     return all(word in text for word in words)
 
 
@@ -84,16 +85,16 @@ class _Measure:
         self._measurement: Measurement | None = None
         self._into: Path | None = None
         self._task: asyncio.Task[None] | None = None  # the loop itself keeps none alive
-        look = {"layout": {"width": "auto"}, "style": {"description_width": "100px"}}
+        look = {"layout": {"width": "auto"}, "style": {"description_width": "76px"}}
         self._lacking = "" if launch.installed() else "no MPI launcher"
         self.family = widgets.Dropdown(description="family", options=[_EVERY], **look)
-        self.find = widgets.Text(description="search", placeholder="name, words, or osu_…", **look)
+        self.find = widgets.Text(description="search", placeholder="such as osu_bw", **look)
         self.benchmark = widgets.Dropdown(description="benchmark", **look)
         self.absent = widgets.HTML().add_class("lab-absent").add_class("lab-text")
         self._absent = Folds([self.absent], ["cannot run here"])
         self.sizes = widgets.Text(description="sizes", **look)
         self.ranks = widgets.Text(value="2", description="ranks", **look)
-        self.into = widgets.Text(value=datetime.now().strftime("explore-%Y%m%d-%H%M%S"), description="keep in", **look)
+        self.into = widgets.Text(value=datetime.now().strftime("explore-%y%m%d-%H%M%S"), description="keep in", **look)
         self.launchers = Choices("launchers to compare", self._launchers(), ["auto"], self._changed)
         self.transports = Choices("transports to compare", {"auto": "", "shm": "", "tcp": ""}, ["auto"], self._changed)
         self.setting = Form(Spec, "the setting", self._changed, PLAIN, {"bind": [(name, name) for name in BINDINGS]})
@@ -200,7 +201,7 @@ class _Measure:
             if self.family.value in (_EVERY, name.partition(".")[0]) and _matches(one, words)
         ]
         if not options:
-            self.why.value = f"No benchmark here is called {html.escape(self.find.value)}. Write other words."
+            self.why.value = html.escape(self._missed(words, reasons))
             return
         if options and list(self.benchmark.options) != options:
             before = self.benchmark.value or START
@@ -219,6 +220,16 @@ class _Measure:
         )
         self._absent.name(0, f"{len(reasons)} cannot run here")
         self._absent.layout.display = "" if reasons else "none"
+
+    def _missed(self, words: Sequence[str], reasons: Mapping[str, str]) -> str:
+        """Say why a search found nothing: another family has it, or it cannot run here."""
+        found = [name for name, one in benchmarks.find().items() if _matches(one, words)]
+        absent, others = [name for name in found if name in reasons], [name for name in found if name not in reasons]
+        if others:
+            return f"The family {self.family.value} has no such benchmark: {', '.join(others)}. Choose every family."
+        if absent:
+            return f"{', '.join(absent)} cannot run here: {reasons[absent[0]]}"
+        return f"No benchmark has {self.find.value[:80]!r} in its names or tools. Write other words."
 
     def _launchers(self) -> dict[str, str]:
         installed = launch.installed()
@@ -257,8 +268,9 @@ class _Measure:
         SpecError
             For a value that cannot be.
         """
-        if self.sizes.value:
-            parse_sizes(self.sizes.value)
+        sizes = self.sizes.value.strip()
+        if sizes:
+            parse_sizes(sizes)
         chosen: dict[str, list[Any]] = {"ranks": levels(self.ranks.value, "ranks"), "transport": self.transports.value}
         if not self.launchers.boxes["auto"].disabled or self.launchers.value:
             chosen["launcher"] = self.launchers.value
@@ -267,7 +279,7 @@ class _Measure:
         single = {name: [value] for name, value in self.setting.raw.items()}
         return Selection(
             benchmark=self.benchmark.value,
-            sizes=self.sizes.value,
+            sizes=sizes,
             levels=chosen | single,
             options=self.form.differing(),
             effort=self.effort.value(),
@@ -304,9 +316,9 @@ class _Measure:
         count = len(Campaign.existing(place).done()) if (place / "campaign.json").exists() else 0
         again = bool(count) and not measurement.unfinished(place) and self._into != place
         self.more.layout.display = "" if again else "none"
-        self.more.description = f"add to {place.name}, which has {count} points"
+        self.more.description = self.more.tooltip = f"add to {place.name}"
         if again and not self.more.value:
-            return f"{place.name} has {count} points already. Tick 'add to' above, or name a new campaign."
+            return f"{place.name} has {count} points already. Tick 'add to {place.name}', or name a new campaign."
         return ""
 
     def _offer(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import shlex
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,8 @@ from labkit.units import format_number
 
 TITLE, PLACE, ORDER = "Point", "beside", 1
 HEIGHT = 300  # px
+_ROW, _ROWS, _LETTERS = 22, 2, 42  # px of a row of the legend; rows in the usual height; letters of a row
+_TICKS = {"nticks": 4, "tickfont": {"size": 11}}  # on a logarithmic axis to the right: the labels of more would overlap
 _ALWAYS = ("p50", "p95", "p99")  # said also where there is none
 _VIEWS = ("distribution", "histogram", "over iterations", "per rank")
 
@@ -139,7 +142,9 @@ class _Point:
             self.why.value, self.figure.data = html.escape(str(error)), ()
             return
         self.note.value = html.escape(drawing.apart(drawn))
-        drawn.update_layout(width=None, height=HEIGHT)
+        drawn.update_layout(width=None, height=HEIGHT + _ROW * max(0, _rows(drawn) - _ROWS))
+        if drawn.layout.xaxis.type == "log":
+            drawn.layout.xaxis.update(_TICKS)
         live.redraw(self.figure, drawing.brief(drawn, asks=False))
 
     def _distribution(self, chosen: Chosen, metric: str) -> go.Figure:
@@ -169,8 +174,15 @@ def _by_point(figure: go.Figure) -> go.Figure:
                 trace.line.color = colour
             else:
                 trace.marker.update(color=colour, line_color=colour)
-        lines[0].name = f"{name}: {len(lines)} launch{'es' if len(lines) > 1 else ''}"
+        words = f"{html.unescape(name)}: {len(lines)} launch{'es' if len(lines) > 1 else ''}"
+        lines[0].name = "<br>".join(map(style.plain, textwrap.wrap(words, _LETTERS)))
     return figure
+
+
+def _rows(figure: go.Figure) -> int:
+    """Rows of a legend whose names are long enough for one or more rows each; 0 of a legend of short ones."""
+    names = [trace.name for trace in figure.data if trace.showlegend and len(trace.name) > _LETTERS // 2]
+    return sum(name.count("<br>") + 1 for name in names)
 
 
 def _launches(point: Chosen) -> list[Samples]:
@@ -187,9 +199,10 @@ def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str =
         "point": benchmarks.label(first.spec),
         **_statistics(row, metric, unit),
         "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
-        "ranges": str(row.get("headline") or ""),
+        "in brackets": str(row.get("headline") or ""),
         "counts": reading.meaning(first.spec, metric),
         "transport": first.spec.transport,
+        "testbed": first.spec.testbed if first.spec.testbed != "local" else "",
         "badges": notes.joined(notes.once(one.badges for one in launches)) or "none",
     }
     more = {

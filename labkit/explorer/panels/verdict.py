@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import ipywidgets as widgets
@@ -27,25 +28,34 @@ def build(session: Session) -> Any:
     relevant = widgets.FloatText(RELEVANT, description="relevant", step=0.01, style=style, layout={"width": "150px"})
     test = widgets.Button(description="Test launches", tooltip="compare the campaigns on show at plot A's benchmark")
     result = widgets.HTML(layout={"max_height": "420px", "overflow": "auto"})
+    about = session.subject
 
     def offered() -> None:
         before = base.value
         base.options = list(session.campaigns)
         base.value = before if before in session.campaigns else next(iter(session.campaigns), None)
 
+    def cleared() -> None:
+        """Take away what was said of other points."""
+        nonlocal about
+        if about != (about := session.subject):
+            result.value = ""
+
     def tested(button: Any) -> None:
-        view = session.views.get("A")
+        nonlocal about
+        view, about = session.views.get("A"), session.subject
         try:
             words = [word.strip() for word in allow.value.split(",") if word.strip()]
             result.value = _html(
                 _compared(session, view.benchmark if view else "", base.value, by.value, words, relevant.value)
             )
         except (LabkitError, OSError) as error:
-            result.value = html.escape(str(error))
+            result.value = html.escape(_in_page(str(error)))
 
     test.on_click(tested)
     session.on("campaigns", offered)
     session.on("data", offered)
+    session.on("view", cleared)
     offered()
     for widget, name in ((base, "base"), (by, "by"), (allow, "allow"), (relevant, "relevant"), (test, "test")):
         widget.add_class(f"lab-verdict-{name}")
@@ -73,9 +83,14 @@ def _html(outcome: Comparison) -> str:
     notes = [f"differs: {one}" for one in outcome.differences] + list(outcome.warnings)
     if outcome.unmatched:
         notes.append(f"{len(outcome.unmatched)} points are not on all sides, such as {outcome.unmatched[0][0]}")
-    items = "".join(f"<li>{html.escape(text)}</li>" for text in notes)
+    items = "".join(f"<li>{html.escape(_in_page(text))}</li>" for text in notes)
     sentence = f"<p>{html.escape(outcome.sentence)}</p>"
     return f"{sentence}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{items}</ul>"
+
+
+def _in_page(text: str) -> str:
+    """A sentence about a comparison with the names of the page's fields, for those of the command's flags."""
+    return re.sub(r"--(by|allow|relevant)\b", r"\1", text).replace(" (--benchmark, --where)", "")
 
 
 def _cells(one: Compared) -> list[str]:

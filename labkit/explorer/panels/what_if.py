@@ -34,6 +34,11 @@ def build(session: Session) -> Any:
             sliders = widgets.HTML(html.escape(str(error)))
         box.children = (row, sliders.add_class("lab-what-if-result"))
 
+    def sized(change: Any = None) -> None:
+        size.disabled = of.value == PUBLISHED  # it has a size of its own
+
+    of.observe(sized, "value")
+    sized()
     start.on_click(shown)
     for widget, name in ((of, "of"), (size, "size"), (start, "show")):
         widget.add_class(f"lab-what-if-{name}")

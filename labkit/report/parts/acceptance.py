@@ -14,8 +14,7 @@ from labkit.report.artifact import checksums
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.variables import plural
-from labkit.units import format_share
+from labkit.units import format_share, plural
 
 _BLANK = "\u00a0" * 36  # room for a name or a signature
 _PARTIES = ("supplier", "customer", "measured by")

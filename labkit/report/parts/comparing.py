@@ -21,8 +21,8 @@ from labkit.report.choosing import hard
 from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.markdown import escape
-from labkit.report.variables import plural, title
-from labkit.units import format_number, format_range, format_share, format_size
+from labkit.report.variables import title
+from labkit.units import format_number, format_range, format_share, format_size, plural
 
 FILE = "comparison.svg"
 _CHANGES, _UNMATCHED = 40, 12  # rows

@@ -9,7 +9,7 @@ from labkit.report.findings import Finding, listed
 from labkit.report.markdown import escape
 from labkit.report.parts import repeated, surveyed
 from labkit.report.topics import finding
-from labkit.report.variables import plural
+from labkit.units import plural
 
 
 def conclusion(content: Content) -> str:

@@ -12,8 +12,8 @@ from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.report.variables import headline_metric, plural
-from labkit.units import format_duration, format_fact
+from labkit.report.variables import headline_metric
+from labkit.units import format_duration, format_fact, plural
 
 _AUTHOR = "to be stated by the author"
 

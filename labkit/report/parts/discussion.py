@@ -16,9 +16,9 @@ from labkit.report.choosing import relative_widths
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.parts import repeated, surveyed
-from labkit.report.variables import plural, title
+from labkit.report.variables import title
 from labkit.samples.facts import COMMAND, COMMANDS
-from labkit.units import format_share, format_size
+from labkit.units import format_share, format_size, plural
 
 _WIDE = 0.1  # of the value: an interval that is wider is called wide
 _WORST = 5  # points that the table shows

@@ -18,8 +18,7 @@ from labkit.report.findings import listed
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import code, escape
 from labkit.report.parts.surveyed import names
-from labkit.report.variables import plural
-from labkit.units import parse_size
+from labkit.units import parse_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd

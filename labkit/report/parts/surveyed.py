@@ -9,7 +9,7 @@ from labkit.report import literature, markdown
 from labkit.report.content import Content
 from labkit.report.literature import Surveyed
 from labkit.report.markdown import code, escape
-from labkit.report.variables import plural
+from labkit.units import plural
 
 _NAMED = 3  # benchmarks that a cell names
 

@@ -12,8 +12,7 @@ from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
-from labkit.report.variables import plural
-from labkit.units import format_share
+from labkit.units import format_share, plural
 
 
 @dataclass(frozen=True)
