@@ -1,7 +1,8 @@
 """Build what pyproject.toml cannot describe: C kernels, programs, and copies of top-level folders for the wheel.
 
 setuptools compiles every ``labkit/kernels/*.c`` once for each kind of MPI handle. The kernels are optional: without a
-compiler labkit still installs, and measures with its mpi4py loops. Each ``labkit/programs/*.c`` becomes a program
+compiler labkit still installs, and measures with its mpi4py loops. With ``LABKIT_KERNELS=required`` a kernel that does
+not compile is an error, as it must be for a wheel that others install. Each ``labkit/programs/*.c`` becomes a program
 beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` in a checkout, if
 the libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates, reference
 data and recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
@@ -28,6 +29,7 @@ PROGRAMS = sorted(Path("labkit/programs").glob("*.c"))
 LINKED = sorted(Path("labkit/programs").glob("*.cc"))
 SOURCE = (".c", ".cc", ".h", ".proto", ".thrift")
 MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in SOURCE)
+REQUIRED = os.environ.get("LABKIT_KERNELS") == "required"
 BUILT_FROM = re.compile(r"Built from ([\w.]+) with the libraries ([\w+ ]+)\.")
 GENERATORS = {
     ".proto": ("protoc", "--cpp_out={folder}", "-I{parent}"),
@@ -133,7 +135,7 @@ def kernels(handle: str) -> Extension:
         define_macros=[(f"HANDLE_{handle.upper()}", "1")],
         extra_compile_args=["-O2", "-Wall", "-Wextra"],
         py_limited_api=True,
-        optional=True,
+        optional=not REQUIRED,
     )
 
 

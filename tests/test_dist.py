@@ -35,6 +35,40 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def program(path: Path, lines: str) -> Path:
+    """An executable file with these lines of shell."""
+    path.write_text(f"#!/bin/sh\n{lines}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_kernel_that_must_compile_and_does_not_shows_what_the_compiler_said(tmp_path: Path) -> None:
+    compiler = program(tmp_path / "cc", "echo 'latency.c:1:1: error: this compiler is broken' >&2; exit 1")
+    where = ("--build-temp", tmp_path / "temp", "--build-lib", tmp_path / "lib")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext", *where],
+        cwd=ROOT,
+        env=os.environ | {"CC": str(compiler), "LABKIT_KERNELS": "required"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "error: this compiler is broken" in done.stderr
+    assert not (tmp_path / "lib").exists()
+
+
+def test_a_step_of_dist_that_fails_shows_the_error_and_what_to_do(tmp_path: Path) -> None:
+    noise = "; ".join(["echo 'kernel.c:7:7: error: no such function'", *["echo line"] * 40, "exit 1"])
+    python = program(tmp_path / "python", noise)
+    done = subprocess.run(
+        ["templates/setup/dist.sh", python, tmp_path / "dist"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "kernel.c:7:7: error: no such function" in done.stderr
+    assert done.stderr.rstrip().endswith("Then run it again.")
+    assert not (tmp_path / "dist").exists()
+
+
 @pytest.mark.slow
 def test_the_wheels_hold_kernels_for_their_processor(dist: Path) -> None:
     machines = {"x86_64": 62, "aarch64": 183}  # e_machine of ELF

@@ -1,8 +1,11 @@
 """fio's JSON and the log of every I/O that ``write_lat_log`` keeps with ``log_avg_msec=0``.
 
-Latency is fio's completion latency (``clat``), from submission to completion. With ``fsync=1`` a write lands in the
-page cache and another call brings it to the disk. fio keeps the two apart, so the time of one write is then the
-sum of the two means, and has no percentiles.
+Latency is fio's total latency (``lat``), from the moment that fio starts an I/O to its completion: the same for all
+engines. fio's completion latency (``clat``) begins when the submission is over (``slat``). An engine that submits and
+completes in one call has no ``slat``, and its ``clat`` is the whole call. An asynchronous one has both, and the
+submission can take most of the time. Percentiles of its ``clat`` alone are therefore called ``clat_us``. With
+``fsync=1`` a write lands in the page cache and another call brings it to the disk. fio keeps the two apart, so the time
+of one write is then the sum of the two means, and has no percentiles.
 """
 
 from __future__ import annotations
@@ -55,8 +58,8 @@ def parse(text: str, direction: Direction) -> list[Reported]:
     Returns
     -------
     ``iops_per_s``, ``bandwidth_MBps``, ``latency_us`` (p50, p95, p99, p999, min, max, mean, stddev and fio's further
-    percentiles), ``fsync_us`` and ``clat_us`` where every write was followed by one, CPU use in %. `rank` is the job
-    where there are several.
+    percentiles; ``clat_us`` holds those that fio has of ``clat`` alone), ``fsync_us`` and ``write_us`` where every
+    write was followed by a fsync, CPU use in %. `rank` is the job where there are several.
 
     Raises
     ------
@@ -102,7 +105,9 @@ def _values(
     except json.JSONDecodeError as error:
         raise malformed(_WHAT, error.lineno, error.doc[error.pos : error.pos + 80] or "its end", "JSON") from error
     except (KeyError, TypeError) as error:
-        raise malformed(_WHAT, 0, f"no {error.args[0]!r}", f"jobs with {direction}, clat_ns and iops") from error
+        raise malformed(
+            _WHAT, 0, f"no {error.args[0]!r}", f"jobs with {direction}, lat_ns, clat_ns and iops"
+        ) from error
     return values
 
 
@@ -118,24 +123,38 @@ def _job(job: Mapping[str, Any], direction: Direction, rank: int | None) -> list
         Reported("sys_cpu", "%", "mean", job["sys_cpu"]),
     ]
     if synced.get("total_ios"):
-        values.append(metric("latency_us", "mean", (part["clat_ns"]["mean"] + synced["lat_ns"]["mean"]) * 1e-3))
-        values += _times("clat_us", part["clat_ns"]) + _times("fsync_us", synced["lat_ns"])
+        values.append(metric("latency_us", "mean", (part["lat_ns"]["mean"] + synced["lat_ns"]["mean"]) * 1e-3))
+        values += _latencies("write_us", part) + _times("fsync_us", synced["lat_ns"])
     else:
-        values += _times("latency_us", part["clat_ns"])
+        values += _latencies("latency_us", part)
     return [Reported(v.name, v.unit, v.statistic, v.value, rank=rank) for v in values]
 
 
+def _latencies(name: str, part: Mapping[str, Any]) -> list[Reported]:
+    """Return the total latency of a direction; its percentiles are those of ``clat`` where fio kept no others."""
+    values = _times(name, part["lat_ns"])
+    if "percentile" not in part["lat_ns"]:
+        values += _percentiles("clat_us" if part["slat_ns"]["N"] else name, part["clat_ns"])
+    return values
+
+
 def _times(name: str, times: Mapping[str, Any]) -> list[Reported]:
-    """Convert one of fio's blocks of statistics from ns to µs; ``99.900000`` becomes ``p999``."""
-    statistics = {statistic: times[statistic] for statistic in ("min", "max", "mean", "stddev")}
-    for percent, value in times.get("percentile", {}).items():
-        whole, _, part = percent.partition(".")
-        statistics[f"p{whole}{part.rstrip('0')}"] = value
-    return [Reported(name, "µs", statistic, value * 1e-3) for statistic, value in statistics.items()]
+    """Convert one of fio's blocks of statistics from ns to µs."""
+    whole = [Reported(name, "µs", one, times[one] * 1e-3) for one in ("min", "max", "mean", "stddev")]
+    return whole + _percentiles(name, times)
+
+
+def _percentiles(name: str, times: Mapping[str, Any]) -> list[Reported]:
+    """Convert the percentiles of a block from ns to µs; ``99.900000`` becomes ``p999``."""
+    split = {percent: percent.partition(".") for percent in times.get("percentile", {})}
+    return [
+        Reported(name, "µs", f"p{whole}{part.rstrip('0')}", times["percentile"][percent] * 1e-3)
+        for percent, (whole, _, part) in split.items()
+    ]
 
 
 def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Completion latency of every I/O of one direction.
+    """Latency of every I/O of one direction.
 
     Returns
     -------
@@ -156,7 +175,7 @@ def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def mixed_log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Completion latency of every read and write.
+    """Latency of every read and write.
 
     Returns
     -------
@@ -194,12 +213,14 @@ _SETUP = re.compile(
 _IO = re.compile(
     rf"  (?P<way>read|write) *: IOPS=(?P<iops>{NUMBER})(?P<k>[kMG]?), BW=\S+ \((?P<bw>{NUMBER})(?P<p>[kMGT]?)B/s\)"
 )
-_CLAT = re.compile(
-    rf"    +clat \((?P<unit>[nmu]sec)\): min= *(?P<min>{NUMBER})(?P<kmin>[kMG]?), "
+_TIMES = {
+    name: rf"    +{name} \((?P<unit>[nmu]sec)\): min= *(?P<min>{NUMBER})(?P<kmin>[kMG]?), "
     rf"max= *(?P<max>{NUMBER})(?P<kmax>[kMG]?), "
     rf"avg= *(?P<mean>{NUMBER})(?P<kmean>[kMG]?), stdev= *(?P<stddev>{NUMBER})(?P<kstddev>[kMG]?)$"
-)
-_SHARES = re.compile(r"    +clat percentiles \(([nmu]sec)\):")
+    for name in ("lat", "clat")
+}
+_SUBMISSION = r"    +slat \("  # an engine that submits and completes in one call has none
+_SHARES = re.compile(r"    +(clat|lat) percentiles \(([nmu]sec)\):")
 _SHARE = re.compile(r"(\d{1,2}\.\d{2})th=\[ *(\d{1,12})\]")
 _US = {"nsec": 1e-3, "usec": 1.0, "msec": 1e3}
 _SYNC_TIMES = rf"    +sync \(([nmu]sec)\): min=.*avg= *({NUMBER})([kMG]?),"
@@ -238,19 +259,21 @@ def _of_text(
             metric("bandwidth_MBps", "mean", decimal(io["bw"], io["p"]) * 1e-6),
         ]
         stop = next((n for n in range(number, end + 1) if lines.texts[n - 1].startswith(_SYNC)), end)
-        if clat := lines.find(_CLAT.pattern, number, stop):
-            unit = _US[clat[1]["unit"]]
-            for name in ("mean", "min", "max", "stddev"):
-                value = decimal(clat[1][name], clat[1][f"k{name}"])
-                values.append(metric("latency_us", name, value * unit))
+        apart = "clat_us" if lines.find(_SUBMISSION, number, stop) else "latency_us"
+        whole, part = (lines.find(_TIMES[name], number, stop) for name in ("lat", "clat"))
+        if times := whole or part:
+            unit, name = _US[times[1]["unit"]], "latency_us" if whole else apart
+            for statistic in ("mean", "min", "max", "stddev"):
+                value = decimal(times[1][statistic], times[1][f"k{statistic}"])
+                values.append(Reported(name, "µs", statistic, value * unit))
         if shares := lines.find(_SHARES.pattern, number, stop):
-            unit = _US[shares[1][1]]
+            unit, name = _US[shares[1][2]], "latency_us" if shares[1][1] == "lat" else apart
             for line in lines.texts[shares[0] : stop]:
                 if not line.startswith("     |"):
                     break
                 for percent, value in _SHARE.findall(line):
                     digits = percent.rstrip("0").rstrip(".").replace(".", "")
-                    values.append(metric("latency_us", f"p{digits.lstrip('0')}", float(value) * unit))
+                    values.append(Reported(name, "µs", f"p{digits.lstrip('0')}", float(value) * unit))
         if not values[0].value:
             raise lines.wrong(number, "IOPS above 0")
         synced = stop < end and io["way"] == "write"
@@ -290,7 +313,7 @@ def _each(lines: Lines, first: int, last: int) -> bool:
 def _summed(values: list[Reported], sync_us: float) -> list[Reported]:
     """Return the values of writes that a fsync followed each: the mean latency is the sum of both, as in `parse`."""
     latencies = {v.statistic: v.value for v in values if v.name == "latency_us"}
-    renamed = [replace(v, name="clat_us") if v.name == "latency_us" else v for v in values]
+    renamed = [replace(v, name="write_us") if v.name == "latency_us" else v for v in values]
     return [*renamed, metric("latency_us", "mean", latencies.get("mean", 0.0) + sync_us)]
 
 

@@ -30,6 +30,7 @@ from labkit.samples import Samples
 from labkit.spec import Effort, Keep, Spec, validated
 from labkit.studies import _named
 from labkit.studies._derived import derived, of_samples
+from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
 from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre

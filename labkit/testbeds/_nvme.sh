@@ -52,4 +52,4 @@ fi
 cd "$folder"
 "$@" "--filename=$device"
 echo "== log =="
-cat ./*_clat.1.log
+cat ./*_lat.1.log

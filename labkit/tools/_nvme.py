@@ -13,7 +13,7 @@ from labkit.tools import Facts, Invocation, Parsed, fio
 from labkit.units import KiB
 
 _SETUP = Path(__file__).parent.parent / "testbeds" / "_nvme.sh"
-_LOG, _MARK = "io_clat.1.log", "== log ==\n"
+_MARK = "== log ==\n"
 _BEFORE_S = 60.0  # modules and the connection, in an emulated guest
 
 
@@ -46,7 +46,7 @@ def _invocation(spec: Spec, effort: Effort, direction: Literal["read", "write"])
         output, mark, log = text.partition(_MARK)
         if not mark:
             raise DataError(f"fio's log is missing after its output {text[-200:]!r}. Run it again.")
-        (folder / _LOG).write_text(log)
+        (folder / fio.LOG).write_text(log)
         result = job.parse(output, folder)
         return replace(result, facts={"payload_B": int(result.time_ns.size) * spec.size * (fabric != "local")})
 
@@ -55,7 +55,7 @@ def _invocation(spec: Spec, effort: Effort, direction: Literal["read", "write"])
         client=("sh", str(_SETUP), fabric, str(file_size // KiB), *job.client),
         parse=parsed,
         prepare=prepare,
-        definition="fio on a block device: completion latency of each request; the kernel is NVMe target and host.",
+        definition="fio on a block device: latency (lat) of each request; the kernel is NVMe target and host.",
         duration=job.duration + _BEFORE_S / 4,
         time_limit=job.time_limit + _BEFORE_S,
     )

@@ -1,4 +1,4 @@
-"""fio: reads and writes of one process with the completion latency of every I/O, and ping-pong over a Unix socket.
+"""fio: reads and writes of one process with the latency of every I/O, and ping-pong over a Unix socket.
 
 ``psync`` (pread, pwrite) does one I/O at a time; several at a time need ``io_uring``, or ``libaio``, which queues
 direct I/O alone. A run does at most `MAX_IOS`, so that the log stays small.
@@ -29,6 +29,7 @@ TOOL = Tool(
 )
 MAX_IOS = 200_000
 _LOG = "io"
+LOG = f"{_LOG}_lat.1.log"  # what a run on a file or a device keeps of every I/O
 _SECTOR = 512
 _LAYOUT_S = 10.0  # until the file to read is written
 _LISTEN_S = 0.2  # until the other end of a socket listens
@@ -103,7 +104,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
     whole = runtime + 2 * _LISTEN_S
 
     def parsed(text: str, folder: Path) -> Parsed:
-        latency, end = layout.log((folder / f"{_LOG}_clat.2.log").read_text(), "write")
+        latency, end = layout.log((folder / f"{_LOG}_lat.2.log").read_text(), "write")
         reported = tuple(layout.answered(text, _CLIENT))
         return trimmed(Parsed(reported=reported, time_ns=latency, extras={"end_ns": end}), effort)
 
@@ -119,6 +120,8 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
             "--pingpong",
             f"--bs={spec.size}",
             f"--size={ios * spec.size}",
+            "--lat_percentiles=1",
+            "--clat_percentiles=0",
             "--percentile_list=50:95:99:99.9",
             f"--write_lat_log={_LOG}",
             "--log_avg_msec=0",
@@ -196,7 +199,7 @@ def run(
     runtime = effort.time_cap if effort.iterations is None else effort.time_limit
 
     def parsed(text: str, folder: Path) -> Parsed:
-        log = folder / f"{_LOG}_clat.1.log"
+        log = folder / LOG
         if direction == "rw":
             both = tuple(layout.mixed(text))
             latency, end, writes = layout.mixed_log(log.read_text())
@@ -224,6 +227,8 @@ def run(
             *([f"--iodepth={depth}"] if depth > 1 else []),
             *how,
             *pace,
+            "--lat_percentiles=1",
+            "--clat_percentiles=0",
             "--percentile_list=50:95:99:99.9",
             f"--write_lat_log={_LOG}",
             "--log_avg_msec=0",
@@ -233,7 +238,7 @@ def run(
         parse=parsed,
         directory=spec.values.get("directory", ""),
         prepare=lambda folder: fit(folder, access, file_size),
-        definition="fio: completion latency (clat) of each I/O; rates are fio's, over its own run time.",
+        definition="fio: latency (lat) of each I/O, submission included; rates are fio's, over its own run time.",
         duration=runtime + _LAYOUT_S,
         time_limit=runtime + _LAYOUT_S + effort.time_limit,
     )

@@ -79,5 +79,5 @@ def _invocation(spec: Spec, effort: Effort, direction: layout.Direction) -> Invo
         ),
         address=this_machine(spec),
         prepare=prepare,
-        definition="fio over libnbd: completion latency of each request to nbdkit; rates are fio's, over its run time.",
+        definition="fio over libnbd: latency (lat) of each request to nbdkit; rates are fio's, over its run time.",
     )

@@ -89,8 +89,16 @@ labkit() {
     rm -f labkit/kernels/_kernels_*.so
     install "$1" --no-deps --no-build-isolation "${again[@]}" -e .
     "$1/bin/python" -m compileall -q labkit || true
-    compgen -G 'labkit/kernels/_kernels_*.so' >/dev/null \
-        || say "The C kernels did not compile (is a C compiler installed?). labkit uses mpi4py loops instead, for latency, bandwidth, allreduce and bcast."
+    compgen -G 'labkit/kernels/_kernels_*.so' >/dev/null || compile_again "$1"
+}
+
+# Installing is quiet; this shows what the compiler says, and succeeds where the machine had only too little memory.
+compile_again() {
+    local said
+    said=$(LABKIT_KERNELS=required "$1/bin/python" setup.py -q build_ext --inplace 2>&1) && return
+    say "$(grep -m 5 -A 2 'error:' <<<"$said" || tail -n 5 <<<"$said")"
+    say "The C kernels did not compile, and the lines above are what the compiler said. Install a C compiler, or correct what they name. Then run make setup again."
+    say "Until then labkit uses mpi4py loops, for latency, bandwidth, allreduce and bcast."
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -112,11 +112,12 @@ _READ = ToolBenchmark(
     cadence="streaming",
     doc="""Time of one read from a file, and how many a second.
 
-A sample is fio's completion latency of one read. With `depth` reads under way at once, their rate is `depth` over the
-time of one (Little's law, exact for the means). The rates are those of the reads themselves; what fio spends
-between two of them is only in the values that it reports, as are its rates under an offered load. Latency counts from
-the moment that fio starts a read: what waits because a device is slower than the load is not in it. A page cache that
-may answer shows as a badge.
+A sample is fio's latency (`lat`) of one read, from the moment that fio starts it to its completion, with every engine
+alike: what an asynchronous engine spends on the submission is in it. With `depth` reads under way at once, their rate
+is `depth` over the time of one (Little's law, exact for the means). The rates are those of the reads themselves; what
+fio spends between two of them is only in the values that it reports, as are its rates under an offered load. What
+waits before fio starts it, because a device is slower than the load, is not in the latency. A page cache that may
+answer shows as a badge.
 """,
 )
 FORMS = {
@@ -129,8 +130,9 @@ FORMS = {
         logs={"fio write": {}},
         doc="""Time of one write to a file, and how many a second.
 
-A sample is fio's completion latency of one write. With `depth` writes under way at once, their rate is `depth` over
-the time of one (Little's law, exact for the means). With `sync=fsync` fio times the write and the fsync
+A sample is fio's latency (`lat`) of one write, from the moment that fio starts it to its completion, with every engine
+alike: what an asynchronous engine spends on the submission is in it. With `depth` writes under way at once, their rate
+is `depth` over the time of one (Little's law, exact for the means). With `sync=fsync` fio times the write and the fsync
 after it apart: there are no samples then, and the mean latency is the sum of the two means.
 """,
     ),
@@ -142,8 +144,9 @@ after it apart: there are no samples then, and the mean latency is the sum of th
         logs={},
         doc="""Time of one I/O in a random mix of reads and writes of a file, and how many a second.
 
-A sample is fio's completion latency of one I/O; the column `write` of the samples is 1 for writes. The values that fio
-reports stand apart for each direction. With `depth` I/Os under way at once, their rate is `depth` over the time of one.
+A sample is fio's latency (`lat`) of one I/O, from the moment that fio starts it to its completion; the column `write`
+of the samples is 1 for writes. The values that fio reports stand apart for each direction. With `depth` I/Os under way
+at once, their rate is `depth` over the time of one.
 """,
     ),
 }

@@ -58,8 +58,9 @@ _READ = ToolBenchmark(
     cadence="streaming",
     doc="""Time of one read from a block device that nbdkit serves over TCP (NBD), and how many a second.
 
-A sample is fio's completion latency of one request, network and server included. With `depth` requests under way at
-once, their rate is `depth` over the time of one. Both ends are on this machine, or on two hosts of a testbed.
+A sample is fio's latency (`lat`) of one request, from its start to its completion, network and server included. With
+`depth` requests under way at once, their rate is `depth` over the time of one. Both ends are on this machine, or on two
+hosts of a testbed.
 """,
 )
 FORMS = {
@@ -70,8 +71,9 @@ FORMS = {
         tools=(nbdkit.write,),
         doc="""Time of one write to a block device that nbdkit serves over TCP (NBD), and how many a second.
 
-A sample is fio's completion latency of one request, network and server included. A write counts when the server has the
-data in its memory or page cache: nbdkit brings them to its disk only when a flush asks for it.
+A sample is fio's latency (`lat`) of one request, from its start to its completion, network and server included. A
+write counts when the server has the data in its memory or page cache: nbdkit brings them to its disk only when a flush
+asks for it.
 """,
     ),
 }

@@ -56,7 +56,7 @@ _READ = ToolBenchmark(
     cadence="streaming",
     doc="""Time of one read from a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
 
-A sample is fio's completion latency of one request with O_DIRECT. The kernel of the guest of soft-RoCE is target and
+A sample is fio's latency (`lat`) of one request with O_DIRECT. The kernel of the guest of soft-RoCE is target and
 host, and the data cross the virtual cable between its two devices. The fabrics differ in nothing else, so they compare
 with one another; an emulated processor makes all of them slow.
 """,
