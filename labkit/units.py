@@ -365,7 +365,9 @@ def format_fact(name: str, value: object) -> str:
     >>> format_fact("memory_total_B", 25276502016), format_fact("load_1", 7.95458984375), format_fact("governor", "on")
     ('23.54 GiB', '7.955', 'on')
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return str(value).lower()  # as command lines have it
+    if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_B"):
         return about_size(value)

@@ -151,6 +151,15 @@ def test_rates_are_logarithmic_where_a_line_would_lie_at_the_foot_of_a_linear_ax
     )
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "step"), [(1.05, 8.2, "L2"), (850, 7900, "D2"), (0.9, 11, "D2"), (3, 60, "D2")]
+)
+def test_a_logarithmic_axis_has_three_ticks_or_more(low: float, high: float, step: str) -> None:
+    figure = go.Figure(go.Box(x=["0"], lowerfence=[low], q1=[low], median=[low], q3=[high], upperfence=[high]))
+    figure.update_layout(yaxis={"type": "log"}, xaxis={"type": "category"})
+    assert style.finish(figure).layout.yaxis.dtick == step
+
+
 def test_a_long_title_of_the_upward_axis_is_folded() -> None:
     figure = go.Figure(go.Scatter(x=[1, 2, 3, 4, 5], y=[3, 4, 5, 6, 7]))
     figure.update_layout(yaxis_title_text="bandwidth, median or as named (MB/s)", showlegend=True)

@@ -16,7 +16,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import records
 from labkit.analysis.contrast import contrast
 from labkit.notes import Note, badge
-from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting, summary
+from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting, summary, topics
+from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.samples import Samples
@@ -64,6 +65,52 @@ def test_the_trend_compares_both_ends(large: tuple[int, int], trend: str) -> Non
     one = contrast(rows([point(s, p, n, ns) for (p, s), ns in cost.items() for n in range(3)]), "latency_us")
     assert one is not None
     assert one.trend == trend
+
+
+def hpcc(test: str, system: str, gflops: float) -> Samples:
+    """A result of HPC Challenge that was imported."""
+    spec = Spec(benchmark="compute.hpcc", ranks=2, testbed=system, options={"test": test})
+    reported = made.values("performance_GFLOPS", value=gflops)
+    meta = {"fingerprint": spec.fingerprint({}), "badges": []}
+    return made.samples(spec, reported=reported, origin="imported", meta=meta)
+
+
+def test_different_quantities_are_never_compared() -> None:
+    alone = [hpcc("HPL", "a.txt", 3.5), hpcc("StarDGEMM", "a.txt", 19), hpcc("SingleFFT", "a.txt", 10)]
+    assert contrast(rows(alone), "performance_GFLOPS") is None
+    one = findings.of_topic(rows(alone), ("compute.hpcc",))
+    assert one is not None
+    assert one.text.replace("\xa0", " ").startswith("HPC Challenge, test=HPL: 3.5 Gflop/s")
+    both = [*alone, hpcc("HPL", "b.txt", 3.5), hpcc("StarDGEMM", "b.txt", 38), hpcc("SingleFFT", "b.txt", 11)]
+    other = findings.of_topic(rows(both), ("compute.hpcc",))
+    assert other is not None
+    assert other.text.replace("\xa0", " ").startswith("HPC Challenge, test=StarDGEMM: b.txt reaches 2 times")
+    equal = findings.of_topic(rows([hpcc("HPL", "a.txt", 3.5), hpcc("HPL", "b.txt", 3.5)]), ("compute.hpcc",))
+    assert equal is not None
+    assert "a.txt and b.txt do not differ (3.5" in equal.text.replace("\xa0", " ")
+
+
+def test_a_campaign_of_imported_numbers_was_not_measured() -> None:
+    table = records.table([hpcc("HPL", "a.txt", 3.5)])
+    member = Member("c", {"created": "2026-01-02"}, table, records.summary(table))
+    said = abstract.machine(member)
+    assert said == "labkit imported the numbers of this campaign on 2026-01-02; it did not measure them."
+    assert "what its benchmarks cost here" in abstract.asked(member)
+
+
+def test_each_chapter_speaks_of_its_own_points() -> None:
+    points = [point(8, "shm", 0, 100), point(8, "tcp", 0, 4000)]
+    facts = {"parameters": {"10-latency": {"transports": "shm"}, "34-binding-layers": {"transport": "tcp"}}}
+    member = Member("c", facts, records.table(points), rows(points), points)
+    shown = {
+        name: sorted(topics.own(member, name)["transport"]) for name in ("10-latency", "10-other", "34-binding-layers")
+    }
+    assert shown == {"10-latency": ["shm"], "10-other": ["shm", "tcp"], "34-binding-layers": ["tcp"]}
+    chapter = notebook.Chapter(None, path=Path("10-latency.ipynb"))
+    found = topics.finding(chapter, member)
+    assert found is not None
+    assert "TCP" not in found.text
+    assert topics.finding(notebook.Chapter(None, path=Path("my-own.ipynb")), member) is None
 
 
 def test_a_sentence_compares_interprets_and_says_how_sure() -> None:

@@ -23,7 +23,19 @@ from labkit.errors import ReportError
 from labkit.figures import savings, stacked, style
 from labkit.figures.path import Part, Stack
 from labkit.models.breakdown import Time
-from labkit.report import cleaning, figures, flatten, markdown, methods, notebook, painting, pairing, styles, summary
+from labkit.report import (
+    cleaning,
+    figures,
+    flatten,
+    markdown,
+    methods,
+    notebook,
+    painting,
+    pairing,
+    repeating,
+    styles,
+    summary,
+)
 from labkit.report.book import Book
 
 SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
@@ -175,8 +187,57 @@ def test_a_figure_with_one_x_value_becomes_a_table() -> None:
     assert "| shm" in text
     assert "2.25 to 3" in text
     assert "tail" not in text
-    for other in ({"x": [8, 16], "y": [1, 2]}, {"x": ["a"]}, {"type": "bar"}):
+    for other in ({"x": [8, 16], "y": [1, 2]}, {"x": ["a"]}, {"type": "bar", "x": ["a", "b"], "y": [1, 2]}):
         assert figures.single({"data": [{**one, **other}], "layout": layout}) == ""
+
+
+def test_a_single_bar_becomes_a_table() -> None:
+    bar = {"type": "bar", "name": "64 KiB", "x": ["vc0,vc3"], "y": [2724], "error_y": {"array": [6], "arrayminus": [4]}}
+    floor = {"type": "scatter", "name": "floor", "x": ["vc0,vc3"], "y": [1300]}
+    layout = {"xaxis": {"title": {"text": "hosts"}}, "yaxis": {"title": {"text": "latency (µs)"}}, "showlegend": True}
+    text = figures.single({"data": [bar, floor], "layout": layout})
+    assert "latency (µs) at hosts vc0,vc3" in text
+    assert "2,720 to 2,730" in text
+    assert "| floor" in text
+    assert "2,724" in figures.single({"data": [{**bar, "showlegend": False}], "layout": {}})
+    for more in ({**bar, "name": "8 B"}, {"type": "box", "x": ["vc0,vc3"], "y": [1]}, {**floor, "x": ["vc1"]}):
+        assert figures.single({"data": [bar, more], "layout": layout}) == ""
+    assert figures.single({"data": [{**bar, "orientation": "h", "x": [3], "y": [7]}], "layout": layout}) == ""
+
+
+def noted(label: str, *lines: str, **layout: Any) -> Any:
+    """A cell with a figure that has small print."""
+    spec = {"data": [], "layout": {"height": 280, "xaxis": {"title": {"text": style.note("size", *lines)}}, **layout}}
+    output = new_output("display_data", data={figures.PLOTLY: spec, figures.SVG: "<svg/>"})
+    return new_code_cell(f"#| label: {label}", outputs=[output])
+
+
+def test_the_note_of_a_figure_does_not_repeat_that_of_the_figure_before() -> None:
+    tail = "thin: 99th percentile, open with < 10 samples beyond; no 99th percentile where a launch has few samples"
+    book = new_notebook(
+        cells=[
+            noted("fig-a", f"bars: range of 3 launches; {tail}"),
+            noted("fig-b", f"bars: range of 2 launches; {tail}", "campaign A; not drawn: B"),
+            noted("fig-c", "bars: range of 2 launches", "campaign A; not drawn: B"),
+            noted("fig-d", "median of 3 launches"),
+            noted("fig-e", "bars: range of 2 launches"),
+            noted("fig-f", "bars: range of 2 launches", xaxis2={}),
+        ]
+    )
+    before = [cell.outputs[0].data[figures.PLOTLY]["layout"]["height"] for cell in book.cells]
+    changed = repeating.shorten([book])
+    specs = [cell.outputs[0].data[figures.PLOTLY]["layout"] for cell in book.cells]
+    texts = [re.sub(r"<[^>]*>", "|", one["xaxis"]["title"]["text"]) for one in specs]
+    assert "&lt; 10 samples" in texts[0]
+    assert "thin" not in texts[1]
+    assert "bars: range of 2 launches" in texts[1]
+    assert "campaign A; not drawn: B" in texts[1]
+    assert "campaign A; not drawn: B" in texts[2]
+    assert "bars" not in texts[2]
+    assert "bars" in texts[4], "the figure before says something else"
+    assert len(changed) == 2
+    assert specs[1]["height"] < before[1]
+    assert repeating.shorten([new_notebook(cells=[new_code_cell("x")])]) == []
 
 
 def test_two_dimensional_typed_array() -> None:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labkit import benchmarks
 from labkit.columns import METRICS, statistic_column
 from labkit.records import Value, headline_statistic, value_of
-from labkit.records.factors import NONE, differing, level
+from labkit.records.factors import NONE, differing, level, named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,6 +73,7 @@ class Contrast:
     benchmark, factor, metric : what is compared.
     main : at the size that the metric is usually stated for: the smallest for a cost, the largest for a rate.
     other : the same two levels at the other end of the sizes; None where there is one size.
+    quantity : what was measured, as ``test=HPL``, if the benchmark measures several quantities.
     """
 
     benchmark: str
@@ -79,6 +81,7 @@ class Contrast:
     metric: str
     main: End
     other: End | None
+    quantity: str = ""
 
     @property
     def trend(self) -> str:
@@ -112,11 +115,33 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
     filled = rows.notna().to_numpy().any(axis=0)  # most columns are of other benchmarks
     rows = rows.loc[:, [some or str(name).startswith(f"{metric}_") for name, some in zip(rows, filled, strict=True)]]
     varied = [name for name in differing(rows) if name != "fingerprint"] if len(rows) else []
-    for factor in factors or [name for name in varied if name not in _APART]:
+    never = (*_APART, *quantities(rows))
+    for factor in factors or [name for name in varied if name not in never]:
         others = [name for name in varied if name != factor]
-        if factor in varied and (best := _widest(rows, factor, others)) is not None:
-            return _of_levels(best, factor, metric, statistic)
+        best = [_widest(part, factor, others) for part in _parts(rows)] if factor in varied else []
+        if found := [_of_levels(part, factor, metric, statistic) for part in best if part is not None]:
+            return max(found, key=lambda one: (one.main.apart is not False, one.main.ratio))
     return None
+
+
+def quantities(rows: pd.DataFrame) -> list[str]:
+    """Return the columns of options that choose what a benchmark measures.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.records.summary`.
+    """
+    known = benchmarks.every().get(str(rows["benchmark"].iloc[0])) if len(rows) else None
+    columns = [f"option_{name}" for name in known.quantities] if known else []
+    return [name for name in columns if name in rows]
+
+
+def _parts(rows: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows of each quantity."""
+    columns = quantities(rows)
+    if not columns:
+        return [rows]
+    return [part for _, part in rows.groupby([rows[name].map(level) for name in columns], sort=False)]
 
 
 def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFrame | None:
@@ -144,7 +169,10 @@ def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str) -> 
     main = _end(rows, at, metric, statistic)
     levels = {main.best, main.worst}
     other = _end(rows[rows["level"].isin(levels)], beyond, metric, statistic) if beyond != at else None
-    return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other)
+    quantity = ", ".join(
+        f"{named(name)}={text}" for name in quantities(rows) if (text := level(rows[name].iloc[0])) != NONE
+    )
+    return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other, quantity)
 
 
 def _end(rows: pd.DataFrame, size: int, metric: str, statistic: str) -> End:

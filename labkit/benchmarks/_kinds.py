@@ -58,6 +58,8 @@ class Benchmark:
     phase_work : work in one iteration of a phase, if it is not 1.
     derived : metrics that are not a quantile of the samples, as functions of the phases, each (ranks, iterations) or,
         of many ranks, its means: a function uses `mean` alone, along either axis.
+    quantities : options that choose what is measured, such as the test of a suite: results that differ in one are of
+        different quantities, and are not compared.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     name, doc : filled in from the benchmark's file; a form that shares its file has its own `doc`.
     mpi : whether MPI ranks are timed.
@@ -82,6 +84,7 @@ class Benchmark:
     phases: Mapping[str, str] = field(default_factory=dict)
     phase_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
+    quantities: tuple[str, ...] = ()
     cadence: str = "isolated"
     name: str = ""
     doc: str = ""

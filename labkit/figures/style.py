@@ -33,7 +33,8 @@ MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
 _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
 _LABEL, _SPAN = 13, 0.7  # px of a tick's label, with room; decades that hold two of 1, 2 and 5
-_FITS = 96  # characters of small print in a line
+_TICKS = 3  # of an axis, at least; of fewer, even steps take the place of 1, 2 and 5
+FITS = 96  # characters of small print in a line
 _LETTER, _LINE, _LEGEND, _SHORT = 6.6, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
 _KEY, _ROW = 45, 20  # px of a line in a legend, and of a further row of it
 _LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
@@ -183,6 +184,20 @@ def _steps(figure: go.Figure) -> None:
     labels = (layout.height - sum(_around(layout))) / _LABEL
     if _SPAN <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
         axis.dtick = "D2" if 3 * decades + 1 <= labels else 1
+        if _ticks(heights.min(), heights.max()) < _TICKS:
+            axis.dtick = f"L{_even(heights.max() / _TICKS):g}"
+
+
+def _ticks(low: float, high: float) -> int:
+    """Return how many of 1, 2, 5, 10, 20 … lie between two values."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return sum(low <= first * 10.0**decade <= high for decade in decades for first in (1, 2, 5))
+
+
+def _even(step: float) -> float:
+    """Return the largest of 1, 2, 5, 10, 20 … that is not above a step."""
+    decade = 10.0 ** math.floor(math.log10(step))
+    return decade * max(first for first in (1, 2, 5) if first * decade <= step * (1 + 1e-9))
 
 
 def _numbers(values: Any) -> NDArray[np.float64]:
@@ -201,7 +216,7 @@ def bundle(figure: go.Figure) -> dict[str, Any]:
 
 def note(title: str, *lines: str) -> str:
     """Axis title with what the reader must know in small print below it, broken to fit the width."""
-    parts = [part for line in lines for part in textwrap.wrap(line, _FITS)]
+    parts = [part for line in lines for part in textwrap.wrap(line, FITS)]
     return title + "".join(f'<br><span style="{_SMALL}">{html.escape(part, quote=False)}</span>' for part in parts)
 
 

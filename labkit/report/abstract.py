@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
-from labkit import stats, studies
-from labkit.errors import LabkitError
+from labkit import stats
 from labkit.models.verdict import Judged
 from labkit.notes import joined
-from labkit.report import bounded, findings, markdown
+from labkit.report import bounded, findings, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
 from labkit.report.markdown import escape
-from labkit.report.notebook import Chapter
+from labkit.samples.facts import BROUGHT
 from labkit.units import format_count, format_fact, format_share, plural
 
 FINDINGS = 4  # in the abstract, at most
@@ -83,7 +81,7 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
 
 def _topics(member: Member, content: Content) -> list[Finding]:
     """Return what each chapter found of a campaign."""
-    return [one for chapter in content.chapters.values() if (one := finding(chapter, member))]
+    return [one for chapter in content.chapters.values() if (one := topics.finding(chapter, member))]
 
 
 def _judged(content: Content, member: Member) -> list[Judged]:
@@ -93,8 +91,10 @@ def _judged(content: Content, member: Member) -> list[Judged]:
 
 
 def machine(member: Member) -> str:
-    """Say which machine was measured."""
+    """Say which machine was measured, or that the numbers come from elsewhere."""
     day = f" on {member.date}" if member.date else ""
+    if len(member.records) and set(member.records["origin"]) <= {*BROUGHT}:
+        return f"labkit imported the numbers of this campaign{day}; it did not measure them."
     return f"labkit measured {_place(member)}{day}."
 
 
@@ -123,8 +123,8 @@ def _question(members: Sequence[Member]) -> str:
     names = [str(name).partition(".")[0] for member in members for name in member.summary["benchmark"]]
     families = Counter(names)
     words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]
-    topics = findings.listed([word for word in words if word]) or "its benchmarks"
-    return f"what {topics} {'cost' if len(families) > 1 else 'costs'} here, and which setting matters"
+    named = findings.listed([word for word in words if word]) or "its benchmarks"
+    return f"what {named} {'costs' if sum(map(bool, words)) == 1 else 'cost'} here, and which setting matters"
 
 
 def _extent(member: Member) -> str:
@@ -132,7 +132,7 @@ def _extent(member: Member) -> str:
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch', 'launches')}"
 
 
-def chosen(topics: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) -> list[Finding]:
+def chosen(found: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) -> list[Finding]:
     """Return the findings that matter: the first topic's, then certain ones by their size, in the order of the topics.
 
     A sentence that several topics share counts once. Where too few are certain, others fill up.
@@ -142,7 +142,7 @@ def chosen(topics: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST)
     most : findings to return, at most.
     least : findings to return if there are so many topics.
     """
-    distinct = list({one.text: one for one in topics}.values())
+    distinct = list({one.text: one for one in found}.values())
     rest = sorted(distinct[1:], key=lambda one: -one.weight)
     best = [*distinct[:1], *(one for one in rest if one.weight > 0)][:most]
     best += [one for one in rest if one not in best][: max(0, least - len(best))]
@@ -206,28 +206,6 @@ def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
     return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}; @sec-caveats has all."
 
 
-def finding(chapter: Chapter, member: Member) -> Finding | None:
-    """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
-    try:
-        study = studies.of_notebook(chapter.path.name)
-    except LabkitError:
-        return None
-    return _of_topic(member, tuple(study.benchmarks), tuple(study.focus))
-
-
-def _topic(chapter: Chapter) -> tuple[str, ...]:
-    """Benchmarks of a chapter's study; none where its notebook has no study."""
-    try:
-        return tuple(studies.of_notebook(chapter.path.name).benchmarks)
-    except LabkitError:
-        return ()
-
-
-@lru_cache(1024)  # the abstract, the verdicts and the conclusion ask for the same
-def _of_topic(member: Member, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]) -> Finding | None:
-    return findings.of_topic(member.summary, benchmarks, focus, member.points)
-
-
 def verdicts(content: Content) -> str:
     """Return a line for each chapter: topic and finding; of several campaigns, the finding in brief."""
     rows = []
@@ -237,11 +215,9 @@ def verdicts(content: Content) -> str:
         several = len(members(source)) > 1
         said = []
         for member in members(source)[:_NAMED]:
-            one = finding(chapter, member) if len(member.summary) else None
+            one = topics.finding(chapter, member) if len(member.summary) else None
             texts = [one.text if alone else one.brief] if one else []
-            texts += (
-                [text] if (text := bounded.of_topic(bounded.judged(content, source, member), _topic(chapter))) else []
-            )
+            texts += [text] if (text := topics.near(content, source, chapter, member)) else []
             if texts:
                 said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))
         said += ["The notebook stopped with an error."] if chapter.error else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from labkit.models import bounds, costs, verdict
 from labkit.models.verdict import Judged
@@ -14,21 +15,30 @@ from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.units import plural
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _ORDER = ("above its bound", "bad", "doubtful", "good")  # what a reader must see first
 _WORDS = {"above its bound": "above it"}
 
 
-def judged(content: Content, source: Source, member: Member) -> list[Judged]:
-    """Return the verdicts on a campaign; worked out once."""
+def judged(content: Content, source: Source, member: Member, rows: pd.DataFrame | None = None) -> list[Judged]:
+    """Return the verdicts on a campaign; worked out once.
+
+    Parameters
+    ----------
+    rows : of its summary, which are judged; all if left out.
+    """
     known = {*bounds.BANDWIDTH, *bounds.LATENCY}
+    chosen = member.summary if rows is None else rows
 
     def made() -> list[Judged]:
-        if not len(member.summary):
+        if not len(chosen):
             return []
         points = (one for one in source.points if one.spec.benchmark in known)
-        return verdict.judge(points, member.summary, None, costs.of(member.summary))
+        return verdict.judge(points, chosen, None, costs.of(member.summary))
 
-    name = f"judged {source.path} {member.name}"
+    name = f"judged {source.path} {member.name} {sorted(chosen['fingerprint']) if len(chosen) else ''}"
     if name not in content.made:
         content.made[name] = made()
     result: list[Judged] = content.made[name]

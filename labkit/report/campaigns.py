@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.campaign import Campaign
@@ -36,6 +37,7 @@ class Member:
     facts : what its campaign.json held.
     records, summary : its rows.
     points : its samples, without their values.
+    path : folder of the campaign that holds it.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Member:
     records: pd.DataFrame
     summary: pd.DataFrame
     points: Sequence[Samples] = ()
+    path: Path = Path()
 
     @property
     def host(self) -> Mapping[str, Any]:
@@ -72,14 +75,22 @@ def members(source: Source) -> tuple[Member, ...]:
     origins = source.facts.get("origins")
     if not isinstance(origins, Mapping) or not origins or not len(source.records):
         return (
-            Member(source.name, {"host": source.host, **source.facts}, source.records, source.summary, source.points),
+            Member(
+                source.name,
+                {"host": source.host, **source.facts},
+                source.records,
+                source.summary,
+                source.points,
+                source.path,
+            ),
         )
     merged = []
     for name in dict.fromkeys(source.records["campaign"]):
         facts = origins.get(name, source.facts if name == source.path.name else {})
         rows, summary = (table[table["campaign"] == name] for table in (source.records, source.summary))
         points = [one for one in source.points if CAMPAIGN.of(one.meta) in (name, "")]
-        merged.append(Member(str(name), facts if isinstance(facts, Mapping) else {}, rows, summary, points))
+        own = facts if isinstance(facts, Mapping) else {}
+        merged.append(Member(str(name), own, rows, summary, points, source.path))
     return tuple(merged)
 
 

@@ -137,21 +137,27 @@ def _described(trace: Mapping[str, Any]) -> str:
 
 
 def single(spec: Mapping[str, Any]) -> str:
-    """Return a table in the place of a figure whose lines have one x value; empty where it has several.
+    """Return a table in the place of a figure whose lines have one x value, or of a single bar; empty for others.
 
     Parameters
     ----------
-    spec : plotly figure. Bars, heat maps and distributions stay figures.
+    spec : plotly figure. Several bars, heat maps and distributions stay figures.
     """
-    traces = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
-    places = {x for trace in spec.get("data", []) for x in values(trace.get("x")) if x is not None}
-    plain = all(trace.get("type", "scatter") == "scatter" for trace in traces)
-    if not traces or not plain or len(places) != 1 or isinstance(next(iter(places)), str):
+    every = spec.get("data", [])
+    traces = [trace for trace in every if trace.get("showlegend") is not False]
+    bars = [trace for trace in every if trace.get("type") == "bar"]
+    heights = [y for trace in bars for y in values(trace.get("y")) if y is not None]
+    kinds = {trace.get("type", "scatter") for trace in every}
+    alone = len(heights) == 1 and kinds <= {"bar", "scatter"} and bars[0].get("orientation") != "h"
+    traces = traces or every * alone
+    places = {x for trace in every for x in values(trace.get("x")) if x is not None}
+    lines = all(trace.get("type", "scatter") == "scatter" for trace in traces)
+    if not traces or len(places) != 1 or not (lines or alone) or (lines and isinstance(next(iter(places)), str)):
         return ""
     rows = [row for trace in traces if (row := _single(trace))]
     layout = spec.get("layout", {})
     upward, right = (_title(layout.get(axis, {})) for axis in ("yaxis", "xaxis"))
-    ticks = values(layout.get("xaxis", {}).get("ticktext"))
+    ticks = values(layout.get("xaxis", {}).get("ticktext")) or [x for x in places if isinstance(x, str)]
     where = f" at {right} {ticks[0]}" if len(ticks) == 1 and right else ""
     return (
         markdown.table(["series", markdown.escape(f"{upward}{where}"), "interval"], rows, align="lrl") if rows else ""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labkit.analysis import reasons
-from labkit.analysis.contrast import SHIFT, Contrast, End, contrast
+from labkit.analysis.contrast import SHIFT, Contrast, End, contrast, quantities
 from labkit.columns import METRICS
 from labkit.records import Value, by_benchmark, headline_statistic, value_of
-from labkit.records.factors import named
+from labkit.records.factors import NONE, level, named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, sized, title
 from labkit.units import format_count, format_number, format_share, format_size, plural
@@ -101,17 +101,18 @@ def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | Non
 
 def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     """Say which level costs more, how many times, how sure that is, whether it depends on the size, and why."""
-    end, what = one.main, _what(one.benchmark, one.main.size)
+    end, what = one.main, _what(one.benchmark, one.main.size, one.quantity)
     best, worst = _levels(one.factor, end.best, end.worst)
     sure = _least(end)
     weight = abs(math.log(sure)) if end.apart and end.ratio > 0 else 0.0
     values, counts = (end.bad, end.good), f"; {_counts(end)}"
-    if end.apart is False:
+    if end.apart is False or end.ratio == 1:
+        beyond = " beyond their intervals" if end.apart is False else ""
         both = [
-            f"{what}: {best} and {worst} do not differ beyond their intervals{more}."
+            f"{what}: {best} and {worst} do not differ{beyond}{more}."
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
-        return Finding(both[0], 0.0, False, end.launches, end.n, *both[1:])
+        return Finding(both[0], 0.0, end.apart, end.launches, end.n, *both[1:])
     times = _at_least(end)
     if METRICS[one.metric].kind == "rate":
         label = METRICS[one.metric].label
@@ -171,12 +172,15 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
     known = [row for row in rows.to_dict("records") if value_of(row, metric, statistic).value > 0]
     if not known:
         return None
+    chosen = {column: level(known[0][column]) for column in quantities(rows)}
+    known = [row for row in known if all(level(row[column]) == text for column, text in chosen.items())]
     ends = sorted(known, key=lambda row: int(row["message_size_B"]))
     first, last = value_of(ends[0], metric, statistic), value_of(ends[-1], metric, statistic)
     counts = _counts_of(ends[:1] + ends[-1:])
     launches, n = (min(int(row[key]) for row in (ends[0], ends[-1])) for key in ("launches", "n"))
     if int(ends[0]["message_size_B"]) == int(ends[-1]["message_size_B"]):
-        brief = f"{_what(name, int(ends[0]['message_size_B']))}: {_number(first)}"
+        quantity = ", ".join(f"{named(column)}={text}" for column, text in chosen.items() if text != NONE)
+        brief = f"{_what(name, int(ends[0]['message_size_B']), quantity)}: {_number(first)}"
         return Finding(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.")
     grown = int(ends[-1]["message_size_B"]) / max(int(ends[0]["message_size_B"]), 1)
     full, brief = (
@@ -199,8 +203,8 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def _what(benchmark: str, size: int) -> str:
-    name = escape(_capital(title(benchmark)))
+def _what(benchmark: str, size: int, quantity: str = "") -> str:
+    name = escape(", ".join(filter(None, (_capital(title(benchmark)), quantity))))
     return f"{name}, {_hard(format_size(size))}" if sized(benchmark) else name
 
 

@@ -10,12 +10,12 @@ import nbformat
 import yaml
 from nbformat.v4 import new_markdown_cell, new_notebook, new_raw_cell
 
-from labkit.report.abstract import finding
 from labkit.report.book import CONFIG, Book
 from labkit.report.campaigns import members
 from labkit.report.notebook import KERNEL, Chapter
 from labkit.report.options import options, written
 from labkit.report.sources import Source
+from labkit.report.topics import finding
 
 DECK = "slides.ipynb"  # all pages in one file, as reveal.js needs them
 _BREAK = "{{< pagebreak >}}"

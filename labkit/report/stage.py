@@ -41,6 +41,7 @@ from labkit.report import (
     painting,
     pairing,
     parts,
+    repeating,
     slides,
     styles,
     summary,
@@ -115,6 +116,7 @@ def stage(
         sources,
         [front_spec, *(one.spec for one in papers)],
         paired=engine == "plain" and chosen.settings.form != "slides",
+        apart=chosen.settings.form == "slides",
     )
     empty = omitting.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
@@ -221,7 +223,7 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
 
 
 def _notebooks(
-    sources: Sequence[Source], more: Sequence[Any], *, paired: bool
+    sources: Sequence[Source], more: Sequence[Any], *, paired: bool, apart: bool
 ) -> tuple[dict[str, notebook.Chapter], list[str | None], list[str], bool]:
     """Return the chapters of all campaigns in their order, the svg of `more` figures, and warnings.
 
@@ -231,10 +233,12 @@ def _notebooks(
     ----------
     sources, more : campaigns, and figures that are in no notebook.
     paired : whether two small figures share a row of the PDF.
+    apart : whether each figure stands alone, so that its note says everything.
     """
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
     changed = painting.unify([*books.values()])
+    changed += [] if apart else repeating.shorten([*books.values()])
     narrow = pairing.pair([*books.values()]) if paired else {}
     svgs, warnings = painting.draw([*books.values()], changed, [one for one in more if one], narrow)
     drawn = all(svgs) and not warnings

@@ -129,10 +129,13 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     [('cpu model', 'A'), ('nodes', 'a, b')]
     >>> flat({"nics": [{"name": "lo", "kind": "loopback", "mtu": 65536}]})
     [('nics lo', 'kind loopback, mtu 65536')]
+    >>> flat({"load": {"load_1": 1.5, "tasks": 3}})
+    [('load 1', '1.5'), ('load tasks', '3')]
     """
     rows: list[tuple[str, str]] = []
     for key, value in values.items():
-        name = f"{prefix}{key}".replace("_", " ")
+        group = prefix.rpartition(" ")[0].rpartition(" ")[2]  # a name that begins with that of its group has it once
+        name = f"{prefix}{key.removeprefix(f'{group}_') if group else key}".replace("_", " ")
         if isinstance(value, Mapping):
             rows += flat(value, f"{name} ")
         elif isinstance(value, list | tuple):

@@ -30,6 +30,7 @@ from labkit.samples import Samples
 from labkit.spec import Effort, Keep, Spec, validated
 from labkit.studies import _named
 from labkit.studies._derived import derived, of_samples
+from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
 from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
@@ -138,6 +139,8 @@ class Study:
             raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
         if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
             return Campaign.existing(given, wanted)
+        if self.values.campaign and not self.points:  # it only reads, so none is made
+            return Campaign(campaign.find(given))
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
 
     def run(self, progress: measuring.Report | None = None) -> Campaign:

@@ -15,21 +15,26 @@ from labkit import project
 from labkit.errors import LabkitError
 
 if TYPE_CHECKING:
-    from labkit.campaign import Campaign
     from labkit.studies import Study
 
 
-def of_campaign(campaign: Campaign) -> dict[str, Study]:
-    """Return the study of each notebook that a campaign names, set to read; without those that ask for no point."""
+def of_campaign(facts: Mapping[str, Any], campaign: Path) -> dict[str, Study]:
+    """Return the study of each notebook that a campaign names, set to read; without those that ask for no point.
+
+    Parameters
+    ----------
+    facts : from campaign.json; they may come from anyone.
+    campaign : its folder.
+    """
     from labkit import studies
 
     found: dict[str, Study] = {}
-    swept = settings(campaign.facts)
-    for name, given in parameters(campaign.facts).items():
+    swept = settings(facts)
+    for name, given in parameters(facts).items():
         try:
             kind = studies.of_notebook(path) if (path := source(name)) else None
             if kind and "measure" in studies.defaults(kind):
-                study = kind(**{**given, "measure": False, "campaign": str(campaign.path)})
+                study = kind(**{**given, "measure": False, "campaign": str(campaign)})
                 study.setting = swept.get(name, {})
                 if study.wanted:
                     found[name] = study
@@ -44,7 +49,7 @@ def others(study: Study) -> list[Study]:
     If no notebook of the campaign has the parameters of the study, then these were changed, and no notebook of the
     same study is another one.
     """
-    every = [*of_campaign(study.campaign).values()]
+    every = [*of_campaign(study.campaign.facts, study.campaign.path).values()]
     alike = [one for one in every if type(one) is type(study)]
     if any(_chosen(one) == _chosen(study) for one in alike):
         return [one for one in every if one not in alike or _chosen(one) != _chosen(study)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import benchmarks, figures, records, studies
+from labkit.analysis.contrast import quantities
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
 from labkit.figures import style
@@ -86,12 +87,13 @@ class Study(studies.Study):
         rows = self._rows(benchmark)
         if not len(rows):
             return rows
-        factors = differing(rows, skip=("library", "engine"))
+        lead = quantities(rows)
+        factors = sorted(differing(rows, skip=("library", "engine")), key=lambda name: name not in lead)
         leads = {name: set(records.statistics_of(rows, name)) for name in self._metrics(rows, benchmark)}
         statistics = [(name, one) for name, found in leads.items() for one in records.HEADLINES if one in found]
         chosen = rows.sort_values([*factors, "message_size_B"], kind="stable").head(self.values.rows)
         texts = {named(name): chosen[name].map(level) for name in factors}
-        columns = {name: texts.pop(name) for name in list(texts)[:1]}
+        columns = {name: texts.pop(name) for name in list(texts)[: 1 + len(lead)]}
         if benchmarks.get(benchmark).sized and rows["message_size_B"].max() > 0:
             columns["size"] = chosen["message_size_B"].map(lambda size: format_size(int(size)))
         for metric, statistic in statistics:
@@ -114,7 +116,10 @@ class Study(studies.Study):
         return chosen.assign(**columns)[list(columns)]
 
     def figure(self, benchmark: str) -> go.Figure | str:
-        """First metric of a benchmark over size, over a count (ranks, threads), or over what else differs."""
+        """First metric of a benchmark over size, over a count (ranks, threads), or over what else differs.
+
+        Different quantities, such as the tests of HPC Challenge, stand apart; there is no figure of one value of each.
+        """
         rows = self._rows(benchmark)
         metrics = self._metrics(rows, benchmark) if len(rows) else []
         if not metrics:
@@ -134,11 +139,11 @@ class Study(studies.Study):
         factors = differing(rows)
         counts = [name for name in ("ranks", *_NUMBERS) if name in factors]
         others = sorted(factors, key=lambda name: -rows[name].map(level).nunique())
-        if len(rows) < 2 or not factors:
+        apart = [name for name in quantities(rows) if name in factors]
+        if len(rows) < 2 or not set(factors) - set(apart):  # the table has what differs in its quantity alone
             return studies.LEFT_OUT
+        places = apart or counts or others
         try:
-            return self.bounded(
-                figures.bars(rows.sort_values(counts or others[:1]), (counts or others)[0], metric), rows
-            )
+            return self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows)
         except DataError as error:  # rows that differ in nothing but their text
             return f"*Omitted: {error.brief}*"

@@ -10,6 +10,7 @@ BENCHMARK = LogBenchmark(
     title="ReFrame's performance variables",
     sized=False,
     metrics={"run_time_s": lambda spec: 1},
+    quantities=("test",),
     logs={"ReFrame": {}},
     cadence="isolated",
 )

@@ -18,6 +18,7 @@ BENCHMARK = LogBenchmark(
     title="HPC Challenge",
     sized=False,
     metrics={name: lambda spec: 1 for name in ("performance_GFLOPS", "updates_GUPS", "bandwidth_MBps", "latency_us")},
+    quantities=("test",),
     logs={f"HPCC {test}": {} for test in _TESTS},
     cadence="streaming",
 )

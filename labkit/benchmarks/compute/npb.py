@@ -12,6 +12,7 @@ BENCHMARK = LogBenchmark(
     title="NAS Parallel Benchmarks",
     sized=False,
     metrics={"operations_Mops": lambda spec: 1, "run_time_s": lambda spec: 1},
+    quantities=("kernel",),
     logs={f"NPB {kernel}": {} for kernel in _KERNELS},
     cadence="streaming",
 )

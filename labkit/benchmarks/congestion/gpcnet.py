@@ -22,6 +22,7 @@ _ISOLATED = KernelBenchmark(
     kernel="victims",
     every_time=True,
     options=_gpcnet.Victims,
+    quantities=("pattern",),
     check=_gpcnet.check,
     ranks=(2, None),
     sizes="8:128Ki:*16384",

@@ -10,6 +10,7 @@ from labkit.benchmarks import LogBenchmark
 BENCHMARK = LogBenchmark(
     title="GPCNeT's own output",
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 1},
+    quantities=("test",),
     logs={"GPCNeT isolated": {}, "GPCNeT loaded": {}},
     cadence="streaming",
 )

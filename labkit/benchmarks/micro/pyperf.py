@@ -10,6 +10,7 @@ BENCHMARK = LogBenchmark(
     title="Python benchmark (pyperf)",
     sized=False,
     metrics={"run_time_s": lambda spec: 1},
+    quantities=("name",),
     logs={"pyperf": {}},
     cadence="streaming",
 )
