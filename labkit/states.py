@@ -19,11 +19,14 @@ from labkit import outside
 State = tuple[str, str, int, int, int]
 
 
+_LEFT = ("__pycache__", "_start")  # by Python and by `labkit lab`
+
+
 def _is_source(path: Path) -> bool:
-    return path.name != "__pycache__" and not path.name.startswith((".", "run-"))
+    return path.name not in _LEFT and not path.name.startswith((".", "run-"))
 
 
-def of(top: Path, wanted: Callable[[Path], bool] = _is_source) -> Iterator[State]:
+def of(top: Path, wanted: Callable[[Path], bool] = _is_source, *, packaged: bool = False) -> Iterator[State]:
     """Yield the states of the files below a folder, or of a file itself, in a fixed order; none if nothing is there.
 
     A link to a folder never has the same state twice: what is behind it is not looked at.
@@ -32,6 +35,8 @@ def of(top: Path, wanted: Callable[[Path], bool] = _is_source) -> Iterator[State
     ----------
     top : folder or file.
     wanted : which files and folders count (default: all but those of tools and of learners).
+    packaged : a package manager installed them. The status of such a file is left out, because it also changes when
+        the same file is linked into another environment.
     """
     try:
         top = outside.resolved(top)
@@ -40,7 +45,7 @@ def of(top: Path, wanted: Callable[[Path], bool] = _is_source) -> Iterator[State
         entries = []
     for path in filter(wanted, entries):
         if path.is_dir() and not path.is_symlink():
-            yield from of(path, wanted)
+            yield from of(path, wanted, packaged=packaged)
             continue
         try:
             state = path.stat()
@@ -48,7 +53,7 @@ def of(top: Path, wanted: Callable[[Path], bool] = _is_source) -> Iterator[State
             yield str(path), str(error.errno), 0, 0, 0
         else:
             link = os.urandom(8).hex() if path.is_dir() else ""
-            yield str(path), link, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+            yield str(path), link, state.st_size, state.st_mtime_ns, 0 if packaged else state.st_ctime_ns
 
 
 def installed() -> Iterator[object]:
@@ -58,7 +63,7 @@ def installed() -> Iterator[object]:
         with suppress(OSError):
             names = sorted(one.name for one in folder.iterdir() if one.suffix in (".dist-info", ".egg-info", ".pth"))
             yield str(folder), names
-    yield from of(Path(labkit.__file__).parent)
+    yield from of(Path(labkit.__file__).parent, packaged=True)
 
 
 def digest(parts: Iterable[object]) -> str:

@@ -148,3 +148,9 @@ def test_rounds_draw_every_launch_in_order_and_the_median_of_each_setting() -> N
     assert "the lucky one" in figure.layout.xaxis.title.text
     with pytest.raises(DataError, match="no launch"):
         figures.rounds({"a": []}, "latency in µs")
+
+
+def test_a_launch_far_above_all_others_does_not_hide_them() -> None:
+    usual = {"a": [10.0, 12.0, 11.0], "b": [11.0, 9.0, 10.0]}
+    assert figures.rounds(usual, "latency in µs").layout.yaxis.type == "linear"
+    assert figures.rounds({**usual, "c": [10.0, 900_000.0]}, "latency in µs").layout.yaxis.type == "log"

@@ -130,6 +130,14 @@ def test_options_count_and_results_do_not(campaign: Path) -> None:
     assert fingerprint(campaign, style="report") == before
 
 
+def test_other_environments_and_the_start_page_do_not_count(campaign: Path, mine: Path, tmp_path: Path) -> None:
+    before = fingerprint(campaign)
+    os.link(mine.parent / "labkit" / "__init__.py", tmp_path / "linked.py")  # as uv does for the next environment
+    (mine / "notebooks" / "_start").mkdir()
+    (mine / "notebooks" / "_start" / "start.md").write_text("# labkit\n")
+    assert fingerprint(campaign) == before
+
+
 def test_a_link_to_a_folder_is_never_the_same(campaign: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (campaign / "notebooks" / "more").symlink_to(tmp_path / "elsewhere")

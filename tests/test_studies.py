@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from labkit import figures, studies
 from labkit.campaign import Campaign
-from labkit.errors import SpecError
+from labkit.errors import DataError, SpecError
 from labkit.report import omitting
 from labkit.spec import Spec
 from labkit.studies import latency, needs
@@ -109,6 +109,17 @@ def test_a_wrong_parameter_is_one_clear_error_in_the_cell(capsys: pytest.Capture
     said = capsys.readouterr().out
     assert said.startswith("SpecError: notebook latency has no 'size'. Did you mean sizes?")
     assert len(said.splitlines()) == 1
+
+
+def test_a_study_that_only_reads_makes_no_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path / "campaigns"))
+    for name, more in (("latency", {"measure": False}), ("imported", {})):
+        with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
+            studies.get(name)(campaign="nowhere", **more).run()
+    assert not list(tmp_path.iterdir())
+    found = studies.get("latency")(campaign="examples/two-cores", measure=False)
+    assert found.run().path.name == "two-cores"
 
 
 def test_a_list_of_one_number_may_come_as_a_number(tmp_path: Path) -> None:

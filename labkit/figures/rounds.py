@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.units import format_number
+
+_FAR = 20  # highest value over the median of all, from which the axis is logarithmic
 
 
 def rounds(
@@ -69,6 +71,12 @@ def rounds(
             "ticktext": list(values),
             "title": {"text": style.note("setting", *notes)},
         },
-        yaxis={"title": {"text": axis}},
+        yaxis={"title": {"text": axis}, "type": "log" if _outlying(values.values()) else "linear"},
     )
     return style.finish(figure)
+
+
+def _outlying(values: Iterable[Sequence[float]]) -> bool:
+    """Whether a launch is so far above the usual one that the others could not be told apart on a linear axis."""
+    every = np.concatenate([np.asarray(launches, float) for launches in values])
+    return bool(every.min() > 0 and every.max() > _FAR * np.median(every))

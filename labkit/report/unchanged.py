@@ -42,8 +42,8 @@ def fingerprint(campaigns: Sequence[Path], chosen: Mapping[str, Any]) -> str:
             parts += [str(folder), *states.of(folder, _is_input(folder))]
     parts += [str(project.current()), str(project.home())]
     for folder in _sources():
-        parts += [str(folder), *states.of(folder)]
-    parts += [static.browser_identity(), *states.of(Path(pypandoc.get_pandoc_path()))]
+        parts += [str(folder), *states.of(folder, packaged=project.SHIPPED in folder.parents)]
+    parts += [static.browser_identity(), *states.of(Path(pypandoc.get_pandoc_path()), packaged=True)]
     for name in _FONTS:
         parts += [(str(path), path.stat().st_mtime_ns) for path in _folders(Path(name).expanduser())]
     return states.digest(parts)

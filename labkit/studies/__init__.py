@@ -139,6 +139,8 @@ class Study:
             raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
         if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
             return Campaign.existing(given, wanted)
+        if self.values.campaign and not self.points:  # it only reads, so none is made
+            return Campaign(campaign.find(given))
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
 
     def run(self, progress: measuring.Report | None = None) -> Campaign:

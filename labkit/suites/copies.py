@@ -21,7 +21,7 @@ _writing = Lock()  # two notebooks run at a time
 
 def shared(campaign: Campaign) -> str:
     """Return a fingerprint of what all copies are made from: samples, labkit, packages, reference data."""
-    data = states.of(project.SHIPPED / "data" / "reference")
+    data = states.of(project.SHIPPED / "data" / "reference", packaged=True)
     return states.digest([*states.of(campaign.path / "samples"), *states.installed(), *data])
 
 

@@ -47,7 +47,10 @@ def begin(name: str, namespace: Mapping[str, Any] | None = None) -> Session:
     return Session(name, folder, str(given.get("source", "auto")))
 
 
-_LOCKED = "predicted before the measurement, so it stays; another value is recorded as a later try"
+_LOCKED = {
+    False: "predicted before the measurement, so it stays; another value is recorded as a later try",
+    True: "predicted first, so it stays; another value is recorded as a later try",
+}
 
 
 class Session:
@@ -77,14 +80,14 @@ class Session:
         question = self.lab.question(name)
         if value is not None:
             judge(question, _anything(question), value)
-            self.attempts.predict(name, plain(question, value))
+            self.attempts.predict(name, plain(question, value), after=question.after)
 
         def keep(given: Any) -> Said:
             judge(question, _anything(question), given)
-            return None, self.attempts.predict(name, plain(question, given))
+            return None, self.attempts.predict(name, plain(question, given), after=question.after)
 
         made = self.attempts.predictions.get(name)
-        locked = "" if made is None or not self.attempts.source else _LOCKED
+        locked = "" if made is None or not self.attempts.source else _LOCKED[question.after]
         self._show(Panel(question, "Predict", keep, value=made, said=(None, locked)), question)
 
     def measure(self) -> None:
@@ -101,7 +104,8 @@ class Session:
         lines = [self.source.words]
         if badges := joined(self._results.badges()):
             lines.append(f"Badges: {badges}.")
-        if missing := [one.text for one in self.lab.predictions if one.name not in self.attempts.predictions]:
+        due = [one for one in self.lab.predictions if not one.after]
+        if missing := [one.text for one in due if one.name not in self.attempts.predictions]:
             lines.append(f"Not predicted yet: {' '.join(missing)} A prediction makes the comparison more useful.")
         handle.update(Markdown("\n\n".join(line for line in lines if line)))
 

@@ -63,8 +63,12 @@ class Attempts:
         """What was entered as a prediction after the measurement, by name, in order."""
         return {name: list(values) for name, values in self._diary.get("later", {}).items()}
 
-    def predict(self, name: str, value: Any) -> str:
+    def predict(self, name: str, value: Any, *, after: bool = False) -> str:
         """Keep a prediction, which replaces an earlier one until the measurement; after it, keep a later try beside it.
+
+        Parameters
+        ----------
+        after : of `labkit.teaching.questions.Question`.
 
         Returns
         -------
@@ -74,12 +78,16 @@ class Attempts:
         if not self.source:
             self._diary["predictions"][name] = value
             said = "saved; the measurement will show"
+        elif after and before is None:
+            self._diary["predictions"][name] = value
+            said = "saved; the questions below will show"
         elif value == before:
-            return "this is what you predicted before the measurement"
+            return f"this is what you predicted {'first' if after else 'before the measurement'}"
         else:
             self._diary.setdefault("later", {})[name] = [*tries, value] if value not in tries[-1:] else tries
             stays = "it is no prediction any more" if before is None else f"your prediction of {before} stays"
-            said = f"you have measured already, so {stays}; {value} is recorded as a later try"
+            why = "" if after else "you have measured already, so "
+            said = f"{why}{stays}; {value} is recorded as a later try"
         self._save()
         return said
 

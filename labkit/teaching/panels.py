@@ -100,7 +100,9 @@ def _field(question: Question, value: Any) -> widgets.Widget:
     if question.choices:
         options = [("choose …", None), *((choice, choice) for choice in question.choices)]
         return widgets.Dropdown(
-            options=options, value=value if value in question.choices else None, layout=widgets.Layout(width="420px")
+            options=options,
+            index=question.choices.index(value) + 1 if value in question.choices else 0,  # no value shows no prompt
+            layout=widgets.Layout(width="420px"),
         )
     return widgets.Text(
         value="" if value is None else f"{value}",

@@ -31,6 +31,7 @@ class Question:
     choices : texts to choose from; none for a number.
     hints : from a first thought to nearly the answer.
     points : for grading.
+    after : whether it predicts something that the measurement shows first; the first value then is the prediction.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Question:
     choices: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     points: int = 1
+    after: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def number_of(given: Any) -> float:
     SpecError
         If it is none.
     """
+    if given is None or (isinstance(given, str) and not given.strip()):
+        raise SpecError("The field is empty. Write a number without its unit.")
     if isinstance(given, str) and (comma := _COMMA.fullmatch(given)):
         whole, part = comma.groups()
         either = f" or {whole}{part}" if len(part) == 3 else ""  # it may have separated thousands
@@ -98,6 +102,8 @@ def judge(question: Question, expected: Expected, given: Any) -> Verdict:
         If the answer is no number where one is asked for, below 0 where no number can be, or none of the choices.
     """
     if question.choices:
+        if given is None:
+            raise SpecError("No answer is chosen. Choose one, then submit.")
         if given not in question.choices:
             raise SpecError(f"The answer is {given!r}, but it must be one of: {'; '.join(question.choices)}.")
         return Verdict(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -117,6 +118,11 @@ def test_checks_take_what_is_right_and_nothing_else(stem: str, sessions: dict[st
             with pytest.raises(SpecError, match="must be a number"):
                 judge(question, expected, "about ten")
     assert all(question.hints for question in session.lab.questions)
+    for question in (*session.lab.predictions, *session.lab.questions):
+        said = " ".join((question.text, *question.choices, *question.hints))
+        assert "`" not in said, "the page shows plain text"
+        placed = re.search(r"\b(program|advertisement|table|figure) (below|above)\b", question.text)
+        assert not placed, "the last page has the question too"
 
 
 @pytest.mark.parametrize("path", LABS, ids=STEMS)
@@ -227,6 +233,40 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
     assert session.panels["alpha"].hints.value.count("<div>") == 3
     with pytest.raises(SpecError, match="no question 'omega'"):
         session.hint("omega")
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_prediction_can_be_made_in_the_order_of_the_notebook(stem: str) -> None:
+    lab = definition.get(course.name_of(stem))
+    source = "\n".join(cell.source for cell in nbformat.read(course.notebook(stem), as_version=4).cells)
+    measured = source.index("lab.measure()")
+    late = {one.name for one in lab.predictions if source.index(f'lab.predict("{one.name}")') > measured}
+    assert late == {one.name for one in lab.predictions if one.after}
+
+
+def test_a_prediction_about_what_a_run_shows_counts_after_the_run(tmp_path: Path) -> None:
+    session = teaching.Session("lies_and_statistics", tmp_path, "recorded")
+    session.measure()
+    (asked,) = session.lab.predictions
+    session.predict("believe")
+    panel = session.panels["believe"]
+    assert panel.field.label == "choose …"
+    panel.press()
+    assert "No answer is chosen" in panel.reply.value
+    first, second = asked.choices[:2]
+    for value, said in ((first, "saved"), (second, f"your prediction of {first} stays"), (first, "predicted first")):
+        panel.field.value = value
+        panel.press()
+        assert said in panel.reply.value
+    assert (session.attempts.predictions["believe"], session.attempts.later["believe"]) == (first, [second])
+    session.predict("believe")
+    assert (session.panels["believe"].field.value, "stays" in session.panels["believe"].reply.value) == (first, True)
+
+
+def test_an_empty_field_is_no_wrong_number() -> None:
+    for given in (None, "", "  "):
+        with pytest.raises(SpecError, match="The field is empty"):
+            number_of(given)
 
 
 def test_a_comma_in_a_number_is_explained() -> None:

@@ -141,7 +141,7 @@ LAB = Lab(
             choices=(GOOD, DOUBTFUL, BAD, ABOVE),
             of=lambda r: _verdict(r, "local"),
             hints=(
-                "Its best size counts; the table has 64 KiB, and `lab.results.rows` has both.",
+                "Its best size counts; the table has 64 KiB, and lab.results.rows has both.",
                 "Of shared memory, two copies count. The campaign knows the rate of one, so half of the limits count: 45 % and 35 % of the copy rate.",
             ),
         ),

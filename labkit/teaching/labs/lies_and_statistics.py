@@ -105,9 +105,10 @@ LAB = Lab(
     predictions=(
         Question(
             name="believe",
-            text="The advertisement below: what do you believe?",
+            text="The advertisement: what do you believe?",
             choices=(FASTER, SAME, SIZES),
             of=lambda r: Expected(SAME),
+            after=True,  # its numbers are those of the run
         ),
     ),
     questions=(

@@ -95,7 +95,7 @@ LAB = Lab(
         ),
         Question(
             name="completions",
-            text="The program below sends one message to itself. How many completions does its queue receive?",
+            text="The program hello.py sends one message to itself. How many completions does its queue receive?",
             of=lambda r: Expected(2.0, 2.0, 2.0),
             hints=("Sending and receiving are two pieces of work.", "The program waits for each of them."),
         ),

@@ -187,7 +187,7 @@ def _race(results: Results) -> pd.DataFrame:
 
 def _first(results: Results) -> pd.DataFrame:
     values = _idle(results)
-    rows = [{f"{NOBODY} =": name, "first launch in µs": float(one[0])} for name, one in values.items()]
+    rows = [{"value of the variable": name, "first launch in µs": float(one[0])} for name, one in values.items()]
     return pd.DataFrame(rows)
 
 
