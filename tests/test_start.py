@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -30,6 +31,14 @@ def test_the_start_page_names_all_there_is(tmp_path: Path, monkeypatch: pytest.M
     assert -1 not in labs
     assert "`labkit explore " in text
     assert "](docs/statistics.md)" in text
+
+
+def test_a_missing_program_is_no_doubt_about_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("MPI", "ok", "4.1"), ("load", "warn", "1.8 of 2 cores"), ("ior", "warn", "not installed; instead: fio")]
+    checks = [{"name": name, "state": state, "found": found} for name, state, found in rows]
+    monkeypatch.setattr(start.show, "doctor", lambda form: [json.dumps(checks)])
+    said = "can use MPI; not installed: ior; doubtful for exact numbers: load (`labkit doctor` says why)."
+    assert start.machine() == f"**This machine** {said}"
 
 
 def test_the_time_of_a_notebook_is_what_it_measures_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,71 @@ def test_a_full_disk_is_named_and_loses_no_point(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "kept: ['storage.write'] left: []"
 
 
+# as FULL, but the room goes while ranks write: a thread takes all there is as soon as 8 MiB are written, and frees it
+# when their files are gone
+FILLED = """
+import contextlib, os, subprocess, sys, threading, time
+from pathlib import Path
+small = Path(sys.argv[1]) / "small"
+small.mkdir()
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(small)], check=True)
+from labkit import measuring
+from labkit.campaign import Campaign
+from labkit.errors import LabkitError
+from labkit.spec import Effort, sweep
+done, other = threading.Event(), small / "other"
+def written():
+    total = 0
+    for path in small.glob("labkit-*/*"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_blocks * 512
+    return total
+def take():
+    while not done.wait(0.001):
+        if written() < 2**23:
+            continue
+        size = 0
+        with other.open("wb") as file:
+            while not done.is_set() and list(small.glob("labkit-*")):
+                for step in (2**26, 2**20, 2**12):
+                    with contextlib.suppress(OSError):
+                        os.posix_fallocate(file.fileno(), size, step)
+                        size += step
+        other.unlink()
+thread = threading.Thread(target=take)
+thread.start()
+into = Campaign(Path(sys.argv[1]) / "c")
+specs = sweep("mpi.latency", sizes=8, transport="shm")
+for way in ("write", "read"):
+    specs += sweep(f"storage.parallel_{way}", sizes=65536, ranks=2, block_size="50Mi", directory=str(small))
+try:
+    measuring.measure(specs, Effort(launches=1, time_cap=0.2, time_limit=60), into=into)
+except LabkitError as error:
+    print(*(" ".join(str(one.error).split()) for one in error.failures), sep="\\n")
+done.set()
+thread.join()
+print("kept:", [one.spec.benchmark for one in into.samples()], "left:", list(small.iterdir()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.netns
+@pytest.mark.mpi
+def test_a_disk_that_fills_while_ranks_write_is_named_at_once(tmp_path: Path) -> None:
+    command = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-c", FILLED, str(tmp_path)]
+    if subprocess.run([*command[:4], "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this kernel allows no mount namespace")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    *errors, last = done.stdout.splitlines()
+    assert len(errors) == 2, done.stdout + done.stderr
+    for error in errors:
+        assert "No space left on device" in error
+        assert "/small (tmpfs) is full" in error
+        assert "Free space there, make the files smaller, or name another directory." in error
+        assert "time limit" not in error
+    assert last == "kept: ['mpi.latency'] left: []"
+
+
 def test_files_of_a_killed_run_are_removed(tmp_path: Path) -> None:
     need(fio)
     program = (

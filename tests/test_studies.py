@@ -147,3 +147,21 @@ def test_what_is_left_out_or_has_one_size_says_what_it_needs(campaign: Campaign)
     two = figures.versus_size(pd.concat([few.summary, few.summary.assign(message_size_B=64)]), "latency_us")
     before = two.to_json()
     assert needs.noted(few, two).to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("tapered", "said"),
+    [
+        (12.0, "takes the same time on fat-tree 1:1 and fat-tree 3:1: the taper costs less than 1 %."),
+        (36.0, "takes 3 times as long on fat-tree 3:1 as on fat-tree 1:1."),
+    ],
+)
+def test_findings_on_scale_out_say_what_a_taper_costs(
+    tapered: float, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    networks = {"fat-tree 1:1": 12.0, "fat-tree 3:1": tapered, "torus": 99.0}
+    rows = pd.DataFrame({"network": networks.keys(), "latency_us_p50": networks.values()})
+    rows = rows.assign(ranks=64, message_size_B=4096)
+    study = studies.get("scale_out")(campaign=str(tmp_path / "c"))
+    monkeypatch.setattr(study, "rows", lambda name: rows if name == "mpi.alltoall" else rows.iloc[:0])
+    assert list(study._tapered()) == [f"Simulated all to all of 4 KiB with 64 ranks {said}"]

@@ -78,11 +78,15 @@ def machine() -> str:
     """Return in a line what this machine can do, and what `labkit doctor` would say more of."""
     checks = json.loads(show.doctor("json")[0])
     tools = {one["name"] for one in checks if one["state"] == "ok"}
-    odd = [one["name"] for one in checks if one["state"] != "ok"]
+    odd = [one for one in checks if one["state"] != "ok"]
+    absent = [one["name"] for one in odd if one["found"].startswith("not installed")]
+    doubtful = [one["name"] for one in odd if one["name"] not in absent]
     can = [words for name, words in (("MPI", "MPI"), ("sockperf", "sockets"), ("fio", "storage")) if name in tools]
     can += [name for name in sorted(tools) if name.startswith("testbed ")]
-    doubts = f"; doubtful for exact numbers: {', '.join(odd)} (`labkit doctor` says why)" if odd else ""
-    return f"**This machine** can use {', '.join(can) or 'no MPI and no tool'}{doubts}."
+    parts = [f"**This machine** can use {', '.join(can) or 'no MPI and no tool'}"]
+    parts += [f"not installed: {', '.join(absent)}"] if absent else []
+    parts += [f"doubtful for exact numbers: {', '.join(doubtful)}"] if doubtful else []
+    return f"{'; '.join(parts)}{' (`labkit doctor` says why)' if odd else ''}."
 
 
 def _measure() -> list[str]:

@@ -195,6 +195,8 @@ KERNEL(bt_io)
         TRY(args->mpi->File_close(&file));
         const int64_t stop = now_ns();
         TRY(mean_io(args, io + stop - from, &io));
+        const int64_t set = p->points * p->points * p->points * M * (int64_t)sizeof(double);
+        if (args->active) TRY(file_reaches(args->path, dumps * set));
         if (i_ < 0) continue;
         args->time_ns[i_] = stop - start;
         PHASE(1) = io;

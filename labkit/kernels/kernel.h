@@ -6,7 +6,9 @@
 #ifndef LABKIT_KERNEL_H
 #define LABKIT_KERNEL_H
 
+#include <errno.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #ifdef HANDLE_INT
@@ -197,6 +199,14 @@ static inline void await_slot(const Arguments *args, int64_t iteration)
         int code_ = (call);      \
         if (code_) return code_; \
     } while (0)
+
+/* Whether a file has the bytes up to `end`: an MPI may call a collective write done that found no space. */
+static inline int file_reaches(const char *path, int64_t end)
+{
+    struct stat status;
+    if (stat(path, &status)) return -errno;
+    return status.st_size < end ? -ENOSPC : 0;
+}
 
 /* One iteration before or in the timed part: i_ counts from -warmup. ROOT is its root. */
 #define ROOT root_

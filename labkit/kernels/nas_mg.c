@@ -285,8 +285,14 @@ static int refine(Nas *nas, Mg *mg, const Level *fine)
                     else
                         for (int32_t i = 0; i < n; i++)
                             sum[i] = weight * (up ? a[i] + c[i] : across ? a[i] + b[i] : a[i]);
-                    for (int32_t i = begin[0]; i < n - 1; i++) to[2 * i + same[0]] += sum[i];
-                    for (int32_t i = 0; i < n - 1; i++) to[2 * i + between[0]] += 0.5 * (sum[i] + sum[i + 1]);
+                    if (begin[0]) {
+                        for (int32_t i = 1; i < n - 1; i++) to[2 * i - 1] += sum[i];
+                        for (int32_t i = 0; i < n - 1; i++) to[2 * i] += 0.5 * (sum[i] + sum[i + 1]);
+                    } else /* one pass over the row of the finer grid, as interp of NPB makes */
+                        for (int32_t i = 0; i < n - 1; i++) {
+                            to[2 * i] += sum[i];
+                            to[2 * i + 1] += 0.5 * (sum[i] + sum[i + 1]);
+                        }
                 }
     return hand_over(nas, mg, fine, fine->u);
 }

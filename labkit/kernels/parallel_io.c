@@ -109,6 +109,8 @@ static int test(const Arguments *args, int64_t i, int writes)
     TRY(args->mpi->File_close(&file));
     STAMP(CLOSE_STOP)
     TRY(args->mpi->Barrier(args->comm));
+    const int64_t last = own[MOVED] / args->count - 1;
+    if (writes && last >= 0) TRY(file_reaches(args->path, args->places[last] + args->count));
     return record(args, i, own);
 }
 

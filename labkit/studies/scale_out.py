@@ -320,13 +320,12 @@ class Study(studies.Study):
             for size, group in trees.groupby("message_size_B") if len(trees) else ():
                 low, high = group.loc[group["latency_us_p50"].idxmin()], group.loc[group["latency_us_p50"].idxmax()]
                 ratio = high["latency_us_p50"] / low["latency_us_p50"]
-                if ratio < _SAME:
-                    continue
                 about = "" if name == HALO else f" of {size_words(size)}"
-                yield (
-                    f"Simulated {NAMES[name]}{about} with {high['ranks']} ranks takes {number(ratio)} times as long on "
-                    f"{high['network']} as on {low['network']}."
-                )
+                what = f"Simulated {NAMES[name]}{about} with {high['ranks']} ranks takes"
+                if ratio >= _SAME:
+                    yield f"{what} {number(ratio)} times as long on {high['network']} as on {low['network']}."
+                elif len(group) > 1:
+                    yield f"{what} the same time on {' and '.join(group['network'])}: the taper costs less than 1 %."
 
     def _engine(self) -> Iterator[str]:
         """The engine's time with the most ranks, and the least and greatest of the simulated ones over it."""

@@ -52,6 +52,12 @@ def _mapped(pid: int) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
+def remove_own() -> None:
+    """Remove the files of benchmarks that this process, a rank that ends by an error, has open."""
+    with contextlib.suppress(OSError):
+        remove({path: os.lstat(path).st_ino for path in _worked_in(os.getpid())})
+
+
 def _worked_in(pid: int) -> list[str]:
     """Return the folder that a tool works in, and the files of benchmarks that a rank has open."""
     paths = []

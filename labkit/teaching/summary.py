@@ -64,7 +64,7 @@ def answers(lab: Lab, attempts: Attempts) -> str:
             shown = _plain(given)
             state = MARK[bool(entry.get("right"))]
         rows.append([question.text, shown, state, str(entry.get("tries", 0)), str(entry.get("hints", 0))])
-    return table(["question", "answer", "", "tries", "hints"], rows)
+    return table(["question", "answer", "", "tries", "hints"], rows, align="lllrr")
 
 
 def _plain(given: Any) -> str:

@@ -189,8 +189,8 @@ def _read(
         parsed = invocation.parse(source, folder)
         return parsed.output or source, parsed
     except (DataError, OSError) as error:
-        stderr = tree.stderr_text() or source[-_TAIL_B:]
-        why = storage.full(folder) or str(error)
+        full = storage.full(folder)
+        stderr, why = tree.stderr_text() or ("" if full else source[-_TAIL_B:]), full or str(error)
         raise LaunchError(
             f"{invocation.tool} gave no result. {why}", command=command, exit_status=status, stderr=stderr
         ) from error

@@ -55,6 +55,9 @@ def main(arguments: Sequence[str]) -> int:
             worker.send("finalized", ns=perf_counter_ns() - began)
     except BaseException as error:
         print(failure(rank, error), file=sys.stderr, flush=True)
+        from labkit.supervise import leftovers  # inside the function: a rank that succeeds opens no more files
+
+        leftovers.remove_own()
         if mpi is not None and not mpi.Is_finalized():
             mpi.COMM_WORLD.Abort(1)
         return 1

@@ -6,6 +6,7 @@ import tempfile
 
 from labkit import benchmarks, notes, storage
 from labkit.benchmarks import FileBenchmark, ParallelFileBenchmark
+from labkit.errors import KernelError
 from labkit.spec import Spec
 
 _SYNCED = {  # option sync → when MPI_File_sync is called
@@ -33,6 +34,19 @@ def unfit(spec: Spec) -> str:
         return storage.unfit(_folder(spec), needs=_size(spec))
     except OSError:
         return ""
+
+
+def explain(spec: Spec, error: Exception) -> None:
+    """Raise a clearer error in the place of one, if the file system of the folder is full.
+
+    Raises
+    ------
+    KernelError
+        If it is, and the error does not say so.
+    """
+    why = storage.full(_folder(spec))
+    if why and why not in str(error):
+        raise KernelError(f"{str(error).rstrip('.')}. {why}") from error
 
 
 def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, kernels
 from labkit.benchmarks import (
     DeviceBenchmark,
+    FileBenchmark,
     KernelBenchmark,
     ParallelFileBenchmark,
     StartBenchmark,
@@ -248,20 +249,25 @@ class Worker:
         if isinstance(benchmark, DeviceBenchmark):
             assert self._devices is not None
             allocate = buffers = self._devices.allocator(spec, benchmark, allocate)
-        setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
-        if self._devices is not None and buffers is not None and isinstance(benchmark, DeviceBenchmark):
-            self._devices.dress(setting, buffers, spec, benchmark)
-        engine, kernel = self._engine, benchmark.kernel
-        if options.get("binding", "c") != "c":
-            engine = self._loops
-            if options["binding"] == "pickle":
-                kernel = f"{kernel}_pickle"
         try:
+            setting = Setting(self.mpi, spec, benchmark, self.ranks.rank, allocate, **values)
+            if self._devices is not None and buffers is not None and isinstance(benchmark, DeviceBenchmark):
+                self._devices.dress(setting, buffers, spec, benchmark)
+            engine, kernel = self._engine, benchmark.kernel
+            if options.get("binding", "c") != "c":
+                engine = self._loops
+                if options["binding"] == "pickle":
+                    kernel = f"{kernel}_pickle"
             yield engine.prepare(kernel, *setting.works), setting
-        finally:
-            setting.close()
-            if buffers is not None:
-                buffers.device.unmap()
+        except Exception as error:  # nothing is freed: that would wait for the other ranks, and this one ends
+            if isinstance(benchmark, FileBenchmark):
+                from labkit.worker import files  # inside the function: few points need it, and a rank should open few
+
+                files.explain(spec, error)
+            raise
+        setting.close()
+        if buffers is not None:
+            buffers.device.unmap()
 
     def _measure(self, index: int, spec: Spec, benchmark: KernelBenchmark) -> tuple[Kept, dict[str, Any]]:
         """Run timed chunks until the stop rule ends the point; return what rank 0 keeps, and facts."""

@@ -263,6 +263,13 @@ def test_a_prediction_about_what_a_run_shows_counts_after_the_run(tmp_path: Path
     assert (session.panels["believe"].field.value, "stays" in session.panels["believe"].reply.value) == (first, True)
 
 
+def test_a_table_of_a_lab_says_yes_and_no(sessions: dict[str, teaching.Session]) -> None:
+    session = sessions["4-collectives"]
+    shown = session.lab.shows["violations"](session.results)
+    assert len(shown)
+    assert set(shown["certain"]) <= {"yes", "no"}
+
+
 def test_an_empty_field_is_no_wrong_number() -> None:
     for given in (None, "", "  "):
         with pytest.raises(SpecError, match="The field is empty"):
