@@ -64,6 +64,11 @@ def test_a_book_that_is_fine(tmp_path: Path) -> None:
         ("```{=html}\n<b>x</b>\n```", "executable and raw blocks are not supported"),
         ("A <b>word</b>.", "raw HTML appears in HTML only"),
         ("![x](https://example.org/x.png)", "would load an external file"),
+        (
+            "![x](figures/none.png){#fig-x}",
+            "index.qmd, line 4: there is no picture figures/none.png. Put it into report/",
+        ),
+        ("![x](../index.qmd)", "there is no picture ../index.qmd"),
         ("## Two {#sec-two .unnumbered}", "sec-two labels an unnumbered heading"),
         ("## Two {#sec-one}", "the label sec-one is defined 2 times"),
     ],

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import records
+from labkit import benchmarks, records
 from labkit.analysis.contrast import contrast
 from labkit.notes import Note, badge
-from labkit.report import abstract, beside, caveats, findings, front, notebook, omitting, summary, topics
+from labkit.report import abstract, beside, campaigns, caveats, findings, front, notebook, omitting, summary, topics
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.sources import Source
@@ -90,12 +90,17 @@ def test_different_quantities_are_never_compared() -> None:
     assert "a.txt and b.txt do not differ (3.5" in equal.text.replace("\xa0", " ")
 
 
-def test_a_campaign_of_imported_numbers_was_not_measured() -> None:
+def test_a_campaign_of_imported_numbers_was_not_measured(tmp_path: Path) -> None:
     table = records.table([hpcc("HPL", "a.txt", 3.5)])
     member = Member("c", {"created": "2026-01-02"}, table, records.summary(table))
     said = abstract.machine(member)
     assert said == "labkit imported the numbers of this campaign on 2026-01-02; it did not measure them."
     assert "what its benchmarks cost here" in abstract.asked(member)
+    (tmp_path / "campaign.json").write_text('{"format": 1}')
+    said = campaigns.campaigns(
+        Content([replace(source([hpcc("HPL", "a.txt", 3.5)], tmp_path), facts={"name": "c"})], {})
+    )
+    assert "which did not measure its 1 point." in said
 
 
 def test_each_chapter_speaks_of_its_own_points() -> None:
@@ -298,6 +303,24 @@ def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> 
     assert content.pictures == {"paper-kenny2020-1.svg": "<svg/>"}
     one_size = [point(8, "tcp", n, 4000) for n in range(3)]
     assert not beside.drawn([source(one_size, tmp_path)]), "no figure has a single size"
+
+
+def test_both_panels_name_a_series_alike(tmp_path: Path) -> None:
+    cost = [point(size, path, 0, 100) for size in (8, 64) for path in ("shm", "tcp")]
+    rate = [
+        made.samples(
+            benchmarks.resolve(one.spec.replace(benchmark="mpi.bandwidth")),
+            one.time_ns,
+            meta={**one.meta, "fingerprint": f"b{n}"},
+        )
+        for n, one in enumerate(cost)
+    ]
+    first, second = source([*cost, *rate], tmp_path), source(cost, tmp_path)
+    spec, _ = front.picture([replace(first, facts={"name": "a"}), replace(second, facts={"name": "b"})])
+    names = {str(trace["xaxis"]): set[str]() for trace in spec["data"]}
+    for trace in spec["data"]:
+        names[str(trace["xaxis"])].add(str(trace["name"]))
+    assert names == {"x": {"a, shm", "a, tcp", "b, shm", "b, tcp"}, "x2": {"a, shm", "a, tcp"}}
 
 
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:

@@ -323,10 +323,26 @@ def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
     typst = (built.html.parent.parent / "report.typ").read_text()
     assert '#let ink = rgb("#7a1f1f")' in typst
     assert '#let logo = "figures/logo.svg"' in typst
-    for wrong, message in (("logo: /etc/passwd", "logo="), ("colour: red", "colour=")):
+    for wrong, message in (("logo: /etc/passwd", "house.yml: logo="), ("colour: red", "house.yml: colour=")):
         style.write_text(f"labkit: {{{wrong}}}\n")
         with pytest.raises(ReportError, match=message):
             styles.load("house")
+
+
+def test_all_files_that_a_style_lacks_are_named_at_once(own: Path) -> None:
+    (own / "mine.bib").write_text("")
+    (own / "styles" / "house.yml").write_text(
+        "labkit: {like: report, logo: figures/logo.svg}\nbibliography: [references.bib, mine.bib, other.bib]\n"
+        'book: {chapters: [index.qmd, site.qmd, "*.ipynb"]}\n'
+    )
+    wanted = (
+        f"The style house names figures/logo.svg, other.bib, site.qmd, but no such files are in {own}, and not among"
+    )
+    with pytest.raises(ReportError) as caught:
+        styles.required("house", ["c"], None)
+    assert str(caught.value).startswith(wanted)
+    for name in styles.find():
+        assert all(map(styles.load(name).has, styles.load(name).named())) or name == "house"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.samples.facts import CAMPAIGN
+from labkit.samples.facts import BROUGHT, CAMPAIGN
 from labkit.suites.rereading import differing
 from labkit.units import format_duration, plural
 
@@ -148,6 +148,9 @@ def _sentence(source: Source, several: bool) -> str:
     if isinstance(facts.get("origins"), Mapping) and several:
         merged = ", ".join(f"**{escape(member.name)}**" for member in members(source))
         return f"Campaign **{name}** was merged on {date} from {merged}. {holds}"
+    if len(source.records) and set(source.records["origin"]) <= {*BROUGHT}:
+        count = plural(len(source.summary), "point")
+        return f"Campaign **{name}** was imported on {date} with labkit {made}, which did not measure its {count}."
     suite = escape(str(facts.get("suite") or "none"))
     return f"Campaign **{name}** (suite {suite}) was measured on {date} with labkit {made}. {holds}"
 

@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
 
 from labkit.errors import ReportError
 from labkit.report.book import VARIABLES, Book, Piece
@@ -20,13 +22,15 @@ DIVS = ("content-visible", "wide", "summary", "refs", "fine")
 CELL_OPTIONS = ("label", "fig-cap", "fig-alt", "tbl-cap", "echo", "include", "classes")
 KINDS = ("fig", "tbl", "eq", "sec")
 _FOREIGN = ("lst", "thm", "lem", "cor", "prp", "cnj", "def", "exm", "exr", "nte", "tip", "wrn", "imp", "cau", "vid")
+_PICTURE = re.compile(r"!\[[^\]]*\]\(\s*<?(?!https?:)([^)\s>]+)")
 _VAR = re.compile(r"var\s+([\w.-]+)")
 
 
 @dataclass
 class _Findings:
-    """Labels and citation keys of the whole book, and the errors in it."""
+    """Labels and citation keys of the whole book, its folder, and the errors in it."""
 
+    folder: Path
     labels: Counter[str] = field(default_factory=Counter)
     keys: frozenset[str] = frozenset()
     problems: list[str] = field(default_factory=list)
@@ -43,7 +47,7 @@ def check(book: Book) -> None:
     ReportError
         With file, cell and line of every error.
     """
-    findings = _Findings(keys=_citation_keys(book))
+    findings = _Findings(book.folder, keys=_citation_keys(book))
     pieces = [piece for file, _ in book.chapters for piece in book.pieces(file)]
     for piece in pieces:
         for text, _, _ in _texts(piece):
@@ -118,6 +122,10 @@ def _prose(piece: Piece, text: str, line: int, findings: _Findings) -> None:
         _references(row, place, findings)
         if re.search(r"!\[[^\]]*\]\(\s*https?:", row) or re.search(r"(?<!\\)<(?:script|link|img|iframe)\b", row):
             findings.add(place, "the page would load an external file. Put the file next to the chapter.")
+        for name in [] if piece.cell else _PICTURE.findall(row):
+            inside = not name.startswith("/") and ".." not in name.split("/")
+            if not (inside and (findings.folder / unquote(name)).is_file()):
+                findings.add(place, f"there is no picture {name}. Put it into report/{name}, or correct the name.")
         if re.match(r"\s*\[\^[\w-]+\]:", row) is None and re.search(r"(?<!\\)<[a-z]+[ >/]", row):
             findings.add(place, "raw HTML appears in HTML only. Use Markdown.")
     _divs(piece, clean, line, findings)

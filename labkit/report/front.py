@@ -45,9 +45,9 @@ def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
         return {}, ""
     first = members(sources[0])[0]
     only = None if len(every) > 1 else (sources[0], first.summary)
-    drawn = [_drawn(rows, metric, only) for rows, metric in panels]
-    lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
     shown = list(dict.fromkeys(name for rows, _ in panels for name in rows["campaign"]))
+    drawn = [_drawn(rows, metric, only, named=len(shown) > 1) for rows, metric in panels]
+    lines = any("bound" in (trace.get("meta") or {}) for spec in drawn for trace in spec["data"])
     name = f"{'Campaign' if len(shown) == 1 else 'Campaigns'} {listed([escape(one) for one in shown])}. "
     spec = _joined(drawn)
     caption = name * (len(every) > 1) + _caption(panels) + " Dashed lines are what the path allows." * lines
@@ -109,17 +109,16 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows.drop_duplicates(["transport", "message_size_B"]) if rows["message_size_B"].nunique() > 1 else rows[:0]
 
 
-def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None) -> Any:
+def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None, *, named: bool) -> Any:
     """Return a panel as plotly's plain data, with its bounds and without the small print below its axis.
 
     Parameters
     ----------
     bounds_of : the only campaign and its summary, of which the bounds are; None for several campaigns.
+    named : whether each series names its campaign, as in the other panel.
     """
-    several = bounds_of is None
-    series = [
-        name for name in ("campaign", "transport") if rows[name].nunique() > 1 or (name == "transport" and not several)
-    ]
+    path = bounds_of is not None or named or rows["transport"].nunique() > 1
+    series = ["campaign"] * named + ["transport"] * path
     drawn = figures.versus_size(rows, metric, series=series, tail=None)
     if bounds_of:
         source, summary = bounds_of

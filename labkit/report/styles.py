@@ -88,10 +88,22 @@ class Style:
         for folder in self.folders if inside else ():
             if (path := folder / name).is_file():
                 return path
-        places = ", ".join(str(folder) for folder in self.folders)
-        raise ReportError(
-            f"The style {self.name} names {name}, but no such file is in {places}. Add it, or correct the name."
-        )
+        raise ReportError(_absent(self, [name]))
+
+    def has(self, name: str) -> bool:
+        """Return whether one of its folders has a file."""
+        try:
+            return bool(self.file(name))
+        except ReportError:
+            return False
+
+    def named(self) -> list[str]:
+        """Return the files that its settings name: logo, bibliographies, chapters that are no notebooks."""
+        book, found = self.config.get("book"), self.config.get("bibliography") or []
+        book = book if isinstance(book, Mapping) else {}
+        lists = [found if isinstance(found, list) else [found], book.get("chapters"), book.get("appendices")]
+        names = [name for one in lists if isinstance(one, list) for name in one if isinstance(name, str)]
+        return [*filter(None, [self.settings.logo]), *(name for name in names if not is_pattern(name))]
 
 
 def find() -> dict[str, Path]:
@@ -144,7 +156,20 @@ def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: 
         raise ReportError(f"--allow has no effect on --style {name}. Use --style comparison, or leave it out.")
     if contract is not None:
         load_contract(contract)
+    if absent := [one for one in style.named() if not style.has(one)]:
+        raise ReportError(_absent(style, absent))
     return style
+
+
+def _absent(style: Style, names: Sequence[str]) -> str:
+    """Say which files of a style are missing, and where they must be."""
+    mine = next(iter(_mine()), None)
+    places = f"{mine}, and not among labkit's" if mine else ", ".join(str(folder) for folder in style.folders)
+    missing, them = ("file is", "it") if len(names) == 1 else ("files are", "them")
+    return (
+        f"The style {style.name} names {', '.join(names)}, but no such {missing} in {places}. Add {them}, or correct "
+        f"{style.name}.yml."
+    )
 
 
 def _loaded(name: str, above: tuple[str, ...]) -> Style:
@@ -178,9 +203,9 @@ def _settings(section: Any, file: Path) -> Settings:
     if not isinstance(section, Mapping):
         raise ReportError(f"{file}: {SECTION} must have keys and values, but is {section!r}. Write for example like: …")
     try:
-        return validated(Settings, section, what=f"{file}, {SECTION}")
+        return validated(Settings, section, what=SECTION)
     except SpecError as error:
-        raise ReportError(str(error)) from error
+        raise ReportError(f"{file}: {error}") from error
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -33,7 +33,7 @@
 
   // a map of cells on a narrow page: the scale of colours above it, and texts only where a cell has room for them
   const narrow = (trace, layout, width) => {
-    trace.colorbar = { ...trace.colorbar, orientation: "h", y: 1.02, yanchor: "bottom", title: { ...trace.colorbar?.title, side: "top" } };
+    trace.colorbar = { ...trace.colorbar, orientation: "h", yref: "container", y: 1, yanchor: "top", title: { ...trace.colorbar?.title, side: "top" } };
     for (const axis of axes(layout, "x")) delete axis.tickangle;
     const row = trace.text?.[0] ?? [], longest = Math.max(0, ...(trace.text ?? []).flat().map(one => String(one ?? "").length));
     if ((width - 90) / row.length < 6 * longest) delete trace.texttemplate; else trace.textfont = { ...trace.textfont, size: 10 };
