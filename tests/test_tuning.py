@@ -760,7 +760,7 @@ def test_study_reads_what_another_machine_measured(
     assert "stopped" in set(study.race()["end"])
     traces = {trace.name for trace in study.figure().data}  # type: ignore[union-attr]
     assert traces >= {"default", "algorithm=ring"}
-    empty = Study(campaign=str(tmp_path / "e"), measure=False)
+    empty = Study(campaign=str(Campaign(tmp_path / "e").path), measure=False)
     assert "holds no tuning" in empty.findings()
     assert empty.table().empty
 
