@@ -26,6 +26,7 @@ from labkit.host import pythons
 from labkit.notes import texts
 from labkit.programs import rpc_python
 from labkit.spec import Effort, Spec
+from labkit.studies import rpc as study_of_rpc
 from labkit.tools import _rpc
 from tests.test_tools import mark, marked, reported
 
@@ -479,3 +480,12 @@ def test_only_whole_results_of_the_client_are_read() -> None:
     ):
         with pytest.raises(DataError, match="RPC client output: found"):
             layout.parse(text, data)
+
+
+def test_a_kernel_that_cannot_delay_is_named_with_the_command_for_one_that_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_of_rpc, "_delays", lambda testbed: False)
+    (sentence,) = study_of_rpc.Study(campaign=str(tmp_path / "c"))._omitted()
+    assert "they need sch_netem, which this kernel lacks" in sentence
+    assert "`labkit measure rpc.latency -m 1024 --testbed virtual-cluster:2,delay=1ms`" in sentence

@@ -13,7 +13,7 @@ from labkit import benchmarks, figures, records, studies, testbeds, tools
 from labkit.columns import split, statistic_column
 from labkit.errors import LaunchError, SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 from labkit.studies.verbs_under_loss_and_delay import FACTORS, level
 
@@ -280,7 +280,11 @@ class Study(studies.Study):
         """What this machine's kernel cannot do."""
         v = self.values
         if v.measure and v.testbed and (v.delay or v.loss) and not _delays(v.testbed):
-            yield "Delay and loss of the link were not measured: this kernel has no sch_netem."
+            testbed = next(iter(_linked.states(v.testbed, delay=v.delay, loss=v.loss)))
+            yield (
+                "Delay and loss of the link were not measured: they need sch_netem, which this kernel lacks. Run the "
+                f"notebook again on a machine that has it, or `labkit measure {CALL} -m {v.size} --testbed {testbed}`."
+            )
 
     def _loads(self) -> Iterator[str]:
         """Tail of the response and of the round trip at the highest load."""
