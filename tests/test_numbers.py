@@ -112,7 +112,7 @@ def test_a_weak_percentile_is_marked_in_the_table_of_results() -> None:
 
 def test_facts_of_a_host_are_in_readable_units() -> None:
     shown = dict(first_pages.flat({"memory_total_B": 25276502016, "load": {"load_1": 7.95458984375}, "cores": 2}))
-    assert shown == {"memory total": "23.54 GiB", "load load 1": "7.955", "cores": "2"}
+    assert shown == {"memory total": "23.54 GiB", "load 1": "7.955", "cores": "2"}
 
 
 def test_a_followed_campaign_names_the_statistic_and_no_zero_samples(tmp_path: Path) -> None:

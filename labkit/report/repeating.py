@@ -13,6 +13,7 @@ from labkit.report import figures
 _LINE = 18  # px of a line of small print
 _LARGEST = 100  # lines of a note that are looked at
 _OWN = ("campaign ", "not drawn", "the others", "n=")  # clauses that each figure keeps
+_CLAUSES = "; "  # between the clauses of a figure's note
 _PART = re.compile(r'<br><span style="[^"]*">([^<]*)</span>')
 
 
@@ -30,7 +31,7 @@ def shorten(books: Sequence[Any]) -> list[dict[str, Any]]:
             said = _note(bundle[figures.PLOTLY])
             rest = [[one for one in part if one not in before or one.startswith(_OWN)] for part in said]
             if rest != said:
-                _write(bundle[figures.PLOTLY], ["; ".join(part) for part in rest if part])
+                _write(bundle[figures.PLOTLY], [_CLAUSES.join(part) for part in rest if part])
                 changed.append(bundle)
             before = {one for part in said for one in part}
     return changed
@@ -61,7 +62,7 @@ def _note(spec: Any) -> list[list[str]]:
             parts[-1] += f" {line}"
         else:
             parts.append(line)
-    return [part.split("; ") for part in parts]
+    return [part.split(_CLAUSES) for part in parts]
 
 
 def _write(spec: Any, lines: Sequence[str]) -> None:

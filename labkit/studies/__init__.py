@@ -88,7 +88,8 @@ class Study:
     """One question, from parameters to sentences.
 
     `focus` names benchmark and column of the comparisons that the report's first page states, the first that was
-    measured; without it, the most distinct comparison of the study's benchmarks.
+    measured; without it, the most distinct comparison of the study's benchmarks. A study that `only_reads` measures
+    nothing on any machine.
 
     Parameters
     ----------
@@ -103,6 +104,7 @@ class Study:
     parameters: ClassVar[type[Parameters]] = Parameters
     benchmarks: ClassVar[tuple[str, ...]] = ()
     focus: ClassVar[tuple[tuple[str, str], ...]] = ()
+    only_reads: ClassVar[bool] = False
 
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
@@ -139,7 +141,7 @@ class Study:
             raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
         if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
             return Campaign.existing(given, wanted)
-        if self.values.campaign and not self.points:  # it only reads, so none is made
+        if self.values.campaign and (self.only_reads or not self.values.measure):  # none is made
             return Campaign(campaign.find(given))
         return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
 

@@ -68,7 +68,7 @@ def remember(study: Study) -> None:
     campaign, values = study.campaign, study.values
     names = [stem for stem in project.notebooks() if studies.of_notebook(stem) is type(study)]
     by_suite = studies.CAMPAIGN in os.environ or "suite" in campaign.facts
-    if by_suite or campaign.bundled or not names or not values.measure:
+    if by_suite or campaign.bundled or not names or not values.measure or study.only_reads:
         return
     given = {
         field.name: value

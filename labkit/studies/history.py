@@ -49,6 +49,7 @@ class Study(studies.Study):
     """Each point over several campaigns, by date."""
 
     parameters: ClassVar = Parameters
+    only_reads: ClassVar = True
     values: Parameters
 
     def specs(self) -> list[Spec]:

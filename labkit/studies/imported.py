@@ -45,6 +45,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = tuple(name for name, b in benchmarks.every().items() if b.logs or b.equivalents)
+    only_reads: ClassVar = True
     values: Parameters
 
     def specs(self) -> list[Spec]:
