@@ -7,9 +7,11 @@
 #define LABKIT_KERNEL_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef HANDLE_INT
 typedef int Handle;
@@ -200,11 +202,16 @@ static inline void await_slot(const Arguments *args, int64_t iteration)
         if (code_) return code_; \
     } while (0)
 
-/* Whether a file has the bytes up to `end`: an MPI may call a collective write done that found no space. */
+/* Whether a file has the bytes up to `end`: an MPI may call a collective write done that found no space.
+ * It is opened for this: NFS answers a plain stat from what it remembers of the attributes. */
 static inline int file_reaches(const char *path, int64_t end)
 {
     struct stat status;
-    if (stat(path, &status)) return -errno;
+    const int file = open(path, O_RDONLY);
+    if (file < 0) return -errno;
+    const int failed = fstat(file, &status) ? -errno : 0;
+    close(file);
+    if (failed) return failed;
     return status.st_size < end ? -ENOSPC : 0;
 }
 
