@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import json
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from labkit import cli
-from labkit.cli import fields, measure
+from labkit.cli import console, fields, measure
+from labkit.measuring import Progress
 from labkit.project import SHIPPED
 from labkit.spec import Effort, Spec
 from labkit.studies import Parameters
@@ -239,3 +243,21 @@ def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFi
 def test_six_launches_are_measured_unless_another_number_is_asked_for() -> None:
     assert Effort.launches == 6  # the least that has a 95 % interval, see docs/statistics.md
     assert Parameters.launches == Effort.launches
+
+
+class Terminal(io.StringIO):
+    """A screen that keeps all that was ever on it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_shows_each_point_while_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with console.Bar() as bar:
+        for done in range(4):
+            time.sleep(0.11)  # longer than a redrawing lasts
+            bar(Progress(done=done, total=4, label=f"point {done}", elapsed=done, remaining=float(4 - done)))
+    for done in range(1, 4):
+        assert f"{done}/4 {4 - done} s left · point {done}" in screen.getvalue()

@@ -78,10 +78,11 @@ class Bar(_Drawn):
         """Show a new state."""
         if self._bar is None:
             form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
-            self._begin(state.total, bar_format=form, mininterval=0.1)
+            self._begin(state.total, bar_format=form, miniters=0, mininterval=0.1 if sys.stderr.isatty() else 60.0)
         remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
-        self._bar.n, self._bar.total = state.done, state.total
+        self._bar.total = state.total
         self._bar.set_description_str(f"{remaining}{plain(state.label)}", refresh=state.done == state.total)
+        self._bar.update(state.done - self._bar.n)  # redraws, unless it just has
 
 
 class ReadBar(_Drawn):
