@@ -1,7 +1,7 @@
 """Print how near the links of a virtual cluster come to their shaped rate, and how long its start takes. Asserts nothing.
 
-It opens one TCP connection of two seconds or more for each rate, and two across the tapered uplink of a tree: ``python
-bench/virtual_cluster.py``. TCP over Ethernet can carry 1448 of the 1514 B, 95.6 %, that HTB counts.
+It opens one TCP connection of two seconds or more for each rate, and two across the tapered uplink of a tree; then it
+delays the links: ``python bench/virtual_cluster.py``. TCP over Ethernet can carry 1448 of the 1514 B, 95.6 %, that HTB counts.
 """
 
 from __future__ import annotations
@@ -32,6 +32,30 @@ peer.shutdown(socket.SHUT_WR)
 peer.recv(1)
 print(time.perf_counter() - began)
 """
+ECHO = """
+import socket
+peer = socket.create_server(("", 5001)).accept()[0]
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+while byte := peer.recv(1):
+    peer.send(byte)
+"""
+ASK = """
+import socket, statistics, sys, time
+while True:
+    try:
+        peer = socket.create_connection((sys.argv[1], 5001))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.01)
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+times = []
+for _ in range(300):
+    began = time.perf_counter()
+    peer.send(b"?")
+    peer.recv(1)
+    times.append(time.perf_counter() - began)
+print(statistics.median(times))
+"""
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 
 
@@ -44,6 +68,29 @@ def rates(cluster: testbeds.Testbed, pairs: list[tuple[str, str]], size: int) ->
     finally:
         for tree in (*givers, *takers):
             tree.stop()
+
+
+def round_trip(cluster: testbeds.Testbed) -> float:
+    """Median µs of a byte and its answer between the first two hosts."""
+    answering = supervise.start(cluster.on("vc1", [*PYTHON, ECHO]))
+    asking = supervise.start(cluster.on("vc0", [*PYTHON, ASK, "vc1"]))
+    try:
+        return 1e6 * float(asking.stdout.read())
+    finally:
+        asking.stop()
+        answering.stop()
+
+
+def delays() -> None:
+    """Print what a round trip takes beyond its delay, and what a delayed link carries."""
+    for delay in ("", "100us", "1ms", "10ms"):
+        with testbeds.open(f"virtual-cluster:2,delay={delay}" if delay else "virtual-cluster:2") as cluster:
+            by, took = cluster.facts.get("delayed_by", "nothing"), round_trip(cluster)
+        print(f"delay={delay or 0:>5} by {by}: {took:9.1f} µs a round trip")
+    for rate in (100, 200, 500, 1000):
+        with testbeds.open(f"virtual-cluster:2,rate={rate}mbit,delay=100us") as cluster:
+            (got,) = rates(cluster, [("vc0", "vc1")], int(rate * 1e6 / 8 * 2.2))
+        print(f"rate={rate:4}mbit, delay=100us by {by}: {got:6.1f} Mbit/s of payload, {got / rate:.1%}")
 
 
 def main() -> None:
@@ -66,6 +113,7 @@ def main() -> None:
         print(
             f"two senders across an uplink of {uplink} Mbit/s ({400 / uplink:.0f}:1): {shown} Mbit/s each, ideal {ideal:.1f}"
         )
+    delays()
 
 
 if __name__ == "__main__":

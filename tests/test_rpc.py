@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, studies, tools
+from labkit import benchmarks, studies, testbeds, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
@@ -26,7 +26,7 @@ from labkit.host import pythons
 from labkit.notes import texts
 from labkit.programs import rpc_python
 from labkit.spec import Effort, Spec
-from labkit.studies import rpc as study_of_rpc
+from labkit.studies import _linked
 from labkit.tools import _rpc
 from tests.test_tools import mark, marked, reported
 
@@ -482,10 +482,16 @@ def test_only_whole_results_of_the_client_are_read() -> None:
             layout.parse(text, data)
 
 
-def test_a_kernel_that_cannot_delay_is_named_with_the_command_for_one_that_can(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["rpc", "key_value", "microservices", "training_step"])
+def test_links_that_cannot_be_delayed_are_measured_without_and_the_findings_say_why(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(study_of_rpc, "_delays", lambda testbed: False)
-    (sentence,) = study_of_rpc.Study(campaign=str(tmp_path / "c"))._omitted()
-    assert "they need sch_netem, which this kernel lacks" in sentence
-    assert "`labkit measure rpc.latency -m 1024 --testbed virtual-cluster:2,delay=1ms`" in sentence
+    monkeypatch.setattr(_linked, "refusal", lambda testbed: "This kernel lacks sch_netem.")
+    study = studies.get(name)(campaign=str(tmp_path / "c"))
+    assert study.specs()
+    assert not [spec.testbed for spec in study.specs() if "delay=" in spec.testbed or "loss=" in spec.testbed]
+    sentence = "Delay and loss of the links were not measured: This kernel lacks sch_netem."
+    assert sentence in study.findings()
+    monkeypatch.setattr(_linked, "refusal", lambda testbed: "")
+    assert {"delay", "loss"} <= {key for spec in study.specs() for key in testbeds.parse(spec.testbed)[2]}
+    assert sentence not in study.findings()

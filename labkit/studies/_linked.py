@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
 import pandas as pd
 
 from labkit import testbeds
-from labkit.studies._sentences import words
+from labkit.errors import LabkitError
+from labkit.studies._sentences import number, statement, words
 from labkit.studies.verbs_under_loss_and_delay import level
 
 AXES = {"rate": "rate of each host's link (Mbit/s)", "delay": "delay of the link, one way (ms)", "loss": "loss (%)"}
@@ -40,3 +45,50 @@ def under(rows: pd.DataFrame, factor: str) -> pd.DataFrame:
         return rows
     values = [testbeds.parse(str(text))[2].get(factor, "") for text in rows["testbed"]]
     return rows.assign(level=[level(text) for text in values])[[bool(text) for text in values]].sort_values("level")
+
+
+def slowed(rows: pd.DataFrame, metric: str, series: str) -> Iterator[str]:
+    """What each series takes under the longest delay of the link, beside the two crossings of it.
+
+    Parameters
+    ----------
+    rows : of `under`, for the delay.
+    """
+    for name, group in rows.groupby(series, sort=False) if len(rows) else ():
+        last = group.iloc[-1].to_dict()
+        yield (
+            f"With {number(last['level'])} ms of delay each way, `{name}` answers in {statement(last, metric)}; "
+            f"both ways across the link take {number(2 * last['level'])} ms of it."
+        )
+
+
+def possible(values: Any, **levels: str) -> dict[str, str]:
+    """Those levels of delay and loss that the links of a study's testbed can have: all, or none.
+
+    Parameters
+    ----------
+    values : parameters of the study.
+    levels : as `states` takes them.
+    """
+    return {} if _refused(values, levels) else levels
+
+
+def left_out(values: Any, **levels: str) -> Iterator[str]:
+    """The sentence that says why `possible` has left levels out."""
+    if error := _refused(values, levels):
+        yield f"Delay and loss of the links were not measured: {error}"
+
+
+def _refused(values: Any, levels: dict[str, str]) -> str:
+    wanted = values.measure and values.testbed and any(levels.values())
+    return refusal(testbeds.base_of(values.testbed)) if wanted else ""
+
+
+@cache
+def refusal(testbed: str) -> str:
+    """Why the links of a testbed can have no delay and lose no packets here; empty if they can."""
+    try:
+        with testbeds.open(f"{testbed},delay=1ms"):
+            return ""
+    except LabkitError as error:  # what else it lacks, each of its points says
+        return str(error) if "sch_netem" in str(error) else ""

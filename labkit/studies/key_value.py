@@ -34,7 +34,7 @@ class Parameters(studies.Parameters):
     transports : to compare, a list.
     testbed : two hosts with a link; empty leaves it out.
     rates : of this link, a list.
-    delays : of this link, where the kernel can delay, a list.
+    delays, losses : of this link, lists; packets lost are in %.
     load : operations due in a second over this link.
     verbs_testbed : where the store over RDMA verbs runs: local or soft-roce; empty leaves it out.
     """
@@ -48,7 +48,8 @@ class Parameters(studies.Parameters):
     transports: str = "tcp,unix"
     testbed: str = "virtual-cluster:2"
     rates: str = "10mbit,100mbit"
-    delays: str = ""
+    delays: str = "1ms,4ms"
+    losses: str = "1,4"
     load: int = 500
     verbs_testbed: str = ""
 
@@ -84,7 +85,8 @@ class Study(studies.Study):
         if v.loads:
             due = [float(load) for load in counts(v.loads, "loads")]
             specs += sweep(OPEN, sizes=[middle], transport=transports[0], rate=due, arrivals="poisson", **reads)
-        for testbed in _linked.states(v.testbed, rate=v.rates, delay=v.delays):
+        changed = _linked.possible(v, delay=v.delays, loss=v.losses)
+        for testbed in _linked.states(v.testbed, rate=v.rates, **changed):
             specs += sweep(OPEN, sizes=[middle], testbed=testbed, rate=float(v.load), arrivals="poisson", **reads)
         if v.verbs_testbed:
             small = [size for size in sizes if 16 <= size <= benchmarks.get(VERBS).max_size]
@@ -158,7 +160,7 @@ class Study(studies.Study):
         return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["option_store"], label=label)
 
     def link_figure(self, factor: str) -> go.Figure | str:
-        """Response time in the open loop against the rate or the delay of the link."""
+        """Response time in the open loop against the rate, the delay or the loss of the link."""
         rows = _linked.under(self.of(OPEN), factor)
         shown = studies.present(rows, TAILS)
         label = _linked.AXES[factor]
@@ -181,4 +183,6 @@ class Study(studies.Study):
                 f"{number(centre(last, 'response_us'))} µs from when an operation was due, of "
                 f"{number(centre(last, 'round_trip_us'))} µs from when it was sent."
             )
+        sentences += _linked.slowed(_linked.under(self.of(OPEN), "delay"), "response_us", "option_store")
+        sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
         return markdown_list(sentences) if sentences else LEFT_OUT

@@ -43,7 +43,7 @@ class Parameters(studies.Parameters):
     testbed : hosts with links between them; empty leaves them out.
     linked : service that is measured over links.
     rates : of these links, a list.
-    delays : of these links, where the kernel can delay, a list.
+    delays, losses : of these links, lists; packets lost are in %.
     """
 
     services: str = "hdsearch,router,set_algebra,recommend"
@@ -56,7 +56,8 @@ class Parameters(studies.Parameters):
     testbed: str = "virtual-cluster:4"
     linked: str = "hdsearch"
     rates: str = "20mbit,50mbit,200mbit"
-    delays: str = ""
+    delays: str = "1ms,4ms"
+    losses: str = "1,4"
 
 
 class Study(studies.Study):
@@ -80,7 +81,8 @@ class Study(studies.Study):
             specs += self._of("social_network", load=loads, transport=words(v.transports))
         if v.testbed and v.linked not in (*TIERS, "social_network"):
             raise known("service", v.linked, (*TIERS, "social_network"))
-        for testbed in _linked.states(v.testbed, rate=v.rates, delay=v.delays):
+        changed = _linked.possible(v, delay=v.delays, loss=v.losses)
+        for testbed in _linked.states(v.testbed, rate=v.rates, **changed):
             specs += self._of(v.linked, load=float(v.load), testbed=testbed)
         return list(dict.fromkeys(specs))
 
@@ -135,7 +137,7 @@ class Study(studies.Study):
         return self._versus(self.social(), "option_load", shown, ["transport"])
 
     def link_figure(self, factor: str) -> go.Figure | str:
-        """Percentiles of a service across hosts against the rate or the delay of their links."""
+        """Percentiles of a service across hosts against the rate, the delay or the loss of their links."""
         rows = self.summary
         rows = rows[rows["benchmark"] == f"services.{self.values.linked}"] if len(rows) else rows
         rows = _linked.under(rows, factor)
@@ -203,6 +205,8 @@ class Study(studies.Study):
                 f"Of a request to the social network, {number(between)} % of the critical path is between services, "
                 f"and {number(100 * own[longest] / total)} % in `{longest.replace('_', '-')}`, the longest service."
             )
+        sentences += _linked.slowed(_linked.under(self.tiers(local=False), "delay"), "response_us", "service")
+        sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
         return markdown_list(sentences) if sentences else LEFT_OUT
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from labkit import benchmarks, figures, records, studies, testbeds, tools
 from labkit.columns import split, statistic_column
-from labkit.errors import LaunchError, SpecError
+from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
@@ -122,9 +121,8 @@ class Study(studies.Study):
     def links(self) -> list[str]:
         """The testbed with each state of its link."""
         v = self.values
-        options = [f"{factor}={one}" for factor in FACTORS for one in words(getattr(v, factor))]
-        if v.testbed and v.measure and (v.delay or v.loss) and not _delays(v.testbed):
-            options = [one for one in options if one.startswith("rate")]
+        levels = {"rate": v.rate, **_linked.possible(v, delay=v.delay, loss=v.loss)}
+        options = [f"{factor}={one}" for factor in FACTORS if factor in levels for one in words(levels[factor])]
         if not v.testbed or not options:
             return []
         return [testbeds.text_of(*testbeds.parse(f"{v.testbed},{one}" if one else v.testbed)) for one in ("", *options)]
@@ -227,10 +225,9 @@ class Study(studies.Study):
 
     def findings(self) -> str:
         """Findings as a Markdown list."""
-        return (
-            markdown_list([*self._libraries(), *self._languages(), *self._delays(), *self._loads(), *self._omitted()])
-            or LEFT_OUT
-        )
+        found = [*self._libraries(), *self._languages(), *self._delays(), *self._loads()]
+        found += _linked.left_out(self.values, delay=self.values.delay, loss=self.values.loss)
+        return markdown_list(found) or LEFT_OUT
 
     def _libraries(self) -> Iterator[str]:
         """Round trip of the smallest size over each path, and how many times that of TCP it is."""
@@ -276,16 +273,6 @@ class Study(studies.Study):
                 f"{statement(row, 'round_trip_us')}: {number(more)} times TCP."
             )
 
-    def _omitted(self) -> Iterator[str]:
-        """What this machine's kernel cannot do."""
-        v = self.values
-        if v.measure and v.testbed and (v.delay or v.loss) and not _delays(v.testbed):
-            testbed = next(iter(_linked.states(v.testbed, delay=v.delay, loss=v.loss)))
-            yield (
-                "Delay and loss of the link were not measured: they need sch_netem, which this kernel lacks. Run the "
-                f"notebook again on a machine that has it, or `labkit measure {CALL} -m {v.size} --testbed {testbed}`."
-            )
-
     def _loads(self) -> Iterator[str]:
         """Tail of the response and of the round trip at the highest load."""
         rows = self._of(OPEN)
@@ -296,18 +283,6 @@ class Study(studies.Study):
                 f"{number(row['response_us_p99'])} µs from when they were due, {number(row['round_trip_us_p99'])} µs "
                 "from when they were sent."
             )
-
-
-@cache
-def _delays(testbed: str) -> bool:
-    """Whether the links of a testbed can have a delay and lose packets: not every kernel has sch_netem."""
-    try:
-        with testbeds.open(f"{testbed},delay=1ms"):
-            return True
-    except SpecError as error:
-        if "sch_netem" in str(error):
-            return False
-        raise
 
 
 def _pairs(rows: pd.DataFrame) -> list[tuple[int, int]]:

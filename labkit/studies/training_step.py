@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies, testbeds
 from labkit.spec import Spec, sweep
-from labkit.studies import centre, markdown_list, number, size_words, statement, words
+from labkit.studies import _linked, centre, markdown_list, number, size_words, statement, words
 from labkit.studies.verbs_under_loss_and_delay import level
 from labkit.units import parse_size
 
@@ -31,7 +31,7 @@ class Parameters(studies.Parameters):
     Parameters
     ----------
     rates : of the links of the testbed, a list.
-    delays, losses : of the links at the first rate, lists; the kernel needs sch_netem for both.
+    delays, losses : of the links at the first rate, lists; packets lost are in %.
     layers, width, length, batch : of the model, on each rank.
     buckets : sizes of a message of gradients, B, at the first rate; empty leaves them out.
     sizes : of an all-reduce of torch beside one of MPI, at the first rate; empty leaves it out.
@@ -40,8 +40,8 @@ class Parameters(studies.Parameters):
     """
 
     rates: str = "50mbit,200mbit,800mbit"
-    delays: str = ""
-    losses: str = ""
+    delays: str = "1ms,4ms"
+    losses: str = "1"
     layers: int = 2
     width: int = 128
     length: int = 32
@@ -65,8 +65,8 @@ class Study(studies.Study):
         v, specs = self.values, list[Spec]()
         places = [self._over(rate=rate) for rate in words(v.rates)]
         first = {"rate": words(v.rates)[0]}
-        places += [self._over(**first, delay=delay) for delay in words(v.delays)]
-        places += [self._over(**first, loss=loss) for loss in words(v.losses)]
+        for factor, levels in _linked.possible(v, delay=v.delays, loss=v.losses).items():
+            places += [self._over(**first, **{factor: level}) for level in words(levels)]
         for place in places:
             for communication, compression in WAYS:
                 specs += self._step(place, communication=communication, compression=compression)
@@ -175,6 +175,7 @@ class Study(studies.Study):
                     f"An all-reduce of {size_words(size)} has {number(ratio)} times the bus bandwidth in torch that it "
                     "has in MPI over the same link."
                 )
+        sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
         return markdown_list(sentences) or studies.LEFT_OUT
 
 

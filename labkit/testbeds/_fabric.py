@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,7 @@ from typing import Any
 
 _NEW = {"mount": 0x00020000, "uts": 0x04000000, "ipc": 0x08000000, "user": 0x10000000, "net": 0x40000000}  # sched.h
 _BIND, _PRIVATE, _RECURSIVE = 0x1000, 1 << 18, 0x4000  # MS_* of linux/mount.h
+_SET_TAP, _TAP, _ONLY_FRAMES = 0x400454CA, 0x0002, 0x1000  # TUNSETIFF, IFF_TAP, IFF_NO_PI of linux/if_tun.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -137,6 +140,25 @@ def _mount_hosts_file(plan: dict[str, Any], pids: list[int]) -> None:
         _mount(file.name, "/etc/hosts", "none", _BIND)  # outlives the file's name
 
 
+def _tap(name: str) -> int:
+    """Make a TAP device, and return the file of its frames."""
+    fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(fd, _SET_TAP, struct.pack("16sH22x", name.encode(), _TAP | _ONLY_FRAMES))
+    return fd
+
+
+def _start_relay(words: list[str], fds: list[int]) -> None:
+    """Start the program that carries frames between the ends of all cables; it ends with this process."""
+    if os.fork() == 0:
+        _libc.prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        _keep_only(*fds)
+        for fd in fds:
+            os.set_inheritable(fd, True)
+        os.execv(words[0], [*words, *map(str, fds)])
+    for fd in fds:
+        os.close(fd)
+
+
 def main() -> int:
     """Make the cluster of the plan, and hold it."""
     plan = json.loads(sys.argv[1])
@@ -146,9 +168,12 @@ def main() -> int:
         pids = [pid for pid, _, _ in hosts]
         _mount_hosts_file(plan, pids)
         _step(hosts)
+        fds = [_tap(name) for cable in plan["cables"] for name in cable]
         _batch("ip", [line.format(*pids) for line in plan["ip"]])
         _batch("tc", plan["tc"])
         _step(hosts)
+        if fds:
+            _start_relay(plan["relay"], fds)
     except (RefusedError, OSError) as error:
         sys.stdout.write(json.dumps({"error": str(error)}) + "\n")
         return 1

@@ -121,7 +121,7 @@ def kernel(
 
 def _version_numbers(release: str) -> tuple[int, ...]:
     """Return the numbers of a release, for comparing."""
-    return tuple(int(part) for part in release.replace("-", ".").split(".") if part.isdigit())
+    return tuple(int(part) for part in release.replace("-", ".").split(".") if part.isdecimal())
 
 
 def missing(programs: Mapping[str, str]) -> list[str]:

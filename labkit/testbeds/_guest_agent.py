@@ -140,7 +140,7 @@ def session(session_number: int, signal_number: int) -> bool:
     """Signal every process of a session; return False if there is none."""
     alive = False
     for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit():
+        if name.isdecimal():
             with contextlib.suppress(OSError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
                 words = file.read().rpartition(b")")[2].split()
                 if int(words[3]) == session_number and words[0] != b"Z":

@@ -31,7 +31,8 @@ class Options:
     rate : of every host's link, in each direction: ``200mbit``.
     per_leaf : hosts on a leaf switch, of a two-level tree with one spine; 0 for a single switch.
     uplink : rate between a leaf and the spine; empty for the sum of its hosts' rates, a taper of 1:1.
-    delay : delay of all packets that a host sends: ``1ms``; empty for none.
+    delay : delay of all packets that a host sends: ``1ms``; empty for none. The kernel's netem does it, or, where the
+        kernel has none, labkit's program ``delayed_link``.
     loss : of packets that a host sends, in %.
     qos : how usual and bulk traffic share a link: one queue for both, by ``shares``, or by ``priority`` of the usual.
     shares : of the usual and the bulk traffic, when both have packets to send.
@@ -194,18 +195,20 @@ def shaped(interface: str, rate_bps: float, netem: str = "", options: Options | 
     ]
 
 
-def plan(options: Options, ordinary: bool, ipv6: bool = False) -> dict[str, Any]:
+def plan(options: Options, ordinary: bool, ipv6: bool = False, relay: str = "") -> dict[str, Any]:
     """Return the plan of the cluster for the process that holds it.
 
     Parameters
     ----------
     ordinary : whether the user is not root.
     ipv6 : whether hosts also get an IPv6 address.
+    relay : path of the program that delays and loses frames in place of netem; empty where the kernel has netem.
 
     Returns
     -------
     ``hosts``, each with its lines for ip and tc, and ``ip`` and ``tc`` of the switches; ``{n}`` stands for the process
-    of host n.
+    of host n. ``cables``: the ends of each cable at its host and at its switch, TAP devices that ``relay``, a command
+    that takes their files, connects; empty for veth pairs.
     """
     tree, ip, tc = options.leaves > 1, ["link set lo up"], []
     for k in range(options.leaves):
@@ -223,20 +226,22 @@ def plan(options: Options, ordinary: bool, ipv6: bool = False) -> dict[str, Any]
     netem = f"delay {options.delay} " if options.delay else ""
     if options.loss:
         netem += f"loss {options.loss:g}%"
+    cables = [(f"to-{name}", name) for name in options.hosts] if relay and netem else []
     hosts = []
     for i, name in enumerate(options.hosts):
-        ip += [
-            f"link add {name} type veth peer name eth0 netns {{{i}}}",
-            f"link set {name} master leaf{options.leaf(i)} addrgenmode none up",
-        ]
+        cable = (
+            f"link set {cables[i][0]} name eth0 netns" if cables else f"link add {name} type veth peer name eth0 netns"
+        )
+        ip += [f"{cable} {{{i}}}", f"link set {name} master leaf{options.leaf(i)} addrgenmode none up"]
         tc += shaped(name, options.link_bps(name), options=options)
         lines = ["link set lo up", "link set eth0 addrgenmode none", f"addr add {address(i)}/24 dev eth0"]
         if ipv6:
             lines.append(f"addr add {address(i, 'ipv6')}/64 dev eth0 nodad")
         lines.append("link set eth0 up")
-        tcs = shaped("eth0", options.link_bps(name), netem.strip(), options)
+        tcs = shaped("eth0", options.link_bps(name), "" if cables else netem.strip(), options)
         hosts.append({"name": name, "address": address(i), "ip": lines, "tc": tcs})
-    return {"ordinary": ordinary, "hosts": hosts, "ip": ip, "tc": tc}
+    words = [relay, f"{_seconds(options.delay or '0s') * 1e9:.0f}", f"{options.loss / 100:.9f}"] if cables else []
+    return {"ordinary": ordinary, "hosts": hosts, "ip": ip, "tc": tc, "cables": cables, "relay": words}
 
 
 def address(number: int, ip: str = "ipv4") -> str:

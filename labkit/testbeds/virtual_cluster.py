@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     Raises
     ------
     SpecError
-        For impossible options, missing programs, or a kernel that does not allow it or has no HTB or netem.
+        For impossible options, missing programs, or a kernel that does not allow it or has no HTB.
     LaunchError
         If it does not come up.
     """
@@ -52,14 +53,12 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
             "The testbed virtual-cluster needs packages that are not installed. Run: sudo apt-get install "
             f"{' '.join(absent)}"
         )
-    words = json.dumps(plan(chosen, os.geteuid() != 0, has_ipv6()))
-    environment = os.environ | {"PATH": _path(), "LC_ALL": "C"}
-    command = [sys.executable, "-I", "-S", str(_HERE / "_fabric.py")]
-    with supervise.start([*command, words], env=environment) as tree:
-        answer = json.loads(_answer(tree, command))
+    relay = "" if not (chosen.delay or chosen.loss) or _has_netem() else _relay()
+    with _held(plan(chosen, os.geteuid() != 0, has_ipv6(), relay)) as (tree, answer):
         if "error" in answer:
-            raise _refusal(answer["error"], chosen)
-        testbed = attach({"pids": answer["pids"], "options": {**options, "nodes": str(chosen.nodes)}})
+            raise _refusal(answer["error"])
+        handle = {"pids": answer["pids"], "options": {**options, "nodes": str(chosen.nodes)}, "relay": bool(relay)}
+        testbed = attach(handle)
         networks = {_network(pid) for pid in answer["pids"]} - {""}
         try:
             yield testbed
@@ -71,6 +70,42 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
 def _path() -> str:
     """Return the search path for programs; ip and tc are in folders that only root has on the PATH."""
     return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+@contextmanager
+def _held(planned: Mapping[str, Any]) -> Iterator[tuple[supervise.Tree, dict[str, Any]]]:
+    """Start the holder of a plan; yield it and what it answers. It ends with this context."""
+    command = [sys.executable, "-I", "-S", str(_HERE / "_fabric.py")]
+    environment = os.environ | {"PATH": _path(), "LC_ALL": "C"}
+    with supervise.start([*command, json.dumps(planned)], env=environment) as tree:
+        yield tree, json.loads(_answer(tree, command))
+
+
+@cache
+def _has_netem() -> bool:
+    """Whether the kernel can delay and lose packets itself."""
+    line = "qdisc add dev lo root netem"
+    with _held({"ordinary": os.geteuid() != 0, "hosts": [], "ip": [], "tc": [line], "cables": []}) as (_, answer):
+        return "qdisc kind is unknown" not in answer.get("error", "")
+
+
+def _relay() -> str:
+    """Return labkit's program that delays and loses frames in place of netem.
+
+    Raises
+    ------
+    SpecError
+        If it was not built, or cannot be used here.
+    """
+    program, device = _HERE.parent / "programs" / "delayed_link", Path("/dev/net/tun")
+    lacking = "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not open {device}"
+    lacking = lacking if program.exists() else "delayed_link was not built (make setup builds it with a C compiler)"
+    if lacking:
+        raise SpecError(
+            f"testbed virtual-cluster: this kernel lacks sch_netem, so delay and loss need TAP devices, but {lacking}. "
+            "Load sch_netem as root (modprobe sch_netem), cure that, or leave the option out."
+        )
+    return str(program)
 
 
 def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
@@ -86,13 +121,12 @@ def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
     return line.decode()
 
 
-def _refusal(error: str, options: Options) -> SpecError | LaunchError:
+def _refusal(error: str) -> SpecError | LaunchError:
     """Return the error for what the holder could not do, with a remedy."""
     if "qdisc kind is unknown" in error:
-        need = "delay and loss need sch_netem" if options.delay or options.loss else "shaped links need sch_htb"
         return SpecError(
-            f"testbed virtual-cluster: {need}, which this kernel lacks ({error}). "
-            "Load the module as root (modprobe), or leave the option out."
+            f"testbed virtual-cluster: shaped links need sch_htb, which this kernel lacks ({error}). "
+            "Load the module as root: modprobe sch_htb."
         )
     if "new namespaces" in error or "Permission denied" in error or "not permitted" in error:
         allow = "sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone or AppArmor's restriction of them"
@@ -111,6 +145,8 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
     """Return the testbed of a running holder, also of another process."""
     options, (fabric, *pids) = options_of("", handle["options"]), handle["pids"]
     description, links = outline("", handle["options"]), links_of(options, fabric, pids)
+    by = "delayed_link" if handle.get("relay") else "netem"
+    delayed_by = {"delayed_by": by} if options.delay or options.loss else {}
 
     def on(host: str, argv: Sequence[str]) -> list[str]:
         if host not in options.hosts:
@@ -142,7 +178,7 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         wrap=lambda argv: on(options.hosts[0], argv),
         evidence=lambda: _counters(links),
         links=links,
-        facts=description.facts,
+        facts={**description.facts, **delayed_by},
         handle=dict(handle),
     )
 

@@ -54,6 +54,30 @@ peer.recv(1)
 print(time.perf_counter() - began)
 """
 
+LISTEN = """
+import json, socket, time
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("", 5002))
+print("ready", flush=True)
+numbers, first = [], 0.0
+while not numbers or numbers[-1] >= 0:
+    numbers.append(int(server.recv(99)))
+    first = first or time.monotonic()
+print(json.dumps([first, numbers[:-1]]))
+"""
+SEND = """
+import socket, sys, time
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.connect((sys.argv[1], 5002))
+began = time.monotonic()
+for number in range(int(sys.argv[2])):
+    client.send(b"%d" % number)
+    time.sleep(0.0002)
+for _ in range(50):
+    client.send(b"-1")
+print(began)
+"""
+
 
 def transfers(cluster: testbeds.Testbed, pairs: Sequence[tuple[str, str]], size: int) -> list[float]:
     """Seconds that transfers of so many bytes take, all at once."""
@@ -165,6 +189,18 @@ def test_lines_for_one_switch_with_delay_and_loss() -> None:
     plan = _links.plan(_links.options_of("2", {"delay": "1ms", "loss": "0.1"}), ordinary=True)
     assert not any("spine" in line for line in plan["ip"])
     assert "qdisc add dev eth0 parent 1:1 handle 10: netem delay 1ms loss 0.1% limit 100000" in plan["hosts"][0]["tc"]
+
+
+def test_lines_for_a_kernel_without_netem() -> None:
+    options = _links.options_of("2", {"delay": "1.5ms", "loss": "0.1"})
+    plan = _links.plan(options, ordinary=True, relay="/there/delayed_link")
+    assert plan["relay"] == ["/there/delayed_link", "1500000", "0.001000000"]
+    assert plan["cables"] == [("to-vc0", "vc0"), ("to-vc1", "vc1")]
+    assert "link set to-vc1 name eth0 netns {1}" in plan["ip"]
+    assert plan["hosts"][0]["tc"] == _links.shaped("eth0", 200e6)
+    plain = _links.plan(_links.options_of("2", {}), ordinary=True, relay="/there/delayed_link")
+    assert not plain["cables"]
+    assert not plain["relay"]
 
 
 # ranks on its hosts, without any
@@ -390,14 +426,70 @@ def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
     assert len(verdict.table) == 3
 
 
+def received(cluster: testbeds.Testbed, count: int) -> tuple[list[int], float]:
+    """Numbers of the datagrams that arrive, in their order, and s until the first one of them has."""
+    command = cluster.on("vc1", [sys.executable, "-I", "-S", "-c", LISTEN])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as listener:
+        assert listener.stdin is not None
+        assert listener.stdout is not None
+        assert listener.stdout.readline() == "ready\n"
+        words = cluster.on("vc0", [sys.executable, "-I", "-S", "-c", SEND, "vc1", str(count)])
+        sent = float(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
+        first, numbers = json.loads(listener.communicate(timeout=60)[0])
+    return numbers, first - sent
+
+
+def without_netem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let labkit's own program delay and lose frames, also where the kernel could."""
+    if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
+        pytest.skip("this user may not make TAP devices here")
+    monkeypatch.setattr(virtual_cluster, "_has_netem", lambda: False)
+
+
 @pytest.mark.netns
-def test_delay_needs_netem() -> None:
-    try:
-        with testbeds.open("virtual-cluster:2,delay=20ms") as cluster:
-            took = transfers(cluster, [("vc0", "vc1")], 1)
-            assert min(took) >= 0.04  # the byte and the answer
-    except SpecError as error:
-        assert "sch_netem, which this kernel lacks" in str(error)  # noqa: PT017
+def test_packets_are_late_and_lost_as_stated_and_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = ["netem", "delayed_link"] if virtual_cluster._has_netem() else ["delayed_link"]
+    for by in ways:
+        if by == "delayed_link":
+            without_netem(monkeypatch)
+        with testbeds.open("virtual-cluster:2,delay=20ms,loss=20") as cluster:
+            assert cluster.facts["delayed_by"] == by
+            numbers, late = received(cluster, 1000)
+        assert late >= 0.02
+        assert numbers == sorted(numbers)
+        assert 700 <= len(numbers) <= 900, "0.2 of 1000 are lost, give or take eight standard deviations"
+
+
+@pytest.mark.netns
+def test_nothing_is_lost_where_only_a_delay_is_stated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_netem(monkeypatch)
+    with testbeds.open("virtual-cluster:2,delay=20ms") as cluster:
+        assert len(received(cluster, 300)[0]) == 300
+        took = transfers(cluster, [("vc0", "vc1")], 1)
+        assert min(took) >= 0.04  # the byte and the answer
+        crossed = cluster.evidence()
+    assert crossed["vc0.eth0.tx_bytes"] >= 300 * 8, "the host's end of the cable counts"
+    with testbeds.open("virtual-cluster:2") as cluster:
+        assert "delayed_by" not in cluster.facts
+
+
+def test_the_program_that_delays_says_how_it_is_called() -> None:
+    program = ROOT / "labkit" / "programs" / "delayed_link"
+    done = subprocess.run([str(program), "1000", "0", "3"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "DELAY_NS LOSS HOST SWITCH" in done.stderr
+
+
+def test_where_neither_the_kernel_nor_labkit_can_delay_the_error_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(virtual_cluster, "_has_netem", lambda: False)
+    monkeypatch.setattr(virtual_cluster, "_HERE", tmp_path)
+    refused = "lacks sch_netem, so delay and loss need TAP devices, but .*modprobe sch_netem"
+    with pytest.raises(SpecError, match=refused), testbeds.open("virtual-cluster:2,delay=1ms"):
+        pass
 
 
 @pytest.mark.netns
