@@ -23,7 +23,6 @@ from labkit.errors import KernelError
 from labkit.spec import Spec
 
 Allocate = Callable[[str, int], NDArray[np.uint8]]
-PAGE = 4096
 
 
 class Mirrored(Protocol):
@@ -150,7 +149,9 @@ class Setting:
         if isinstance(benchmark, SymmetricBenchmark) and (size := benchmark.work_array(spec)):
             more |= {"extra": self._allocate("work", 2 * size), "turns": size}
         if "buffers_in_turn" in options:
-            more["places"] = self._places()
+            from labkit.benchmarks.mpi import buffer_reuse  # inside the function: one benchmark needs it
+
+            more["places"] = buffer_reuse.places(spec)
             more["nplaces"] = len(more["places"])
         operation = None if files else getattr(self._mpi, options.get("operation", "sum").upper())
         values = common | {"comm": comm, "datatype": datatype, "count": count, "op": operation, "peer": peer}
@@ -222,16 +223,6 @@ class Setting:
         if not isinstance(self._benchmark, CollectiveBenchmark) or self.placed is None:
             return {}
         return {self._benchmark.replaces: int(self._mpi.IN_PLACE) & (1 << 64) - 1}
-
-    def _places(self) -> NDArray[np.int64]:
-        """Offsets of the buffers of successive messages: in turn, or the first buffer for a share of the messages."""
-        buffers, reuse = self._options["buffers_in_turn"], self._options["reuse"]
-        distance = max(-(-self._spec.size // PAGE) * PAGE, PAGE)
-        order = np.arange(buffers) * distance
-        if not reuse:
-            return order
-        chance = np.random.default_rng(1)  # both ranks must draw the same
-        return np.where(chance.random(4 * buffers) < reuse / 100, 0, order[chance.integers(0, buffers, 4 * buffers)])
 
     def _window(self, comm: Any) -> dict[str, Any]:
         """A window over its own memory, and the displacement of this rank's part in each target's window."""
