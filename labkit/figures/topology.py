@@ -71,7 +71,7 @@ def topology(
                 y=[y for _, y in nodes.values()],
                 mode="markers+text",
                 text=[style.plain(name) for name in nodes],
-                textposition="bottom center" if kind == "host" else "middle right",
+                textposition=[_beside(name, places) for name in nodes],
                 hoverinfo="skip",
                 cliponaxis=False,
                 marker=marker,
@@ -93,6 +93,15 @@ def _places(facts: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     if "uplink_bps" in facts:
         places["spine"] = (sum(places[f"leaf{k}"][0] for k in range(leaves)) / leaves, _ROW["spine"])
     return places
+
+
+def _beside(name: str, places: Mapping[str, tuple[float, float]]) -> str:
+    """Where the name of a node stands: no link crosses it."""
+    if name.startswith("vc"):
+        return "bottom center"
+    if name == "spine" or "spine" not in places:
+        return "top center"
+    return "middle left" if places[name][0] < places["spine"][0] else "middle right"
 
 
 def _links(facts: Mapping[str, Any]) -> list[_Link]:

@@ -202,7 +202,13 @@ class Study(studies.Study):
     def slow_ranks(self) -> str:
         """Which ranks are slow more often than chance allows, in each launch of the example."""
         launches = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
-        sentences = [f"Launch {s.launch + 1}: {analysis.slow_ranks(s).sentence}" for s in launches]
+        said: dict[str, list[str]] = {}
+        for samples in launches:
+            said.setdefault(analysis.slow_ranks(samples).sentence, []).append(str(samples.launch))
+        sentences = [
+            f"Launch{'es' if len(numbers) > 1 else ''} {', '.join(numbers)}: {sentence}"
+            for sentence, numbers in said.items()
+        ]
         return markdown_list(sentences) if sentences else LEFT_OUT
 
     @of_samples

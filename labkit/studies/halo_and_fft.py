@@ -146,7 +146,7 @@ class Study(studies.Study):
             return (
                 samples.spec.ranks,
                 samples.spec.size,
-                int(near) if near.isdigit() else 26,
+                int(near) if near.isdecimal() else 26,
                 not options.get("periodic", False),
                 samples.spec.transport,
             )

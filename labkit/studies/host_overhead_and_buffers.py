@@ -280,6 +280,7 @@ class Study(studies.Study):
 
     def _hot(self) -> Iterator[str]:
         """How the time of a hot spot grows with its peers."""
+        alone = False
         for name, does in HOT.items():
             for (path, size), group in self.hot(name).groupby(["transport", "message_size_B"]):
                 first, last = group.iloc[0], group.iloc[-1]
@@ -289,13 +290,16 @@ class Study(studies.Study):
                     f"of {size_words(size)}"
                 )
                 if len(group) == 1:
-                    yield f"{text}. Set a list in the parameter `ranks` to see how it grows with the peers."
+                    yield f"{text}."
+                    alone = True
                     continue
                 growth = last["latency_us_p50"] / first["latency_us_p50"]
                 yield (
                     f"{text}; with {last['peers']} peers {number(growth)} times as long, for "
                     f"{number(last['peers'] / first['peers'])} times as many messages."
                 )
+        if alone:
+            yield "How a hot spot grows with its peers, a list in the parameter `ranks` shows."
 
 
 def first_above(rows: list[Any]) -> Any | None:
