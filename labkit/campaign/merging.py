@@ -183,7 +183,7 @@ class _Merger:
         """Return the name of an origin: the campaign's own, with its date or identity if that name is taken."""
         if campaign_id not in self._names:
             names.part(name, "the name of a campaign")
-            digits = "".join(c for c in str(facts.get("created", ""))[:19] if c.isdigit())
+            digits = "".join(c for c in str(facts.get("created", ""))[:19] if c.isdecimal())
             suffixes = (digits[:8], f"{digits[:8]}-{digits[8:]}", campaign_id[:8], campaign_id)
             alternatives = [f"{name}-{suffix}" for suffix in suffixes if suffix.strip("-")]
             taken = {self._campaign.name, *self._origins}

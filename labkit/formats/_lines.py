@@ -253,7 +253,7 @@ def _may_belong(line: str) -> bool:
     if start[0] == "#" or _NUMBERS.fullmatch(start):
         return True
     fields = start.split()
-    return fields[0].isdigit() and (len(fields) < 3 or any(map(_NUMBERS.fullmatch, fields[1:])))
+    return fields[0].isdecimal() and (len(fields) < 3 or any(map(_NUMBERS.fullmatch, fields[1:])))
 
 
 def is_row(line: str | None) -> bool:
@@ -265,7 +265,7 @@ def is_damaged_row(line: str, columns: int) -> bool:
     """Whether a line begins as a row and has a further number, or as many words: another text was written into it."""
     fields = line.split()
     more = any(_NUMBERS.fullmatch(field) for field in fields[1:])
-    return fields[0].isdigit() and (len(fields) in (1, columns) or more)
+    return fields[0].isdecimal() and (len(fields) in (1, columns) or more)
 
 
 @cache

@@ -122,7 +122,7 @@ def runs(text: str, where: str) -> list[Run]:
         box = {match[1]: match[2] for line in lines.texts[first - 1 : place] if (match := _BOX.match(line))}
         values = inside(lines, begin if box else max(1, place - 3), last, parse)
         unnamed = lines.texts[place - 1].startswith("iterations,") and not box
-        size = int(box["Message size"]) if box.get("Message size", "").isdigit() else 0
+        size = int(box["Message size"]) if box.get("Message size", "").isdecimal() else 0
         title = box.get("Test", "")
         operation = next((o for word, o in _OPERATIONS.items() if word in title.split() or title.startswith(word)), "")
         kind = "latency" if any(value.name == "latency_us" for value in values) else "bandwidth"

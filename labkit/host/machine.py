@@ -36,7 +36,7 @@ def read(path: Path | str) -> str:
 def number(path: Path | str) -> int | None:
     """Whole number in a file of the kernel; None where there is none."""
     text = read(path)
-    return int(text) if text.lstrip("-").isdigit() else None
+    return int(text) if text.lstrip("-").isdecimal() else None
 
 
 def describe() -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _quota() -> float | None:
             limit, _, period = read(group / "cpu.max").partition(" ")
             if not limit:  # version 1 of control groups
                 limit, period = read(group / "cpu.cfs_quota_us"), read(group / "cpu.cfs_period_us")
-            if limit.isdigit() and period.isdigit():
+            if limit.isdecimal() and period.isdecimal():
                 quotas.append(int(limit) / int(period))
     return min(quotas, default=None)
 

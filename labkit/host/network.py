@@ -44,8 +44,8 @@ def _interface(path: Path, ipv6: bool) -> dict[str, Any]:
         "physical": device.exists(),
         "driver": driver,
         "model": ":".join(numbers) if all(numbers) else "",
-        "speed_Mbps": int(speed) if speed.isdigit() and int(speed) > 0 else None,
-        "mtu": int(mtu) if mtu.isdigit() else None,
+        "speed_Mbps": int(speed) if speed.isdecimal() and int(speed) > 0 else None,
+        "mtu": int(mtu) if mtu.isdecimal() else None,
         "state": _read(path / "operstate"),
         "families": [name for name, has in (("IPv4", _has_ipv4(path.name)), ("IPv6", ipv6)) if has],
         **_slot(device),
@@ -61,15 +61,15 @@ def _slot(device: Path) -> dict[str, Any]:
     (lanes) and ``numa_node`` (-1: none).
     """
     speed, width = (_read(device / f"current_link_{what}") for what in ("speed", "width"))
-    if not speed or not width.isdigit():
+    if not speed or not width.isdecimal():
         return {}
     best, most, node = _read(device / "max_link_speed"), _read(device / "max_link_width"), _read(device / "numa_node")
     return {
         "pcie_speed": speed,
         "pcie_max_speed": best or speed,
         "pcie_width": int(width),
-        "pcie_max_width": int(most) if most.isdigit() else int(width),
-        "numa_node": int(node) if node.lstrip("-").isdigit() else -1,
+        "pcie_max_width": int(most) if most.isdecimal() else int(width),
+        "numa_node": int(node) if node.lstrip("-").isdecimal() else -1,
     }
 
 

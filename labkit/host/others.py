@@ -68,7 +68,7 @@ def look() -> Look:
     tick = os.sysconf("SC_CLK_TCK")
     processes: dict[_Key, _Process] = {}
     for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
+        if entry.name.isdecimal():
             with suppress(OSError, ValueError, IndexError):
                 with open(f"/proc/{entry.name}/stat", "rb") as file:  # noqa: PTH123  (many files, often)
                     head, _, tail = file.read().rpartition(b")")

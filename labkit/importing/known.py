@@ -43,7 +43,7 @@ class Known:
                         next_launches[name] = max(next_launches.get(name, 0), launch + 1)
                         digest, _, place = str(PLACE.of(header["meta"])).partition(":")
                         line = place.partition(":")[0]
-                        if digest in places and line.isdigit() and len(line) < 19:
+                        if digest in places and line.isdecimal() and len(line) < 19:
                             places[digest][0].append(name)
                             places[digest][1].append(int(line))
         self._names = np.array(sorted(next_launches), np.uint64)

@@ -44,7 +44,7 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
             doubts.append(note("groups", text, groups=groups))
         return int(parameters["#processes"]), doubts
     pairs = parameters.get("pairs") or parameters.get("Pairs") or ""
-    if pairs.isdigit():
+    if pairs.isdecimal():
         return 2 * int(pairs), []
     if low == high:
         return low, []
@@ -65,9 +65,9 @@ def spec_of(
     parameters, options = table.parameters, dataclasses.asdict(benchmark.options()) | dict(fixed)
     window = table.value(row, "Window") or parameters.get("window size") or parameters.get("window_size")
     datatype = parameters.get("Datatype") or parameters.get("MPI_Datatype for reductions") or ""
-    if "window" in options and str(window).isdigit():
+    if "window" in options and str(window).isdecimal():
         options["window"] = int(str(window))
-    if "threads" in options and parameters.get("threads", "").isdigit():
+    if "threads" in options and parameters.get("threads", "").isdecimal():
         options["threads"] = int(parameters["threads"])
     if "datatype" in options and datatype:
         options["datatype"] = _DATATYPES.get(datatype, datatype)

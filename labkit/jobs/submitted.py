@@ -97,7 +97,7 @@ def jobs(into: Path) -> list[Job]:
     """
     submitted_jobs = []
     for path in sorted((into / "jobs").glob("[0-9]*.json")):
-        facts = read(path) if path.stem.isdigit() else None
+        facts = read(path) if path.stem.isdecimal() else None
         if facts is None:
             continue
         try:
@@ -153,7 +153,7 @@ def _jobs_of(name: str | Path) -> list[Job]:
 def every() -> list[Job]:
     """Return the jobs that wait or run, and the last job of every campaign."""
     paths = campaign.root().glob("**/jobs/[0-9]*.json")
-    folders = {path.parent.parent for path in paths if path.stem.isdigit() and _is_campaign(path.parent.parent)}
+    folders = {path.parent.parent for path in paths if path.stem.isdecimal() and _is_campaign(path.parent.parent)}
     return sorted((job for folder in folders for job in _active_and_last(jobs(folder))), key=lambda job: job.submitted)
 
 

@@ -59,7 +59,9 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
                 f"warning: {into} is below {local_folder}, which is local to each node on most clusters. Use a shared "
                 "folder: --into."
             )
-        number = 1 + max((int(path.stem) for path in jobs_folder.glob("[0-9]*.json") if path.stem.isdigit()), default=0)
+        number = 1 + max(
+            (int(path.stem) for path in jobs_folder.glob("[0-9]*.json") if path.stem.isdecimal()), default=0
+        )
         exclude = sorted(left_out(into))
         for host in exclude:
             say(f"node {host} is excluded: {left_out(into)[host]}. To use it again, delete {jobs_folder}/left-out.txt.")

@@ -63,7 +63,7 @@ def limits(text: str) -> dict[str, Limits]:
     partitions: dict[str, Limits] = {}
     for line in text.splitlines():
         name, time, nodes, cores, sizes = (*line.strip().split("|"), "", "", "", "", "")[:5]
-        if not name or not nodes.isdigit():
+        if not name or not nodes.isdecimal():
             continue
         is_default, name = name.endswith("*"), name.rstrip("*")
         known = partitions.get(name, Limits(name, 0, 0, 0))
@@ -71,7 +71,7 @@ def limits(text: str) -> dict[str, Limits]:
         largest = max(known.cores, cores_of_node)
         partitions[name] = Limits(name, known.nodes + int(nodes), _minutes(time), largest, is_default)
         most_nodes = sizes.rpartition("-")[2]
-        if most_nodes.isdigit():
+        if most_nodes.isdecimal():
             partitions[name] = replace(partitions[name], nodes=min(partitions[name].nodes, int(most_nodes)))
     return partitions
 
@@ -80,7 +80,7 @@ def _minutes(text: str) -> int:
     """Return the minutes of ``[days-]hours:minutes:seconds``, Slurm's notation; 0 for no limit."""
     days, dash, rest = text.partition("-")
     parts = (rest if dash else text).split(":")
-    if not all(part.isdigit() for part in parts) or (dash and not days.isdigit()):
+    if not all(part.isdecimal() for part in parts) or (dash and not days.isdecimal()):
         return 0
     hours, minutes = (0, *map(int, parts))[-3:-1] if len(parts) > 1 else (0, int(parts[0]))
     return (int(days) * 24 * 60 if dash else 0) + 60 * hours + minutes

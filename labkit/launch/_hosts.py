@@ -197,7 +197,7 @@ def spread(hosts: Sequence[str], ranks: int, ppn: int) -> str:
 def allocated(environment: Mapping[str, str]) -> int:
     """Number of hosts that a batch system gave this job; 0 outside of one."""
     nodes = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
-    if nodes.isdigit():
+    if nodes.isdecimal():
         return int(nodes)
     try:
         return len(set(Path(environment["PBS_NODEFILE"]).read_text().split()))

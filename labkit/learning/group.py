@@ -75,7 +75,7 @@ class Group:
 
 def numbered(names: tuple[str, ...], environment: Mapping[str, str]) -> int | None:
     """The number that the launcher gave this process in the first of some variables; None without one."""
-    return next((int(environment[name]) for name in names if environment.get(name, "").isdigit()), None)
+    return next((int(environment[name]) for name in names if environment.get(name, "").isdecimal()), None)
 
 
 def join(plan: Plan, folder: Path) -> Group:

@@ -75,7 +75,7 @@ def _worked_in(pid: int) -> list[str]:
 def _session(path: str) -> str:
     """Cut a path to the session folder, ``/ompi.HOST.UID/pid.N`` (Open MPI 4) or ``/ompi.N`` (5)."""
     parts = path.split("/")
-    return "/".join(parts[: 2 if parts[1][5:].isdigit() else 3])
+    return "/".join(parts[: 2 if parts[1][5:].isdecimal() else 3])
 
 
 def remove(leftovers: Mapping[str, int]) -> None:

@@ -29,7 +29,7 @@ _KILLED = 128 + signal.SIGKILL
 
 def processes() -> list[int]:
     """Return the numbers of all processes."""
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 (pathlib starts slowly)
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 (pathlib starts slowly)
 
 
 def _descendants() -> list[int]:

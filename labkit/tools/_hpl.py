@@ -196,7 +196,7 @@ def peak_of(spec: Spec) -> tuple[float, str]:
     one = peak.of_core()
     if one is None:
         return 0.0, "labkit does not know the clock or the vector units of this processor"
-    threads = next((int(value) for name, value in spec.environment if name in THREADS and value.isdigit()), 1)
+    threads = next((int(value) for name, value in spec.environment if name in THREADS and value.isdecimal()), 1)
     cores = min(spec.ranks * threads, _cores() * _hosts(spec))
     return cores * one.gflops, f"{cores} {'core' if cores == 1 else 'cores'} × {one.method}"
 

@@ -88,7 +88,7 @@ def _port() -> int:
 if __name__ == "__main__":
     faulthandler.dump_traceback_later(240, exit=True)
     words = sys.argv[1:]
-    devices = [word for word in words if not word.isdigit()]
-    outcome = check(devices, [int(word) for word in words if word.isdigit()] or SIZES)
+    devices = [word for word in words if not word.isdecimal()]
+    outcome = check(devices, [int(word) for word in words if word.isdecimal()] or SIZES)
     sys.stdout.write(json.dumps(outcome, indent=1) + "\n")
     sys.exit(any(text != "ok" for text in outcome.values()))

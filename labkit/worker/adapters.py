@@ -17,7 +17,7 @@ def local_rank(environment: Mapping[str, str] = os.environ) -> int | None:
     >>> local_rank({"MPI_LOCALRANKID": "1"})
     1
     """
-    return next((int(environment[name]) for name in _NUMBER if environment.get(name, "").isdigit()), None)
+    return next((int(environment[name]) for name in _NUMBER if environment.get(name, "").isdecimal()), None)
 
 
 def choose(environment: MutableMapping[str, str] = os.environ) -> None:

@@ -56,9 +56,15 @@ def staged(folder: Path) -> None:
         (folder / target).write_text((ROOT / name).read_text())
     (folder / "api.md").write_text("\n".join(reference()))
     for page in folder.glob("*.md"):
-        page.write_text(re.sub(r"\]\(([^)\s]+)\)", lambda match: f"]({link(match[1], folder)})", page.read_text()))
+        lines = page.read_text().splitlines(keepends=True)
+        page.write_text("".join(line if line.startswith("    ") else linked(line, folder) for line in lines))  # no code
     with (folder / "index.md").open("a") as index:
         index.write("".join(toctree(title, names) for title, names in contents(folder).items()))
+
+
+def linked(line: str, folder: Path) -> str:
+    """Return a line of a page with links of the site."""
+    return re.sub(r"\]\(([^)\s]+)\)", lambda match: f"]({link(match[1], folder)})", line)
 
 
 def link(target: str, folder: Path) -> str:
