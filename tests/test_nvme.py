@@ -81,5 +81,5 @@ def test_a_disk_is_served_over_each_fabric(tmp_path: Path) -> None:
     for (_, fabric), one in points.items():
         assert one.time_ns.shape == (1, 20)
         crossed = one.meta["evidence"]
-        assert (crossed["rxe0.sent_pkts"] > 20) == (fabric == "rdma")
-        assert (crossed["v0.tx_bytes"] > 1000) == (fabric != "local")
+        assert (crossed.get("rxe0.sent_pkts", 0) > 20) == (fabric == "rdma")  # what did not change is left out
+        assert (crossed.get("v0.tx_bytes", 0) > 1000) == (fabric != "local")

@@ -170,8 +170,7 @@ def test_a_disk_that_fills_while_ranks_write_is_named_at_once(tmp_path: Path) ->
     *errors, last = done.stdout.splitlines()
     assert len(errors) == 2, done.stdout + done.stderr
     for error in errors:
-        assert "No space left on device" in error
-        assert "/small (tmpfs) is full" in error
+        assert "/small (tmpfs) is full" in error  # before it stands what the MPI says, each in its own words
         assert "Free space there, make the files smaller, or name another directory." in error
         assert "time limit" not in error
     assert last == "kept: ['mpi.latency'] left: []"

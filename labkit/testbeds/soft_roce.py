@@ -53,7 +53,12 @@ PURPOSES = {
 _SETUP = str(Path(__file__).parent / "_soft_roce.sh")
 _MODULES = ("rdma_rxe", "ib_uverbs", "rdma_ucm", "veth", "virtio_console")
 # variables of UCX for ranks: an adapter each, and the link's own address, the only one that UCX works with
-RANKS = {ADAPTERS: "rxe0:1,rxe1:1", "UCX_IB_GID_INDEX": "0"}
+RANKS = {
+    ADAPTERS: "rxe0:1,rxe1:1",
+    "UCX_IB_GID_INDEX": "0",
+    "UCX_IB_ROCE_REACHABILITY_MODE": "all",  # a new UCX asks the routes, and link-local addresses have none
+    "UCX_WARN_UNUSED_ENV_VARS": "n",  # an old one does not know that
+}
 # --tclass (the byte of DSCP and ECN) of the two classes of traffic; other packets are in the last class
 ETS_CLASSES = (104, 40)
 
