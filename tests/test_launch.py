@@ -165,8 +165,8 @@ YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1
             {
                 "MPI4PY_MPIABI": "openmpi",
                 "UCX_TLS": "ud,self",
-                "LABKIT_ADAPTERS": "rxe0:1,rxe1:1",
-                "UCX_IB_GID_INDEX": "3",
+                **ADAPTERS,
+                "UCX_IB_GID_INDEX": "3",  # what the user sets wins
             },
         ),
         (MPICH, Placement(ranks=4, cores=2), {"MPI4PY_MPIABI": "mpich", **YIELD}),
