@@ -165,7 +165,7 @@ YIELD = {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1
             {
                 "MPI4PY_MPIABI": "openmpi",
                 "UCX_TLS": "ud,self",
-                **ADAPTERS,
+                **dict(ADAPTERS),
                 "UCX_IB_GID_INDEX": "3",  # what the user sets wins
             },
         ),
