@@ -156,12 +156,12 @@ def test_a_small_screen_folds_the_chapters_and_shows_the_page_s_contents_among_t
     here = page.locator("nav.chapters .here")
     assert here.is_hidden()
     page.locator(".menu summary").click()
-    assert here.is_visible()
+    here.wait_for()
     assert page.locator("nav.chapters li > ul a[href^='#']").count() > 0
     assert page.locator("aside a").count() == 0
     page.set_viewport_size({"width": 1400, "height": 900})
-    assert here.is_visible()
-    assert page.locator("aside a[href^='#']").count() > 0
+    here.wait_for()
+    page.locator("aside a[href^='#']").first.wait_for(state="attached")  # the page hears of its width a little later
 
 
 @pytest.mark.browser
