@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _COLOUR = "#333"
 _DASHES = ("dash", "dashdot", "longdashdot", "dot")
-_ROW, _SMALL = 30, 20  # px of a row of the legend, and of a line of small print
+_ROW = 30  # px of a row of the legend
 _FAR = 4.0  # a linear axis reaches to a bound of at most so many times the highest value
 _DECADES = 100.0  # a logarithmic axis likewise
 _LOW = 0.02  # of the highest value: a floor below it lies on the linear axis itself
@@ -95,12 +95,9 @@ def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
     notes = [_note(one, _label(one, fitting)) for one in fitting if one not in near]
     if any(one.measured for one in near):
         notes.append("measured bounds are of this machine's cores, caches and kernel")
-    title = drawn.layout.xaxis.title.text or ""
-    more = _ROW * bool(near) + _SMALL * len(notes)
+    style.add_note(drawn, *notes)
     drawn.update_layout(
-        xaxis_title_text=style.note(title, *notes),
-        showlegend=bool(near) or figure.layout.showlegend,
-        height=(figure.layout.height or style.HEIGHT) + more,
+        showlegend=bool(near) or figure.layout.showlegend, height=drawn.layout.height + _ROW * bool(near)
     )
     return drawn
 

@@ -17,7 +17,6 @@ from labkit.units import parse_size
 _ORIGIN = "published"
 _PART = 0.25  # of the axis that a number of small or of large messages takes
 _ROW = 30  # px of a row of the legend
-_SMALL = 20  # px of a line of small print
 _NOTE = "published: not measured here"
 
 
@@ -54,11 +53,8 @@ def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
         heights = [[y for y in trace.y if y is not None] for trace in drawn.data if trace.y is not None]
         if drawn.layout.yaxis.type == "linear" and axes.are_far(heights):
             drawn.layout.yaxis = axes.measure(METRICS[about["metric"]], drawn.layout.yaxis.title.text, heights)
-    title = drawn.layout.xaxis.title.text or ""
-    more = _ROW * len(set(names)) + _SMALL
-    drawn.update_layout(
-        xaxis_title_text=style.note(title, _NOTE), showlegend=True, height=(figure.layout.height or style.HEIGHT) + more
-    )
+    style.add_note(drawn, _NOTE)
+    drawn.update_layout(showlegend=True, height=drawn.layout.height + _ROW * len(set(names)))
     return drawn
 
 

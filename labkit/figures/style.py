@@ -35,8 +35,8 @@ _SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
 _LABEL, _SPAN = 13, 0.7  # px of a tick's label, with room; decades that hold two of 1, 2 and 5
 _TICKS = 3  # of an axis, at least; of fewer, even steps take the place of 1, 2 and 5
 FITS = 96  # characters of small print in a line
-_LETTER, _LINE, _LEGEND, _SHORT = 6.6, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
-_KEY, _ROW = 45, 20  # px of a line in a legend, and of a further row of it
+_LETTER, _LINE, _LEGEND, _SHORT = 6.4, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
+_KEY, _ROW, _GAP = 45, 20, 10  # px of a line in a legend, of a further row of it, and between rows of groups
 _LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
 HOVER = 76  # of hover text: all of it must be in the page
 LINES = 4  # of one of its values: plotly shows nothing of a text that is higher than the figure
@@ -137,30 +137,41 @@ def _lack(figure: go.Figure) -> int:
     layout = figure.layout
     if layout.margin.t is not None or layout.margin.b is not None:
         return 0
-    margin = TEMPLATE["layout"]["margin"]
-    names = [len(trace.name or "") for trace in figure.data if trace.showlegend is not False] * bool(layout.showlegend)
-    rows = math.ceil(sum(_LETTER * count + _KEY for count in names) / (layout.width - margin["l"] - margin["r"]))
-    taken: int = margin["t"] + (_LEGEND + _ROW * (rows - 1) if rows else 0)
-    taken += margin["b"] + _LINE * str(layout.xaxis.title.text or "").count("<br>")
+    taken = sum(_around(figure))
     if layout.height == HEIGHT and all(trace.type in ("scatter", "bar") for trace in figure.data):
         places = {place for trace in figure.data for place in _places(trace.x)}
         return _LEAST + (_MORE if len(places) > _FEW else 0) - (HEIGHT - taken)
     return max(0, _LEAST - int(layout.height) + taken)
 
 
-def _around(layout: go.Layout) -> tuple[int, int]:
+def _around(figure: go.Figure) -> tuple[int, int]:
     """Return how much of a figure lies above and below the axes: margins, legend and small print, px."""
+    layout = figure.layout
     above = layout.margin.t or TEMPLATE["layout"]["margin"]["t"]
-    above += _LEGEND if layout.showlegend and layout.margin.t is None else 0
+    above += _legend(figure) if layout.showlegend and layout.margin.t is None else 0
     below = layout.margin.b or TEMPLATE["layout"]["margin"]["b"]
     below += _LINE * str(layout.xaxis.title.text or "").count("<br>") if layout.margin.b is None else 0
     return above, below
 
 
+def _legend(figure: go.Figure) -> int:
+    """Return the height of the legend, px: plotly fills its rows one after the other."""
+    margin = TEMPLATE["layout"]["margin"]
+    across, rows, room = figure.layout.width - margin["l"] - margin["r"], 0, 0.0
+    named = [trace for trace in figure.data if trace.showlegend is not False]
+    for trace in named:
+        wide = _LETTER * len(trace.name or "") + _KEY
+        if wide > room:
+            rows, room = rows + 1, float(across)
+        room -= wide
+    pitch = _ROW + _GAP * any(getattr(trace, "legendgroup", None) for trace in named)
+    return _LEGEND + pitch * (rows - 1) if rows else 0
+
+
 def _fold(figure: go.Figure) -> None:
     """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
     title, layout = figure.layout.yaxis.title.text or "", figure.layout
-    above, below = _around(layout)
+    above, below = _around(figure)
     middle = above + (layout.height - above - below) / 2
     room = int(2 * min(middle, layout.height - middle) / _LETTER)
     if len(title) > room and "<br>" not in title:
@@ -181,7 +192,7 @@ def _steps(figure: go.Figure) -> None:
     heights = np.concatenate(ends) if ends else np.empty(0)
     heights = heights[heights > 0]
     decades = math.log10(heights.max() / heights.min()) if heights.size else 0.0
-    labels = (layout.height - sum(_around(layout))) / _LABEL
+    labels = (layout.height - sum(_around(figure))) / _LABEL
     if _SPAN <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
         axis.dtick = "D2" if 3 * decades + 1 <= labels else 1
         if _ticks(heights.min(), heights.max()) < _TICKS:
@@ -218,6 +229,14 @@ def note(title: str, *lines: str) -> str:
     """Axis title with what the reader must know in small print below it, broken to fit the width."""
     parts = [part for line in lines for part in textwrap.wrap(line, FITS)]
     return title + "".join(f'<br><span style="{_SMALL}">{html.escape(part, quote=False)}</span>' for part in parts)
+
+
+def add_note(figure: go.Figure, *lines: str) -> None:
+    """Add small print below a finished figure, which grows by it."""
+    axis, layout = figure.layout.xaxis, figure.layout
+    text = axis.title.text or ""
+    axis.title.text = note(text, *lines)
+    layout.height = (layout.height or HEIGHT) + _LINE * (axis.title.text.count("<br>") - text.count("<br>"))
 
 
 def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:

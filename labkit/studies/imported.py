@@ -132,10 +132,7 @@ class Study(studies.Study):
             rows = rows[rows["testbed"].isin(files[:_LINES])]
             figure = self.bounded(figures.versus_size(rows, metric, tail=None), rows)
             if len(files) > _LINES:
-                title = figure.layout.xaxis.title
-                title.text = style.note(
-                    title.text, f"; {_LINES} of {len(files)} files: the data of the others are in the campaign"
-                )
+                style.add_note(figure, f"{_LINES} of {len(files)} files; the campaign has the data of the others")
             return figure
         factors = differing(rows)
         counts = [name for name in ("ranks", *_NUMBERS) if name in factors]
