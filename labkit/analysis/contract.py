@@ -77,7 +77,10 @@ class Clause:
         """The clause in short."""
         chosen = "".join(f", {key}={value}" for key, value in self.where.items())
         bound = format_number(self.bound, self.unit)
-        return f"{self.benchmark}{chosen}: {self.statistic} {self.relation} {bound} in {self.share:g} % of the points"
+        basis = " at the worse end of the interval" if self.basis == "interval" else ""
+        least = f", {self.launches} launches or more" if self.launches > 1 else ""
+        what = f"{self.statistic} {self.relation} {bound}{basis}"
+        return f"{self.benchmark}{chosen}: {what} in {self.share:g} % of the points{least}"
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,8 @@ def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> str:
     where = " ".join(_place(row))
     text = format_number(number, clause.unit) if number == number else f"no {clause.statistic}"
     basis = "" if clause.basis == "value" else " (end of the interval)"
-    return f"{where}: {text}{basis}, launches: {row['launches']}"
+    fewer = f" of {clause.launches}" if row["launches"] < clause.launches else ""
+    return f"{where}: {text}{basis}, launches: {row['launches']}{fewer}"
 
 
 def _place(row: Mapping[str, Any]) -> Iterator[str]:
