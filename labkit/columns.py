@@ -316,7 +316,8 @@ object. In JSON the list holds the texts; in CSV and in tables they stand in one
 {table(["column", "dtype", "unit", "meaning"], plain[0])}
 
 Options of the benchmark itself stand in `option_<name>` (`labkit describe` lists them), variables that its ranks were
-given in `env_<NAME>`.
+given in `env_<NAME>`: those asked for, and settings of MPI libraries that labkit found in its own environment, such as
+`OMPI_MCA_btl` or `UCX_TLS`.
 
 ## Further columns of the summary
 

@@ -64,6 +64,9 @@ def measure(study: Study) -> None:
 
     campaign = study.run(tell)
     remember(study)
+    if study.only_reads:
+        handle.update(Markdown("This notebook measures nothing."))
+        return
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
     handle.update(Markdown(f"{done}; {count} points are in the campaign `{campaign.name}`."))

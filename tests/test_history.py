@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench import history as simulation
@@ -99,6 +100,29 @@ def test_several_changes_of_one_series_are_found() -> None:
     chance = np.random.default_rng(4)
     values = np.exp(0.01 * chance.standard_normal(45)) * np.repeat([1.0, 1.3, 0.8], 15)
     assert [place for place, _ in changes.changes(values, 0.05)] == [15, 30]
+
+
+def test_a_change_stands_at_the_step_not_at_the_first_of_the_larger_values() -> None:
+    place, p = changes.change([0.356, 0.155, 0.16, 0.158, 0.361, 5.7, 6.8, 5.4])
+    assert place == 5
+    assert p < 0.05
+    assert changes.change([0.0, 0.2, 0.1, 0.3, 0.9, 5.0, 5.2, 5.1, 5.3])[0] == 5, "a value of 0 has no logarithm"
+
+
+def test_a_variable_that_campaigns_do_not_compare_is_part_of_the_system() -> None:
+    runs = [
+        Run(one.name, one.created, one.records.assign(env_OMPI_MCA_btl="tcp,self"), one.host) if n >= 7 else one
+        for n, one in enumerate(stepped())
+    ]
+    history = analysis.history(runs)
+    series, change = history.changed[0]
+    assert len(series.moments) == 14
+    assert "OMPI_MCA_btl: none → tcp,self" in change.system
+    compared = [
+        Run(one.name, one.created, pd.concat([one.records, one.records.assign(env_OMPI_MCA_btl="tcp,self")]), one.host)
+        for one in stepped()
+    ]
+    assert len(analysis.history(compared).series) == 2 * len(history.series)
 
 
 def test_one_odd_campaign_is_no_change_and_equal_values_are_none() -> None:

@@ -136,6 +136,35 @@ TCP = {
     "UCX_TLS": "tcp,self",
     "UCX_NET_DEVICES": "lo",
 }
+INHERITED = {
+    "OMPI_MCA_btl": "self",
+    "OMPI_MCA_coll": "^han",
+    "MPIR_CVAR_CH4_NETMOD": "ucx",
+    "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring",
+    "FI_PROVIDER": "psm3",
+    "FI_PROVIDER_PATH": "/opt",
+    "PATH": "/bin",
+    "UCX_LOG_FILE": "a\nb",
+}
+
+
+@pytest.mark.parametrize(
+    ("launcher", "transport", "left_out"),
+    [
+        (OPENMPI, "auto", set()),
+        (OPENMPI, "tcp", {"OMPI_MCA_btl"}),
+        (MPICH, "tcp", {"MPIR_CVAR_CH4_NETMOD", "FI_PROVIDER"}),
+    ],
+)
+def test_ranks_inherit_settings_that_the_launcher_does_not_choose(
+    launcher: Launcher, transport: str, left_out: set[str]
+) -> None:
+    placement = Placement(ranks=2, cores=2, transport=transport, library=launcher.kind)
+    found = launch.inherited(launcher, placement, INHERITED)
+    assert found.keys() == INHERITED.keys() - {"FI_PROVIDER_PATH", "PATH", "UCX_LOG_FILE"} - left_out
+    assert launch.inherited(launcher, placement, INHERITED | {"PMI_RANK": "0"}) == {}, "labkit is itself a rank"
+
+
 RDMA = {"UCX_TLS": "rc,self", "UCX_NET_DEVICES": "mlx5_0:1"}
 ADAPTERS = tuple(testbeds.outline("soft-roce").rdma.items())
 PINNED = {"MPI4PY_MPIABI": "mpich", "I_MPI_PIN": "1", "I_MPI_PIN_DOMAIN": "core"}

@@ -25,14 +25,27 @@ Key = tuple[str, ...]
 
 
 def identifying(new: pd.DataFrame, past: Sequence[pd.DataFrame]) -> list[str]:
-    """Return the columns that identify a point, in each of the campaigns."""
-    given = {c for frame in (new, *past) for c in frame if str(c).startswith(GIVEN[1])}
+    """Return the columns that identify a point, in each of the campaigns.
+
+    A variable of the environment is one of them if a campaign compares its levels, else a fact of the whole campaign.
+    """
+    given = {str(c) for frame in (new, *past) for c in variables(frame) if _varies(frame, c)}
     keys = [*_SAME, *sorted(given)]
     for more in ([], ["library", "engine"], ["host", "cpu_model"], ["fingerprint"]):
         keys += more
         if not len(new) or max(rows["fingerprint"].nunique() for rows in grouped(new, keys).values()) == 1:
             break
     return keys
+
+
+def variables(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of variables that ranks were given."""
+    return [str(c) for c in frame if str(c).startswith(GIVEN[1])]
+
+
+def _varies(frame: pd.DataFrame, column: str) -> bool:
+    """Return whether points of a campaign that are the same otherwise differ in a column."""
+    return any(rows[column].map(level).nunique() > 1 for rows in grouped(frame, _SAME).values())
 
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

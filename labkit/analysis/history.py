@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from labkit import notes, stats
-from labkit.analysis.alike import grouped, identifying, joined, labelled, statistics_of
+from labkit.analysis.alike import grouped, identifying, joined, labelled, statistics_of, variables
 from labkit.columns import METRICS, STATISTICS, statistic_column
-from labkit.records.factors import level
+from labkit.records.factors import level, named
 from labkit.stats import changes
 from labkit.stats.shift import holm
 from labkit.units import format_chance, format_number, format_share
@@ -266,6 +266,8 @@ def _system(run: Run) -> dict[str, str]:
                 facts[f"library {name or text}"] = version if name else text
         if column != "library":
             facts[column] = ", ".join(texts)[:_LONGEST]
+    for column in variables(run.records):
+        facts[named(column)] = ", ".join(sorted({level(one) for one in run.records[column].dropna()}))[:_LONGEST]
     return facts
 
 

@@ -21,17 +21,20 @@ from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
 from labkit.launch._hosts import listed, named, spread
+from labkit.launch._inherited import SETTINGS, inherited
 from labkit.launch._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
 
 __all__ = [
     "FLAGS",
     "NETWORK",
     "RDMA",
+    "SETTINGS",
     "Launcher",
     "LauncherFile",
     "Placement",
     "eager_limits",
     "get",
+    "inherited",
     "installed",
     "job_hosts",
     "libraries",

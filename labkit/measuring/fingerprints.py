@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from labkit import benchmarks, host, launch, testbeds, tools
 from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
 from labkit.host import allocation
+from labkit.launch import Launcher, Placement
 from labkit.measuring import interference, nodes, programs, simulations, unused
 from labkit.spec import Effort, Spec
 
@@ -77,17 +78,24 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
         testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
         invocation = tools.available(benchmark.tools, spec, effort)
         if isinstance(benchmark, ProgramBenchmark):
-            started = programs.launcher(invocation, spec)
-            programs.with_ranks(invocation, spec, testbeds.outline(spec.testbed))  # refuses a transport it has not
+            started, outline = programs.launcher(invocation, spec), testbeds.outline(spec.testbed)
+            programs.with_ranks(invocation, spec, outline)  # refuses a transport it has not
             parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries, started.library)
-            return spec.replace(launcher=started.name), ", ".join(parts)
+            return _with_settings(spec, started, Placement.of(spec, started, outline)), ", ".join(parts)
         return spec.replace(launcher="none", ranks=1), f"{invocation.tool} {tools.version(invocation.tool)}"
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
     placed = interference.split(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
-    launcher.command(launch.Placement.of(placed, launcher, outline), [])  # refuses a transport it has not
-    return spec.replace(launcher=launcher.name), launcher.library
+    placement = Placement.of(placed, launcher, outline)
+    launcher.command(placement, [])  # refuses a transport it has not
+    return _with_settings(spec, launcher, placement), launcher.library
+
+
+def _with_settings(spec: Spec, launcher: Launcher, placement: Placement) -> Spec:
+    """The spec with its launcher's name, and what its ranks inherit as part of its setting."""
+    environment = {**launch.inherited(launcher, placement), **dict(spec.environment)}
+    return spec.replace(launcher=launcher.name, environment=environment)
 
 
 def _sized(spec: Spec, size: int) -> Spec:

@@ -3,8 +3,9 @@
 The values are one per campaign, in the order of time, because launches of one campaign share their day. Each way to cut
 the series in two is judged by the sum of the ranks before the cut (Pettitt) [1]_, standardised so that cuts near the
 ends count as much as those in the middle. The largest of these is compared with what random orders of the campaigns
-give. No distribution is assumed: without a change, every order is equally likely. Each part is then cut on in the same
-way, as E-divisive does [2]_.
+give. No distribution is assumed: without a change, every order is equally likely. Ranks say how sure the change is, but
+not well where it is, because a value slightly above all before it counts as much as one far above. The place is the cut
+whose two parts lie closest to their medians. Each part is then cut on in the same way, as E-divisive does [2]_.
 
 References
 ----------
@@ -28,22 +29,32 @@ _SEED = 20261122
 _TOLERANCE = 1e-9
 
 
-def _largest(ranks: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the largest standardised rank sum of each row, (orders, n), and the cut that has it."""
+def _largest(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest standardised rank sum of each row, (orders, n)."""
     n = ranks.shape[1]
     cuts = np.arange(SHORTEST, n - SHORTEST + 1)
     sums = np.cumsum(ranks, axis=1)[:, cuts - 1]
     scale = np.sqrt(cuts * (n - cuts) * (n + 1) / 12)
     far = np.abs(sums - cuts * (n + 1) / 2) / scale
-    best = far.argmax(axis=1)
-    return far[np.arange(len(far)), best], cuts[best]
+    return np.asarray(far.max(axis=1))
+
+
+def _place(values: NDArray[np.float64]) -> int:
+    """Return the cut whose parts deviate least from their medians: in ratios, if all values are above 0."""
+    heights = np.log(values) if (values > 0).all() else values
+    cuts = range(SHORTEST, values.size - SHORTEST + 1)
+    return min(cuts, key=lambda cut: sum(_spread(part) for part in (heights[:cut], heights[cut:])))
+
+
+def _spread(values: NDArray[np.float64]) -> float:
+    return float(np.abs(values - np.median(values)).sum())
 
 
 @lru_cache(maxsize=256)
 def _null(n: int) -> NDArray[np.float64]:
     """Return the largest statistic of random orders of n distinct values, sorted."""
     orders = np.random.default_rng(_SEED).permuted(np.tile(np.arange(1.0, n + 1), (_DRAWN, 1)), axis=1)
-    return np.sort(_largest(orders)[0])
+    return np.sort(_largest(orders))
 
 
 def change(values: ArrayLike) -> tuple[int, float]:
@@ -72,10 +83,10 @@ def change(values: ArrayLike) -> tuple[int, float]:
     array = np.ravel(np.asarray(values, np.float64))
     if array.size < 2 * SHORTEST or np.ptp(array) == 0:
         return 0, 1.0
-    observed, place = _largest(midranks(array)[None])
+    (observed,) = _largest(midranks(array)[None])
     null = _null(array.size)
-    beyond = len(null) - int(np.searchsorted(null, observed[0] * (1 - _TOLERANCE), side="left"))
-    return int(place[0]), (beyond + 1) / (len(null) + 1)
+    beyond = len(null) - int(np.searchsorted(null, observed * (1 - _TOLERANCE), side="left"))
+    return _place(array), (beyond + 1) / (len(null) + 1)
 
 
 def changes(values: ArrayLike, chance: float) -> list[tuple[int, float]]:

@@ -111,7 +111,7 @@ def _axis(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> li
         return [Setting(f"{name}={level}", fields=((name, _field(name, level)),)) for level in levels]
     if name in SHORT:
         return _of_collective(benchmark, name, levels, launcher)
-    if name.startswith(("OMPI_MCA_", "MPIR_CVAR_", "UCX_", "FI_", "I_MPI_")):
+    if name.startswith(launch.SETTINGS):
         raise SpecError(f"--factor {name} is a variable. Write it like --factor env.{name}={','.join(levels)}.")
     try:
         raise known("factor", name, [*SHORT, *FIELDS, "env.NAME"])

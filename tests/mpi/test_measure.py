@@ -28,6 +28,10 @@ from labkit.spec import Effort, Spec, sweep
 from labkit.worker import Reader
 
 pytestmark = pytest.mark.mpi
+SETTINGS = {
+    "openmpi": ("OMPI_MCA_btl_tcp_eager_limit", "1000"),
+    "mpich": ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "auto"),
+}
 QUICK = Effort(launches=2, time_cap=0.05)
 
 
@@ -54,6 +58,17 @@ def test_every_point_and_launch_has_its_file(campaign: Campaign) -> None:
     assert len(points) == 6 * 2
     assert {s.launch for s in points} == {0, 1}
     assert all(s.n > 0 for s in points)
+
+
+def test_a_setting_in_the_environment_is_part_of_the_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, value = next(one for kind, one in SETTINGS.items() if launch.get("auto").kind == kind)
+    spec, effort = Spec(benchmark="mpi.latency", size=8), Effort(launches=1, iterations=10)
+    campaign = measuring.measure([spec], effort, into=tmp_path)
+    monkeypatch.setenv(name, value)
+    measuring.measure([spec], effort, into=campaign)
+    levels = [dict(one.spec.environment).get(name, "") for one in campaign.samples()]
+    assert sorted(levels) == ["", value], "two points, of which the second is not taken for the first"
+    assert f"env_{name}" in records.table(list(campaign.samples()))
 
 
 def test_samples_say_how_they_came_about(campaign: Campaign) -> None:
