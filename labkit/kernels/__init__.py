@@ -38,12 +38,12 @@ def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
         (
             pointer,
             "file requests statuses send recv extra scratch path types comms counts displs bytes far_bytes peers "
-            "places",
+            "places own_path own_places",
         ),
         (pointer, "time_ns"),
         (i64, "iterations warmup stride offset slot_ns start_ns ahead_ns deadline_ns"),
         (i32, "count rank ranks peer source left right root window npeers nplaces active rotate timing isolated"),
-        (i32, "turns lock seek_set amode mode overlap tests clock allocate wear_out drop"),
+        (i32, "turns lock seek_set amode mode overlap tests clock allocate wear_out drop rewrite"),
     )
     return [(name, kind) for kind, names in kinds for name in names.split()]
 

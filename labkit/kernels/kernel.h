@@ -139,18 +139,20 @@ typedef struct {
     void *requests; /* window handles */
     void *statuses; /* window statuses: real memory, never MPI_STATUS_IGNORE, whose value depends on the library */
     char *send, *recv;
-    char *extra;              /* a third buffer, for the few calls that take one */
-    char *scratch;            /* 64 bytes: for acknowledgements, and from LOOP_AT on the time of the timed loop */
-    const char *path;         /* of a file */
-    const Handle *types;      /* one for each rank, for the w forms */
-    const Handle *comms;      /* parts of the ranks, for the benchmarks that have them */
-    const int32_t *counts;    /* elements of each rank's message, for the v forms */
-    const int32_t *displs;    /* its displacement, in elements */
-    const int32_t *bytes;     /* its displacement, in bytes, for the w forms */
-    const int64_t *far_bytes; /* the same as MPI_Aint; for windows, where each of the peers' parts begins */
-    const int32_t *peers;     /* neighbours in pairs of opposite directions, or a table of partners */
-    const int64_t *places;    /* offsets of the buffers of successive messages, or of transfers in a file */
-    int64_t *time_ns;         /* phases x iterations values; one value with TIMING_TOTAL */
+    char *extra;               /* a third buffer, for the few calls that take one */
+    char *scratch;             /* 64 bytes: for acknowledgements, and from LOOP_AT on the time of the timed loop */
+    const char *path;          /* of a file */
+    const Handle *types;       /* one for each rank, for the w forms */
+    const Handle *comms;       /* parts of the ranks, for the benchmarks that have them */
+    const int32_t *counts;     /* elements of each rank's message, for the v forms */
+    const int32_t *displs;     /* its displacement, in elements */
+    const int32_t *bytes;      /* its displacement, in bytes, for the w forms */
+    const int64_t *far_bytes;  /* the same as MPI_Aint; for windows, where each of the peers' parts begins */
+    const int32_t *peers;      /* neighbours in pairs of opposite directions, or a table of partners */
+    const int64_t *places;     /* offsets of the buffers of successive messages, or of transfers in a file */
+    const char *own_path;      /* of the file that this rank wrote, where it reads that of another */
+    const int64_t *own_places; /* likewise */
+    int64_t *time_ns;          /* phases x iterations values; one value with TIMING_TOTAL */
     int64_t iterations, warmup;
     int64_t stride;             /* bytes between the messages of a window; 0: all use the same buffer */
     int64_t offset;             /* of this rank in a file; bytes */
@@ -175,6 +177,7 @@ typedef struct {
     int32_t allocate; /* whether MPI allocates a window's memory, where a kernel makes its own windows */
     int32_t wear_out; /* after the deadline, every rank goes on to as many transfers as the fastest one made */
     int32_t drop;     /* drop the file from the page cache before it is read */
+    int32_t rewrite;  /* write the file again before it is read */
 } Arguments;
 
 /* int64 ns: exact at any uptime, where a double counting seconds is not. */

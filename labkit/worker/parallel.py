@@ -77,6 +77,8 @@ def prepare(
         "extra": np.zeros(spec.ranks * 64, np.uint8),
         **benchmark.fields(spec, rank),
     }
+    if own := fields.pop("own_name", ""):
+        fields["own_path"] = os.path.join(folder, own).encode()  # noqa: PTH118
     if benchmark.types is not None:
         fields |= _types(mpi, *benchmark.types(spec, rank), free)
     return folder, fields
@@ -128,7 +130,7 @@ def verify(worker: Prepares, spec: Spec, benchmark: ParallelFileBenchmark) -> tu
     stride = small.size if benchmark.moves == "read" else 0
     with worker.prepared(small, benchmark, window=number, stride=stride) as (loop, setting):
         sent, received = setting.sends[0], setting.recvs[0]
-        if benchmark.moves == "write" and small.size:
+        if small.size:
             sent[: small.size] = ((np.arange(small.size) * 7 + 13 * rank) % 251).astype(np.uint8)
         received[:] = 0xEE
         worker.ranks.barrier()

@@ -37,6 +37,7 @@ def variants(folder: Path) -> list[Spec]:
     specs += [
         parallel("storage.parallel_read", folder, cache="drop"),
         parallel("storage.parallel_read", folder, reorder=0),
+        parallel("storage.parallel_read", folder, rewrite=False),
     ]
     specs += [
         parallel("storage.stonewalled_write", folder, stonewall=1e-5, wear_out=wear_out) for wear_out in (False, True)

@@ -63,11 +63,13 @@ class Reading(Layout):
     Parameters
     ----------
     reorder : each rank reads what the rank so many places further wrote. IOR's -C takes the number of ranks on a host.
-    cache : `any`: the file was just written, and the page cache may answer; `drop`: it is asked to forget the file
-        first.
+    rewrite : the files are written anew before each iteration, untimed, as in IOR's repetitions with -w and -r; else
+        all iterations read the same files (IOR's -r -k -E), whose data the caches of the cores may still hold.
+    cache : `any`: the page cache may answer; `drop`: it is asked to forget the file first.
     """
 
     reorder: int = 1
+    rewrite: bool = True
     cache: Literal["any", "drop"] = "any"
 
 
@@ -224,9 +226,17 @@ def _work(spec: Spec) -> Mapping[str, Any]:
         "mode": options["collective"],
         "tests": SYNCS.index(options.get("sync", "none")),
         "drop": options.get("cache") == "drop",
+        "rewrite": options.get("rewrite", False),
         "deadline_ns": round(options.get("stonewall", 0) * 1e9),
         "wear_out": options.get("wear_out", False),
     }
+
+
+def _fields(spec: Spec, rank: int) -> dict[str, Any]:
+    """Where the transfers of a rank are, and those that it wrote for others."""
+    found = places(spec, source(spec, rank))
+    own = path(spec.replace(options={**dict(spec.options), "reorder": 0}), rank)
+    return {"places": found, "nplaces": len(found), "own_places": places(spec, rank), "own_name": own}
 
 
 def _until_deadline(means: Mapping[str, NDArray[np.int64]]) -> float:
@@ -269,7 +279,7 @@ def benchmark(
         owns=lambda spec, rank: rank == 0 or private(spec),
         alone=private,
         amode=("WRONLY", "CREATE", "UNIQUE_OPEN") if writes else ("RDONLY", "UNIQUE_OPEN"),  # as IOR
-        fields=lambda spec, rank: {"places": (p := places(spec, source(spec, rank))), "nplaces": len(p)},
+        fields=_fields,
         fill=(lambda spec, rank, folder: None) if writes else fill,
         checked=checked,
         complaint=complaint_of_writing if writes else complaint_of_reading,
