@@ -48,10 +48,10 @@ def _name(samples: Samples, launches: Sequence[Samples]) -> str:
     return style.plain(", ".join(word for word in [*words, launch] if word)) + suffix
 
 
-def _steps(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return values and the share of iterations at or below each; thin out many values, the tails least."""
-    x, counts = np.unique(values, return_counts=True)
-    share, last = np.cumsum(counts) / len(values), len(x) - 1
+def _steps(ordered: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sorted values, each once, and the share of iterations at or below each; thin out many, the tails least."""
+    firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    x, share, last = ordered[firsts], np.append(firsts[1:], len(ordered)) / len(ordered), len(firsts) - 1
     if last < 500:
         return x, share
     tail = np.unique(np.geomspace(1, last / 2, 100).astype(int)) - 1
@@ -102,7 +102,8 @@ def distribution(
         for launch, text, shared in whose
     ]
     for n, (launch, name, look) in enumerate(zip(timed, names, looks.named(names), strict=True)):
-        x, share = _steps(values(launch, metric))
+        times, scale = _ordered(launch, definition)  # sorted once: this takes most of the time
+        x, share = _steps(times * scale if definition.kind == "cost" else (scale / times)[::-1])
         dash = style.ORIGINS[launch.origin].dash
         group = f"{names.index(name)}"
         figure.add_trace(
@@ -118,7 +119,9 @@ def distribution(
                 **style.hover([f"%{{value}} {definition.unit}, share %{{y:.4~f}}"], value=_texts(x)),
             )
         )
-        figure.add_trace(_percentiles(launch, definition, look).update(name=name, legendgroup=group, meta=look.meta))
+        figure.add_trace(
+            _percentiles(times, scale, definition, look).update(name=name, legendgroup=group, meta=look.meta)
+        )
     figure.update_layout(
         xaxis={
             "type": "log",
@@ -142,15 +145,20 @@ def _percentile_note(metric: Metric) -> str:
     return f"marks: {', '.join(_MARKED)} of the launch{side}; percentiles with fewer than 10 samples beyond are open"
 
 
-def _percentiles(samples: Samples, metric: Metric, look: Look) -> go.Scatter:
+def _ordered(samples: Samples, metric: Metric) -> tuple[NDArray[np.float64], float]:
+    """Return the sorted times of a launch, s, and what makes them the metric: times of a cost, divided by of a rate."""
+    times, each = seconds(samples), values(samples, metric.name)
+    longest = int(times.argmax())
+    scale = each[longest] / times[longest] if metric.kind == "cost" else each[longest] * times[longest]
+    return np.sort(times), float(scale)
+
+
+def _percentiles(times: NDArray[np.float64], scale: float, metric: Metric, look: Look) -> go.Scatter:
     """Return marks at the percentiles of one launch; open where too few samples lie beyond."""
-    s, each = stats.summarize(seconds(samples)), values(samples, metric.name)
-    cost = metric.kind == "cost"
+    s, cost = stats.summarize(times), metric.kind == "cost"
     qs = [stats.QUANTILES[p] if cost else 1 - stats.QUANTILES[p] for p in _MARKED]
     # from the times, so that the mark of a rate is work / percentile of the time
-    times = [s.p50, s.p95, s.p99]
-    scale = float(each[0] / seconds(samples)[0]) if cost else float(each[0] * seconds(samples)[0])
-    places = [t * scale if cost else scale / t for t in times]
+    places = [t * scale if cost else scale / t for t in (s.p50, s.p95, s.p99)]
     return go.Scatter(
         x=places,
         y=qs,
