@@ -48,7 +48,7 @@ def under(rows: pd.DataFrame, factor: str) -> pd.DataFrame:
 
 
 def slowed(rows: pd.DataFrame, metric: str, series: str) -> Iterator[str]:
-    """What each series takes under the longest delay of the link, beside the two crossings of it.
+    """What each series takes under the longest delay of the link, beside a round trip across it.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def slowed(rows: pd.DataFrame, metric: str, series: str) -> Iterator[str]:
         last = group.iloc[-1].to_dict()
         yield (
             f"With {number(last['level'])} ms of delay each way, `{name}` answers in {statement(last, metric)}; "
-            f"both ways across the link take {number(2 * last['level'])} ms of it."
+            f"a round trip across the link takes {number(2 * last['level'])} ms."
         )
 
 

@@ -36,6 +36,7 @@ class Parameters(studies.Parameters):
     rates : of this link, a list.
     delays, losses : of this link, lists; packets lost are in %.
     load : operations due in a second over this link.
+    link_clients : connections over this link; a single one waits for each answer, and could not keep up with the load.
     verbs_testbed : where the store over RDMA verbs runs: local or soft-roce; empty leaves it out.
     """
 
@@ -50,7 +51,8 @@ class Parameters(studies.Parameters):
     rates: str = "10mbit,100mbit"
     delays: str = "1ms,4ms"
     losses: str = "1,4"
-    load: int = 500
+    load: int = 200
+    link_clients: int = 8
     verbs_testbed: str = ""
 
 
@@ -87,7 +89,8 @@ class Study(studies.Study):
             specs += sweep(OPEN, sizes=[middle], transport=transports[0], rate=due, arrivals="poisson", **reads)
         changed = _linked.possible(v, delay=v.delays, loss=v.losses)
         for testbed in _linked.states(v.testbed, rate=v.rates, **changed):
-            specs += sweep(OPEN, sizes=[middle], testbed=testbed, rate=float(v.load), arrivals="poisson", **reads)
+            steady: dict[str, Any] = {"rate": float(v.load), "clients": v.link_clients, "arrivals": "poisson"}
+            specs += sweep(OPEN, sizes=[middle], testbed=testbed, **steady, **reads)
         if v.verbs_testbed:
             small = [size for size in sizes if 16 <= size <= benchmarks.get(VERBS).max_size]
             specs += sweep(VERBS, sizes=small, testbed=v.verbs_testbed)
