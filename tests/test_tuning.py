@@ -757,6 +757,7 @@ def test_study_reads_what_another_machine_measured(
     study = Study(campaign=str(tmp_path / "c"), measure=False)
     assert "algorithm=recursive_doubling takes 0.8" in study.findings()
     assert list(study.table()["result"]) == ["confirmed"] * 2
+    assert study.table()["ratio with the file"].dtype == float, "a point without a proof shows a dash, not None"
     assert "stopped" in set(study.race()["end"])
     traces = {trace.name for trace in study.figure().data}  # type: ignore[union-attr]
     assert traces >= {"default", "algorithm=ring"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -148,17 +149,17 @@ class Study(studies.Study):
                 (
                     point(one.base),
                     self.outcome.plan.settings[one.winner].name,
-                    judged.base if judged else None,
-                    judged.value if judged else None,
-                    judged.ratio if judged else None,
+                    judged.base if judged else math.nan,
+                    judged.value if judged else math.nan,
+                    judged.ratio if judged else math.nan,
                     format_range(judged.ratio_low, judged.ratio_high) if judged else "–",
                     "confirmed" if one.claimed else one.reason,
-                    proved.ratio if proved else None,
+                    proved.ratio if proved else math.nan,
                 )
             )
         table = pd.DataFrame(rows, columns=COLUMNS)
         if self.outcome.program:
-            table[PROGRAM] = [one.outside.ratio if one.outside else None for one in self.outcome.points]
+            table[PROGRAM] = [one.outside.ratio if one.outside else math.nan for one in self.outcome.points]
         return table
 
     def race(self) -> pd.DataFrame:
