@@ -29,7 +29,6 @@ def inherited(launcher: Launcher, placement: Placement, environment: Mapping[str
 
     Examples
     --------
-    >>> from labkit.launch import Placement, openmpi
     >>> from types import SimpleNamespace
     >>> found = SimpleNamespace(command=lambda *_: ["mpirun", "--mca", "btl", "self"], environment=lambda _: {})
     >>> inherited(found, None, {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_coll": "^han", "UCX_DIR": "/opt", "HOME": "/"})
