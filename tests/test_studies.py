@@ -14,7 +14,7 @@ from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
 from labkit.report import omitting
 from labkit.spec import Spec
-from labkit.studies import latency, needs
+from labkit.studies import _linked, latency, needs, openshmem
 
 from . import made
 
@@ -165,3 +165,28 @@ def test_findings_on_scale_out_say_what_a_taper_costs(
     study = studies.get("scale_out")(campaign=str(tmp_path / "c"))
     monkeypatch.setattr(study, "rows", lambda name: rows if name == "mpi.alltoall" else rows.iloc[:0])
     assert list(study._tapered()) == [f"Simulated all to all of 4 KiB with 64 ranks {said}"]
+
+
+def test_openshmem_crosses_links_with_its_largest_size_by_rate_and_its_smallest_by_delay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_linked, "refusal", lambda testbed: "")
+    values = {"rates": "10mbit,1gbit", "delays": "4ms", "losses": "1", "link_sizes": "8,64Ki", "transports": "shm"}
+    made_here = Campaign(tmp_path / "c")
+    study = openshmem.Study(campaign=str(made_here.path), **values)
+    across = [spec for spec in study.specs() if spec.testbed != "local"]
+    assert {(spec.testbed.partition(",")[2], spec.size) for spec in across} == {
+        ("rate=10mbit", 65536),
+        ("rate=1gbit", 65536),
+        ("delay=4ms", 8),
+        ("loss=1", 8),
+    }
+    for spec in study.specs():
+        if spec.benchmark in ("shmem.put_latency", "mpi.latency"):
+            meta = {"fingerprint": f"{hash(spec) & (1 << 64) - 1:016x}", "engine": "c", "library": "L"}
+            made_here.save(made.samples(spec, np.full(20, 2000), meta=meta), meta["fingerprint"])
+    read = openshmem.Study(campaign=str(made_here.path), measure=False, **values)
+    assert set(read.across("rate")["call"]) == {"put", "MPI message"}
+    assert sorted(set(read.across("rate")["level"])) == [10, 1000]
+    assert set(read.of("shmem.put_latency")["testbed"]) == {"local"}
+    assert "With 4 ms of delay each way, a put of 8 B takes" in read.findings()

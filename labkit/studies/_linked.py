@@ -62,26 +62,27 @@ def slowed(rows: pd.DataFrame, metric: str, series: str) -> Iterator[str]:
         )
 
 
-def possible(values: Any, **levels: str) -> dict[str, str]:
-    """Those levels of delay and loss that the links of a study's testbed can have: all, or none.
+def possible(values: Any, testbed: str | None = None, **levels: str) -> dict[str, str]:
+    """Those levels of delay and loss that the links of a testbed can have: all, or none.
 
     Parameters
     ----------
     values : parameters of the study.
+    testbed : None for that of the parameters.
     levels : as `states` takes them.
     """
-    return {} if _refused(values, levels) else levels
+    return {} if _refused(values, testbed, levels) else levels
 
 
-def left_out(values: Any, **levels: str) -> Iterator[str]:
+def left_out(values: Any, testbed: str | None = None, **levels: str) -> Iterator[str]:
     """The sentence that says why `possible` has left levels out."""
-    if error := _refused(values, levels):
+    if error := _refused(values, testbed, levels):
         yield f"Delay and loss of the links were not measured: {error}"
 
 
-def _refused(values: Any, levels: dict[str, str]) -> str:
-    wanted = values.measure and values.testbed and any(levels.values())
-    return refusal(testbeds.base_of(values.testbed)) if wanted else ""
+def _refused(values: Any, testbed: str | None, levels: dict[str, str]) -> str:
+    place = values.testbed if testbed is None else testbed
+    return refusal(testbeds.base_of(place)) if values.measure and place and any(levels.values()) else ""
 
 
 @cache

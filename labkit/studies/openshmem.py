@@ -1,4 +1,4 @@
-"""What do puts, gets and collectives of OpenSHMEM cost, and what does the path make of them?"""
+"""What do puts, gets and collectives of OpenSHMEM cost, and what do path and link change?"""
 
 from __future__ import annotations
 
@@ -7,14 +7,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from labkit import figures, studies
 from labkit.benchmarks.shmem.atomic import Operation
+from labkit.columns import statistic_column
 from labkit.spec import Spec, sweep
-from labkit.studies import above, centre, markdown_list, number, path_words, size_words, statement, times, words
+from labkit.studies import (
+    _linked,
+    above,
+    centre,
+    counts,
+    markdown_list,
+    number,
+    path_words,
+    size_words,
+    statement,
+    times,
+    words,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
 PAIRS = ("shmem.put_latency", "shmem.put_nb_latency", "shmem.get_latency", "shmem.get_nb_latency")
+ACROSS = ("shmem.put_latency", "shmem.get_latency", "mpi.latency")
 RATES = ("shmem.put_rate", "shmem.put_nb_rate", "shmem.get_nb_rate")
 
 
@@ -35,6 +49,10 @@ class Parameters(studies.Parameters):
     transports : paths to compare.
     launcher : how ranks start.
     testbed : where they run.
+    links : two hosts with a link between them; empty leaves the link out.
+    rates : of this link, a list.
+    delays, losses : of this link, lists; packets lost are in %.
+    link_sizes : of puts and gets across this link: the largest against the rate, the smallest against delay and loss.
     """
 
     sizes: str = "8:1Mi:*8"
@@ -48,6 +66,11 @@ class Parameters(studies.Parameters):
     transports: str = "shm,tcp"
     launcher: str = "auto"
     testbed: str = "local"
+    links: str = "virtual-cluster:2"
+    rates: str = "10mbit,100mbit,1gbit"
+    delays: str = "1ms,4ms"
+    losses: str = "1,4"
+    link_sizes: str = "8,64Ki"
 
 
 class Study(studies.Study):
@@ -61,6 +84,7 @@ class Study(studies.Study):
         "shmem.atomic",
         *(f"shmem.{name}" for name in ("broadcast", "alltoall", "collect", "fcollect", "reduce", "barrier")),
         "mpi.put_latency",
+        "mpi.latency",
     )
     focus: ClassVar = (("shmem.put_latency", "transport"), ("shmem.put_latency", "option_memory"))
     values: Parameters
@@ -82,11 +106,36 @@ class Study(studies.Study):
         for name in words(v.collectives):
             sizes = [0] if name == "barrier" else v.collective_sizes
             specs += sweep(f"shmem.{name}", sizes=sizes, ranks=v.ranks, **where)
-        return specs
+        for link in _linked.states(v.links, rate=v.rates):
+            specs += self._pair(link, max(counts(v.link_sizes, "link_sizes")))
+        for link in _linked.states(v.links, **_linked.possible(v, v.links, delay=v.delays, loss=v.losses)):
+            specs += self._pair(link, min(counts(v.link_sizes, "link_sizes")))
+        return list(dict.fromkeys(specs))
+
+    def _pair(self, link: str, size: int) -> list[Spec]:
+        """A put, a get and a message of MPI across the link."""
+        where = {"transport": "tcp", "launcher": self.values.launcher, "testbed": link}
+        return [spec for name in ACROSS for spec in sweep(name, sizes=[size], **where)]
+
+    def of(self, benchmark: str) -> pd.DataFrame:
+        """Rows of one benchmark, without those across the link, by size."""
+        return self._here(super().of(benchmark))
+
+    def _here(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows without those across the link."""
+        v = self.values
+        across = set(_linked.states(v.links, rate=v.rates, delay=v.delays, loss=v.losses)) - {v.testbed}
+        return rows[~rows["testbed"].isin(across)] if len(rows) else rows
+
+    def across(self, factor: str) -> pd.DataFrame:
+        """Rows across the link against its rate, delay or loss: the column `level`."""
+        rows = self.summary[self.summary["benchmark"].isin(ACROSS)]
+        rows = _linked.under(rows.drop(self._here(rows).index), factor)
+        return _called(rows) if len(rows) else rows
 
     def _in(self, memory: str, names: tuple[str, ...]) -> pd.DataFrame:
         """Rows of benchmarks with buffers of one kind."""
-        rows = self.summary[self.summary["benchmark"].isin(names)]
+        rows = self._here(self.summary[self.summary["benchmark"].isin(names)])
         return rows[rows["option_memory"] == memory] if "option_memory" in rows else rows
 
     def pair_figure(self, transport: str) -> go.Figure | str:
@@ -118,6 +167,12 @@ class Study(studies.Study):
         """Message rates against size."""
         rows = _called(self.summary[self.summary["benchmark"].isin(RATES)])
         return self.drawn(figures.versus_size, rows, "message_rate_per_s", series=["call", "transport"], tail=None)
+
+    def link_figure(self, factor: str) -> go.Figure | str:
+        """Puts and gets across the link against its rate, delay or loss, beside a message of MPI."""
+        shown = statistic_column("latency_us", "mean" if factor == "loss" else "p50")
+        how: dict[str, Any] = {"shown": {shown: shown}, "series": ["call"], "label": _linked.AXES[factor]}
+        return self.drawn(figures.versus, self.across(factor), "level", **how)
 
     def overlaps(self) -> pd.DataFrame:
         """Rows of puts with computation."""
@@ -157,7 +212,32 @@ class Study(studies.Study):
                     f"Over {path_words(str(path))}, computation hides {number(last['overlap_osu_percent_value'])} % of "
                     f"a put of {size_words(last['message_size_B'])}."
                 )
+        sentences += self._of_links()
+        v = self.values
+        sentences += _linked.left_out(v, v.links, delay=v.delays, loss=v.losses)
         return markdown_list(sentences)
+
+    def _of_links(self) -> list[str]:
+        """Sentences on a put across the slowest and across the most delayed link."""
+        sentences: list[str] = []
+        rate, delay = (
+            rows[rows["call"] == "put"] if len(rows := self.across(factor)) else rows for factor in ("rate", "delay")
+        )
+        if len(rate):
+            slow = rate.iloc[0].to_dict()
+            wire = 8 * slow["message_size_B"] / slow["level"]
+            sentences.append(
+                f"Across a link of {number(slow['level'])} Mbit/s, a put of {size_words(slow['message_size_B'])} takes "
+                f"{statement(slow, 'latency_us')}; its bytes take {number(wire)} µs at this rate."
+            )
+        if len(delay):
+            late = delay.iloc[-1].to_dict()
+            sentences.append(
+                f"With {number(late['level'])} ms of delay each way, a put of {size_words(late['message_size_B'])} "
+                f"takes {statement(late, 'latency_us')}: it waits for the answer that it has arrived, a round trip of "
+                f"{number(2 * late['level'])} ms."
+            )
+        return sentences
 
     def _of_memory(self) -> list[str]:
         """Sentences on global memory beside the heap."""
@@ -178,6 +258,6 @@ class Study(studies.Study):
 
 
 def _called(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the name of their call: put, get_nb, alltoall, MPI_Put."""
-    names = rows["benchmark"].str.replace(r"^shmem\.|_(latency|rate)$", "", regex=True)
-    return rows.assign(call=names.replace({"mpi.put": "MPI_Put"}))
+    """Rows with the name of their call: put, get_nb, alltoall, MPI_Put, MPI message."""
+    names = rows["benchmark"].str.replace(r"^shmem\.|[._](latency|rate)$", "", regex=True)
+    return rows.assign(call=names.replace({"mpi.put": "MPI_Put", "mpi": "MPI message"}))
