@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -11,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from labkit import cli, jobs, launch, measuring, project, suites
+from labkit import cli, jobs, launch, measuring, project, suites, testbeds
 from labkit.campaign import Campaign, lease
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
 from labkit.jobs import estimate, inside, script, site, submitting, systems
-from labkit.measuring import schedule
+from labkit.measuring import nodes, schedule
 from labkit.spec import Spec
+from labkit.tools import Place
 
 GOLDEN = Path(__file__).parent / "golden" / "jobs"
 LEAVES = {"a": "s0", "b": "s0", "c": "s1", "d": "s1"}
@@ -283,6 +285,30 @@ def test_independent_points_share_the_hosts_of_a_job(monkeypatch: pytest.MonkeyP
         assert allocation.shared()
         assert launch.job_hosts(pair.spec, allocation.current()) == ("c", "d")
     assert not allocation.shared()
+
+
+def test_the_ends_of_a_tool_go_to_two_hosts_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocation, "_batch_job", lambda: FOUR)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *_: [(0, 0, 0, "", (f"10.0.0.{'abcd'.index(host)}", 0))])
+    call = Spec(benchmark="rpc.latency", size=8)
+    with testbeds.open("local") as testbed:
+        apart = testbed.place(call)
+        assert (apart.address, apart.own_files, apart.client[:1]) == ("10.0.0.1", True, ("srun",))
+        assert "--nodelist=b" in apart.server
+        assert testbed.place(call.replace(hosts=("d", "c"))).address == "10.0.0.2"
+        assert testbed.place(call.replace(hosts=("across-leaves",))).address == "10.0.0.2"
+        services = testbed.place(Spec(benchmark="services.router", size=16))
+        assert [row[0] for row in json.loads(services.server_words["hosts"])] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+        for alone in (call.replace(transport="unix"), Spec(benchmark="sockets.tcp_rr"), Spec(benchmark="storage.read")):
+            assert testbed.place(alone) == Place()
+    assert nodes.hosts(call) == ("a", "b")
+    outline = testbeds.outline("local")
+    with pytest.raises(SpecError, match="host"):
+        outline.place(call.replace(hosts=("a", "x")))
+    with pytest.raises(SpecError, match=r"has a client and a server\. Name two"):
+        outline.place(call.replace(hosts=("a", "b", "c")))
+    with pytest.raises(SpecError, match="transport=unix stays inside one host"):
+        outline.place(call.replace(hosts=("a", "b"), transport="unix"))
 
 
 def test_the_span_of_hosts() -> None:

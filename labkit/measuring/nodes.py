@@ -11,16 +11,19 @@ from labkit import benchmarks, launch, testbeds
 from labkit.campaign import Campaign
 from labkit.host import allocation
 from labkit.spec import Spec
+from labkit.testbeds import local
 
 PROBE = 20.0  # s; srun tries for ten to reach a node whose slurmd is dead
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:
-    """Hosts that the batch job gives the ranks of a spec; empty outside of one, and where the spec names them."""
+    """Hosts that the batch job gives ranks, or the ends of a tool; empty outside of one, or if the spec names them."""
     job = allocation.current()
     benchmark = benchmarks.get(spec.benchmark)
-    if job is None or not benchmark.mpi or testbeds.outline(spec.testbed).hosts:
+    if job is None or testbeds.outline(spec.testbed).hosts:
         return ()
+    if not benchmark.mpi:
+        return () if spec.hosts and spec.hosts[0] not in allocation.WORDS else local.hosts(spec)
     assigned = launch.job_hosts(spec, job)
     return () if assigned == spec.hosts else assigned
 

@@ -126,7 +126,8 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     crowded = ranks and Placement.of(spec, launcher(invocation, spec), testbed).oversubscribed
     invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
     before, batch = testbed.evidence(), allocation.current()
-    outcome = tools.run(invocation, place=Place() if ranks else testbed.place(spec))
+    place = Place() if ranks else testbed.place(spec)
+    outcome = tools.run(invocation, place=place, scratch=campaign.path if place.own_files else None)
     crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
     load_end, machine = host.load_snapshot() | {"others": watch.since(load["monotonic_s"])}, host.describe()
     elapsed = perf_counter() - clock

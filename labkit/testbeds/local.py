@@ -1,4 +1,4 @@
-"""This machine, or the hosts a launcher reaches from it."""
+"""This machine, the hosts a launcher reaches from it, and in a Slurm job its hosts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,34 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from labkit.errors import SpecError
-from labkit.testbeds import Testbed, _rdma
+from labkit.spec import Spec
+from labkit.testbeds import Testbed, _job, _rdma
+from labkit.tools import Place
 
 
 def outline(argument: str, options: Mapping[str, str]) -> Testbed:
-    """Refuse arguments and options; nothing is known of the testbed."""
+    """Refuse arguments and options; its place refuses hosts that the job does not have."""
     if argument or options:
         raise SpecError(f"the testbed local takes no argument and no options, but got {argument!r}, {dict(options)}.")
-    return Testbed("local")
+
+    def place(spec: Spec) -> Place:
+        hosts(spec)
+        return Place()
+
+    return Testbed("local", place=place)
 
 
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Yield the testbed; there is nothing to bring up."""
     outline(argument, options)
-    yield Testbed("local", place=_rdma.place)
+    yield Testbed("local", place=_place)
+
+
+def hosts(spec: Spec) -> tuple[str, ...]:
+    """Return the hosts of a tool in a Slurm job, the client's first; empty where all of it runs on this machine."""
+    return _job.hosts(spec)
+
+
+def _place(spec: Spec) -> Place:
+    return _job.place(spec) if _job.hosts(spec) else _rdma.place(spec)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from labkit.errors import LaunchError, SpecError
+from labkit.host import allocation
 from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
 from labkit.storage import Access, unfit
@@ -21,6 +22,7 @@ from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
 
 __all__ = [
+    "IN_JOBS",
     "Facts",
     "Invocation",
     "Outcome",
@@ -38,6 +40,8 @@ __all__ = [
     "trimmed",
     "version",
 ]
+
+IN_JOBS = ("rpc", "kv", "services", "sockets")  # families whose ends may be on two hosts of a Slurm job
 
 
 def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: Spec, effort: Effort) -> Invocation:
@@ -163,11 +167,14 @@ def this_machine(spec: Spec) -> str:
     Raises
     ------
     SpecError
-        If the spec names other hosts, and no testbed has them.
+        If the spec names other hosts, and neither a testbed nor a Slurm job has them.
     """
-    if spec.testbed == "local" and set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
+    job = allocation.current()
+    here = spec.testbed == "local" and not (job and job.system == "slurm" and spec.family in IN_JOBS)
+    if here and set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
         raise SpecError(
             f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
-            "and measures the loopback. Leave --hosts out, or name two hosts of --testbed virtual-cluster."
+            "and measures the loopback. Leave --hosts out, name two hosts of --testbed virtual-cluster, or run it in a "
+            "Slurm job."
         )
     return "::1" if spec.option("ip") == "ipv6" else "127.0.0.1"

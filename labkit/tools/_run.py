@@ -50,6 +50,7 @@ class Place:
     server_words, client_words : what fills further placeholders of each end's command, such as ``{device}``.
     listens : whether the server listens, from protocol and port, where that cannot be read on this machine.
     loopback : whether the data stay in this machine; None to tell by the address.
+    own_files : whether the hosts may have file systems of their own, so that the folder of a run must be shared.
     """
 
     address: str = ""
@@ -60,6 +61,7 @@ class Place:
     client_words: Mapping[str, str] = field(default_factory=dict)
     listens: Callable[[str, int], bool] | None = None
     loopback: bool | None = None
+    own_files: bool = False
 
 
 def run(invocation: Invocation, *, place: Place | None = None, scratch: Path | None = None) -> Outcome:

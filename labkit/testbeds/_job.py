@@ -1,0 +1,102 @@
+"""The two ends of a tool on hosts of a Slurm job: the client on one, the server on another, started by srun.
+
+The server's srun is a child of labkit: labkit's end ends it and the server, the end of the job ends both.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import socket
+
+from labkit.errors import SpecError, known
+from labkit.host import allocation
+from labkit.spec import Spec
+from labkit.testbeds._rdma import listening
+from labkit.tools import IN_JOBS, Place
+
+APART = ("rpc", "kv", "services")  # families whose ends go to two hosts of a job without being told
+
+
+def hosts(spec: Spec) -> tuple[str, ...]:
+    """Return the hosts of a tool in this Slurm job, the client's first; empty where all of it runs on this machine.
+
+    Raises
+    ------
+    SpecError
+        If the spec names hosts that the job does not have, or a path that stays inside one.
+    """
+    job = allocation.current()
+    if job is None or job.system != "slurm" or spec.testbed != "local" or spec.family not in IN_JOBS:
+        return ()
+    rule = spec.hosts[0] if len(spec.hosts) == 1 and spec.hosts[0] in allocation.WORDS else ""
+    named = tuple(host.partition(":")[0] for host in spec.hosts) if not rule else ()
+    if spec.transport == "unix":
+        if spec.hosts:
+            raise SpecError("transport=unix stays inside one host. Leave --hosts out, or set transport=tcp.")
+        return ()
+    if named:
+        for host in named:
+            if host not in job.hosts:
+                raise known("host", host, job.hosts)
+        if len(named) != 2 and spec.family != "services":
+            raise SpecError(
+                f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."
+            )
+        return named
+    if rule:
+        return job.chosen(2, rule)
+    if spec.family not in APART or len(job.hosts) < 2:
+        return ()
+    return job.hosts if spec.family == "services" else job.hosts[:2]
+
+
+def place(spec: Spec) -> Place:
+    """Return the ends of a tool on its hosts: the server on the second, services on all but the first.
+
+    Raises
+    ------
+    SpecError
+        If a host has no address.
+    """
+    client, *others = hosts(spec)
+    others = others or [client]
+    ip = str(spec.values.get("ip", "ipv4"))
+    there = [[_address(host, ip), *_step(host)] for host in others]
+    services = spec.family == "services"  # each is started where it belongs
+    return Place(
+        address=there[0][0],
+        server=() if services else _step(others[0]),
+        client=() if client.partition(".")[0] == os.uname().nodename.partition(".")[0] else _step(client),
+        server_words={"hosts": json.dumps(there)} if services else {},
+        listens=functools.partial(_listens, others[0]),
+        own_files=True,
+    )
+
+
+def _step(host: str) -> tuple[str, ...]:
+    """Words before a command that run it on a host of this job."""
+    where = ("--nodes=1", "--ntasks=1", f"--nodelist={host}", "--overlap")
+    return ("srun", *where, "--mpi=none", "--cpu-bind=none", "--unbuffered", "--kill-on-bad-exit=1", "--export=ALL")
+
+
+def _listens(host: str, protocol: str, port: int) -> bool:
+    return listening(_step(host), protocol, port)
+
+
+def _address(host: str, ip: str) -> str:
+    """Return the address of a host.
+
+    Raises
+    ------
+    SpecError
+        If it has none.
+    """
+    family = socket.AF_INET6 if ip == "ipv6" else socket.AF_INET
+    try:
+        return str(socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)[0][4][0])
+    except OSError as error:
+        raise SpecError(
+            f"ip={ip}, but this machine knows no such address of {host} ({error}). Set ip=ipv4, or name other hosts."
+        ) from None
