@@ -27,8 +27,8 @@ from labkit.formats import microservices as layout
 from labkit.formats import otlp
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
-from labkit.tools import _call_graph, _microservices, microservices
-from tests.test_tools import mark, marked, reported
+from labkit.tools import _call_graph, _microservices, memcached, microservices
+from tests.test_tools import mark, marked, need, reported
 
 __all__ = ["mark"]  # a fixture
 SHORT = Effort(time_cap=0.3, time_limit=20)
@@ -183,6 +183,53 @@ def test_a_write_reaches_all_replicas_and_no_other_leaf(tmp_path: Path) -> None:
         assert sorted(asked(tmp_path / f"{k}.front", key) for k in (1, 2, 3)) == [b"", value, value]
 
 
+def _memcached(path: Path, request: bytes, end: bytes) -> bytes:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.settimeout(20)
+        one.connect(str(path))
+        one.sendall(request)
+        data = b""
+        while not data.endswith(end):
+            data += one.recv(65536)
+    return data
+
+
+def test_the_router_writes_to_memcached_and_a_wrong_value_there_is_seen(tmp_path: Path) -> None:
+    need(memcached)
+    key, value = struct.pack("q", 42), bytes(range(64))
+    plan = tiers("router", 3, "records=100", "size=64", "replicas=2")
+    plan[1:] = [{"command": memcached.command([], 1, 100, 64), "arguments": [], "asks": []} for _ in plan[1:]]
+    arguments = ["service=router", "leaves=3", "replicas=2", "records=100", "size=64", "seconds=0.3"]
+    with served(tmp_path, plan):
+        assert struct.unpack_from("qq", asked(tmp_path / "front", key)) == (42, 0)
+        assert asked(tmp_path / "front", key + value, 1) == key
+        assert {asked(tmp_path / "front", key) for _ in range(4)} == {value}
+        kept = [_memcached(tmp_path / f"{k}.front", b"get 42\r\n", b"END\r\n") for k in (1, 2, 3)]
+        assert sorted(kept) == [b"END\r\n", *[b"VALUE 42 0 64\r\n" + value + b"\r\nEND\r\n"] * 2]
+        assert asked(tmp_path / "front", key + before(42), 1) == key
+        done = loaded(tmp_path, *arguments)
+        assert done.returncode == 0, done.stderr
+        for leaf in (1, 2, 3):
+            for number in range(100):
+                _memcached(tmp_path / f"{leaf}.front", b"set %d 0 0 64\r\n%s\r\n" % (number, value), b"STORED\r\n")
+        done = loaded(tmp_path, *arguments)
+    assert done.returncode == 1
+    assert "an answer is not what the service must answer: router" in done.stderr
+
+
+def before(key: int) -> bytes:
+    """The first value of a key of 64 B (`rt_value` of router.h)."""
+    words = [key, 0, *drawn(21, np.arange(16, 64, 8, dtype=np.uint64) + np.uint64(key * 1000003)).tolist()]
+    return struct.pack("=8Q", *words)
+
+
+def test_a_missing_memcached_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(microservices, "program", lambda: "/bin/true")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(LaunchError, match=r"leaf=memcached, but memcached is not installed.*or set leaf=table"):
+        job("services.router", leaf="memcached")
+
+
 def _answer(graph: _call_graph.Graph, node: int, operation: int, key: int) -> list[int]:
     """The answer of call_graph.h, in words."""
 
@@ -258,7 +305,9 @@ def test_what_waits_counts_from_the_moment_when_it_was_due(tmp_path: Path) -> No
         (HDSEARCH, "unix", {"leaves": 2, "records": 1000}),
         (SOCIAL, "tcp", {"load": 100.0}),
         pytest.param(SOCIAL, "unix", {"topology": "random", "services": 24}, marks=pytest.mark.slow),
+        ("services.router", "unix", {"replicas": 2, "leaf": "memcached", "records": 500}),
         pytest.param("services.router", "tcp", {"replicas": 3}, marks=pytest.mark.slow),
+        pytest.param("services.router", "tcp", {"leaf": "memcached", "ip": "ipv6"}, marks=pytest.mark.slow),
         pytest.param("services.set_algebra", "unix", {"leaves": 1}, marks=pytest.mark.slow),
         pytest.param("services.recommend", "tcp", {"users": 200}, marks=pytest.mark.slow),
         pytest.param(HDSEARCH, "tcp", {"search": "exact", "ip": "ipv6", "size": 256}, marks=pytest.mark.slow),
@@ -266,6 +315,8 @@ def test_what_waits_counts_from_the_moment_when_it_was_due(tmp_path: Path) -> No
 )
 def test_services_run(name: str, transport: str, options: dict[str, object], mark: str) -> None:
     program()
+    if options.get("leaf") == "memcached":
+        need(memcached)
     outcome = run(name, transport=transport, **options)
     assert outcome.origin == "measured"
     assert outcome.meta["verified"]
@@ -418,6 +469,14 @@ def test_the_critical_path_follows_the_call_that_came_back_last() -> None:
     # the call of 20 to 40 is not on the path: that of 20 to 60 came back later
     assert shares == {"client": 2, "between": 8 + 10 + 2 + 10 + 5 + 3, "a": 10 + 5 + 5, "b": 12, "c": 28}
     assert sum(shares.values()) == 100
+    # a service that keeps no spans has all of the time of its calls
+    shares = {
+        name: int(v[0])
+        for name, v in layout.critical_paths(
+            found, [spans[0], layout.NO_SPANS, layout.NO_SPANS], ["a", "b", "c"], {1, 2}
+        ).items()
+    }
+    assert shares == {"client": 2, "between": 8 + 10, "a": 10 + 5 + 5, "b": 20, "c": 40}
     with pytest.raises(DataError, match="no span of request 1"):
         layout.critical_paths(found, [_spans([])], ["a"])
 

@@ -8,7 +8,7 @@ time (ns), how many spans follow and how many it dropped, then six numbers a spa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,9 @@ class Spans:
     rows: NDArray[np.int64]
 
 
+NO_SPANS = Spans(cpu_ns=0, dropped=0, rows=np.empty((0, 6), np.int64))  # of a service that notes none
+
+
 def parse(text: str, samples: bytes) -> Result:
     """Read a run of the client.
 
@@ -123,7 +126,9 @@ def parse_spans(data: bytes) -> Spans:
 CLIENT, BETWEEN = "client", "between"
 
 
-def critical_paths(result: Result, spans: Sequence[Spans], groups: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+def critical_paths(
+    result: Result, spans: Sequence[Spans], groups: Sequence[str], foreign: Collection[int] = ()
+) -> dict[str, NDArray[np.int64]]:
     """Divide the time of every request among those that it waited for: the request's critical path.
 
     From its end backwards, a request waits for the call that came back last, then for the one before that had started
@@ -134,19 +139,21 @@ def critical_paths(result: Result, spans: Sequence[Spans], groups: Sequence[str]
     result : of the client.
     spans : of each service, by its number; the first is the one that the client asks.
     groups : name of each service; those of one name are added.
+    foreign : numbers of services that keep no spans; they have all of the time of a call, the way of its messages
+        too.
 
     Returns
     -------
     Name → (requests,) int64, ns: `CLIENT` what passed before the client had sent the request, `BETWEEN` what messages
     took from one service to another, until the other had time for them, and each name. The sum is end less due.
     """
-    calls: dict[int, list[tuple[int, int, int]]] = {}  # span of a service → end, start, span of its calls
+    calls: dict[int, list[tuple[int, int, int, int]]] = {}  # span of a service → end, start, span, callee of its calls
     served: dict[int, tuple[int, int, int, int]] = {}  # span of a call → start, end, span, number of the one asked
     roots: dict[int, tuple[int, int, int, int]] = {}
     for number, one in enumerate(spans):
         for trace, span, parent, start, end, peer in one.rows.tolist():
             if peer >= 0:
-                calls.setdefault(parent, []).append((end, start, span))
+                calls.setdefault(parent, []).append((end, start, span, peer))
             elif number:
                 served[parent] = (start, end, span, number)
             else:
@@ -165,11 +172,15 @@ def critical_paths(result: Result, spans: Sequence[Spans], groups: Sequence[str]
             (start, end, span, number), begin, back = todo.pop()
             shares[1] += (start - begin) + (back - end)
             time = end
-            for last, first, call in sorted(calls.get(span, ()), reverse=True):
-                if last <= time and call in served:
-                    shares[place[number]] += time - last
+            for last, first, call, peer in sorted(calls.get(span, ()), reverse=True):
+                if last > time or not (call in served or peer in foreign):
+                    continue
+                shares[place[number]] += time - last
+                if call in served:
                     todo.append((served[call], first, last))
-                    time = first
+                else:
+                    shares[place[peer]] += last - first
+                time = first
             shares[place[number]] += time - start
         table[row] = shares
     table[:, 0] = result.start - result.due

@@ -82,7 +82,8 @@ def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
             programs.with_ranks(invocation, spec, outline)  # refuses a transport it has not
             parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries, started.library)
             return _with_settings(spec, started, Placement.of(spec, started, outline)), ", ".join(parts)
-        return spec.replace(launcher="none", ranks=1), f"{invocation.tool} {tools.version(invocation.tool)}"
+        parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
+        return spec.replace(launcher="none", ranks=1), ", ".join(parts)
     if not benchmark.mpi:
         return spec.replace(launcher="none"), "none"
     launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)

@@ -21,11 +21,11 @@
 #include <sys/timerfd.h>
 
 static const Service SERVICES[] = {
-    {"hdsearch", hd_make, hd_next, hd_finish, hd_query, hd_expected, NULL},
-    {"router", rt_make, rt_next, rt_finish, rt_query, NULL, rt_right},
-    {"set_algebra", sa_make, sa_next, sa_finish, sa_query, sa_expected, NULL},
-    {"recommend", rc_make, rc_next, rc_finish, rc_query, rc_expected, NULL},
-    {"call_graph", cg_make, cg_next, cg_finish, cg_query, cg_expected, NULL},
+    {"hdsearch", hd_make, hd_next, hd_finish, hd_query, hd_expected, NULL, NULL, NULL},
+    {"router", rt_make, rt_next, rt_finish, rt_query, NULL, rt_right, rt_fill, rt_ask_memcached},
+    {"set_algebra", sa_make, sa_next, sa_finish, sa_query, sa_expected, NULL, NULL, NULL},
+    {"recommend", rc_make, rc_next, rc_finish, rc_query, rc_expected, NULL, NULL, NULL},
+    {"call_graph", cg_make, cg_next, cg_finish, cg_query, cg_expected, NULL, NULL, NULL},
 };
 
 enum { QUERIES = 256 };

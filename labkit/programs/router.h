@@ -1,14 +1,15 @@
 /* Router: a key goes to the leaves that its hash names; writes go to all replicas, reads to one of them.
  *
  * After uSuite's Router, whose leaves are memcached and whose hash is SpookyHash: replica i of a key is leaf
- * (hash + i) mod leaves. A leaf here is a hash table of its own. Keys are drawn as YCSB draws them (scrambled Zipfian).
- * A value is its key's number, a version, and bytes that follow from both, so that any value can be checked.
+ * (hash + i) mod leaves. A leaf is memcached, or a hash table of its own. Keys are drawn as YCSB draws them (scrambled
+ * Zipfian). A value is its key's number, a version, and bytes that follow from both, so that any value can be checked.
  */
 #ifndef LABKIT_ROUTER_H
 #define LABKIT_ROUTER_H
 
 #include "service.h"
 #include "ycsb.h"
+#include <poll.h>
 
 enum { GET, SET };
 
@@ -73,6 +74,44 @@ static int64_t rt_key(const Text *request)
     return key;
 }
 
+/* Wait until memcached leaves have answered all that they were asked. */
+static void rt_settle(void)
+{
+    Frame frame;
+    const char *payload;
+    for (int k = 0; k < at.children; k++)
+        for (Link *leaf = at.child[k]; leaf->asked.length;) {
+            struct pollfd wait = {.fd = leaf->fd, .events = (short)(POLLIN | (leaf->waits ? POLLOUT : 0))};
+            if (poll(&wait, 1, 20000) <= 0) fail("memcached does not answer", NULL);
+            link_flush(at.epoll, leaf);
+            if (wait.revents & ~POLLOUT && !link_read(leaf)) fail("memcached closed the connection", NULL);
+            while (memcached_next(leaf, &frame, &payload));
+        }
+}
+
+/* Write all keys to memcached leaves, each to its replicas. */
+static void rt_fill(void)
+{
+    char *value = room((size_t)job.size);
+    for (int64_t key = 0; key < job.records; key++) {
+        rt_value(key, 0, value);
+        for (int k = 0; k < job.replicas; k++) {
+            int64_t leaf = (fnvhash64(key) % job.leaves + k) % job.leaves;
+            memcached_ask(at.epoll, at.child[leaf], 0, key, value, (size_t)job.size);
+        }
+        if (key % 256 == 255) rt_settle();
+    }
+    rt_settle();
+    free(value);
+}
+
+static void rt_ask_memcached(Link *leaf, uint64_t id, int64_t operation, const char *payload, size_t length)
+{
+    int64_t key;
+    memcpy(&key, payload, sizeof key);
+    memcached_ask(at.epoll, leaf, id, key, operation == SET ? payload + sizeof key : NULL, length - sizeof key);
+}
+
 static int rt_next(Pending *p)
 {
     if (job.role == LEAF || p->stage) return 0;
@@ -88,11 +127,12 @@ static int rt_next(Pending *p)
 
 static void rt_finish(Pending *p, Text *out)
 {
+    int64_t key = rt_key(&p->request);
     if (job.role != LEAF) {
-        text_add(out, p->answers[0].at, p->answers[0].length);
+        int stored = at.child[0]->foreign && p->frame.operation == SET; /* memcached does not repeat the key */
+        text_add(out, stored ? (const void *)&key : p->answers[0].at, stored ? sizeof key : p->answers[0].length);
         return;
     }
-    int64_t key = rt_key(&p->request);
     Entry *entry = rt_entry(key);
     if (entry->key != key) return; /* an empty answer: not there */
     if (p->frame.operation == GET) {

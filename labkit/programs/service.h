@@ -6,7 +6,7 @@
 #ifndef LABKIT_SERVICE_H
 #define LABKIT_SERVICE_H
 
-#include "wire.h"
+#include "memcached.h"
 #include <sys/resource.h>
 
 enum { CLIENT, FRONT, LEAF };
@@ -30,6 +30,8 @@ typedef struct {
     int64_t (*query)(int64_t number, Text *out); /* the operation */
     void (*expected)(const Text *query, int64_t operation, Text *out);
     int (*right)(const Text *query, int64_t operation, const char *answer, size_t length); /* without `expected` */
+    void (*fill)(void); /* memcached leaves, before anyone asks */
+    void (*ask_memcached)(Link *leaf, uint64_t id, int64_t operation, const char *payload, size_t length);
 } Service;
 
 typedef struct {
@@ -95,7 +97,10 @@ static void ask(Pending *p, int child, const void *payload, size_t length)
                    .id = ((uint64_t)p->slot << 16) | (uint64_t)k,
                    .trace = p->frame.trace,
                    .parent = p->spans[k]};
-    link_send(at.epoll, at.child[child], frame, payload, length);
+    if (at.child[child]->foreign)
+        job.service->ask_memcached(at.child[child], frame.id, frame.operation, payload, length);
+    else
+        link_send(at.epoll, at.child[child], frame, payload, length);
 }
 
 static Pending *pending_new(Link *from, Frame frame, const char *payload)
@@ -154,7 +159,8 @@ static void requested(Link *from, Frame frame, const char *payload)
 {
     if (frame.kind != REQUEST && frame.kind != FLUSH) fail("an answer that nobody waits for", NULL);
     Pending *p = pending_new(from, frame, payload);
-    for (int k = 0; p->flush && k < at.children; k++) ask(p, k, NULL, 0);
+    for (int k = 0; p->flush && k < at.children; k++)
+        if (!at.child[k]->foreign) ask(p, k, NULL, 0);
     pending_run(p);
 }
 
@@ -217,19 +223,29 @@ static int listening(const char *address)
     return fd;
 }
 
-/* Take requests for as long as the process may live. children: addresses; numbers: their numbers. */
+static Link *child_new(char *word) /* NUMBER=ADDRESS, or NUMBER=memcached:ADDRESS */
+{
+    char *where = strchr(word, '=');
+    if (!where) fail(word, "not NUMBER=ADDRESS");
+    int foreign = !strncmp(++where, MEMCACHED, sizeof MEMCACHED - 1);
+    if (foreign && !job.service->ask_memcached) fail(job.service->name, "does not ask memcached");
+    Link *link = link_new(at.epoll, connected(where + (foreign ? sizeof MEMCACHED - 1 : 0)), atoi(word));
+    link->foreign = foreign;
+    return link;
+}
+
+/* Take requests for as long as the process may live. children: of each NUMBER=ADDRESS. */
 static void serve(const char *address, const char *children)
 {
     struct epoll_event events[EVENTS];
     char *list = strdup(children), *rest = list;
     at.epoll = epoll_create1(EPOLL_CLOEXEC);
-    for (char *word; (word = strsep(&rest, ",")) && *word;) { /* NUMBER=ADDRESS */
-        char *where = strchr(word, '=');
-        if (!where) fail(word, "not NUMBER=ADDRESS");
+    for (char *word; (word = strsep(&rest, ",")) && *word;) {
         at.child = realloc(at.child, (size_t)(at.children + 1) * sizeof *at.child);
-        at.child[at.children++] = link_new(at.epoll, connected(where + 1), atoi(word));
+        at.child[at.children++] = child_new(word);
     }
     free(list);
+    if (at.children && at.child[0]->foreign) job.service->fill();
     int listener = listening(address), on = 1;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     epoll_ctl(at.epoll, EPOLL_CTL_ADD, listener, &event);
@@ -248,7 +264,8 @@ static void serve(const char *address, const char *children)
             const char *payload;
             if (events[k].events & EPOLLOUT) link_flush(at.epoll, link);
             int open = events[k].events & (EPOLLIN | EPOLLHUP | EPOLLERR) ? link_read(link) : 1;
-            while (link_next(link, &frame, &payload)) (link->number < 0 ? requested : answered)(link, frame, payload);
+            while ((link->foreign ? memcached_next : link_next)(link, &frame, &payload))
+                (link->number < 0 ? requested : answered)(link, frame, payload);
             if (!open) gone(link);
         }
     }

@@ -25,9 +25,9 @@ typedef struct {
 } Text;
 
 typedef struct Link {
-    int fd, number, waits; /* waits: for room to send */
-    Text in, out;
-    size_t sent, taken;
+    int fd, number, waits, foreign; /* waits: for room to send; foreign: another protocol than this one */
+    Text in, out, asked;            /* asked: ids of requests in a protocol without ids, in their order */
+    size_t sent, taken, answered;
 } Link;
 
 static char *text_room(Text *text, size_t more)

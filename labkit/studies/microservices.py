@@ -38,6 +38,7 @@ class Parameters(studies.Parameters):
     leaves : services that the mid-tier asks at once, a list; empty leaves the fan-out out.
     load : requests offered in a second with each number of leaves, and over links.
     clients : connections of the client.
+    router_leaves : of Router under each load, a list of table (labkit's own) and memcached.
     social_loads : requests offered in a second to the social network, a list; empty leaves it out.
     transports : of the social network, a list to compare.
     testbed : hosts with links between them; empty leaves them out.
@@ -51,6 +52,7 @@ class Parameters(studies.Parameters):
     leaves: str = "1,2,4,8"
     load: int = 200
     clients: int = 4
+    router_leaves: str = "table,memcached"
     social_loads: str = "100,200,400"
     transports: str = "tcp,unix"
     testbed: str = "virtual-cluster:4"
@@ -74,7 +76,8 @@ class Study(studies.Study):
         for name in words(v.services):
             if name not in TIERS:
                 raise known("service", name, TIERS)
-            specs += self._of(name, load=[float(load) for load in counts(v.loads, "loads")])
+            leaf = {"leaf": words(v.router_leaves)} if name == "router" else {}
+            specs += self._of(name, load=[float(load) for load in counts(v.loads, "loads")], **leaf)
             specs += self._of(name, load=float(v.load), leaves=counts(v.leaves, "leaves")) if v.leaves else []
         if v.social_loads:
             loads = [float(load) for load in counts(v.social_loads, "social_loads")]
@@ -98,7 +101,10 @@ class Study(studies.Study):
         if rows.empty:
             return rows
         rows = rows[rows["benchmark"].isin(self.benchmarks[:-1]) & ((rows["testbed"] == "local") == local)]
-        return rows.assign(service=rows["benchmark"].str.removeprefix("services."))
+        names = rows["benchmark"].str.removeprefix("services.")
+        if "option_leaf" in rows:
+            names = names.where(rows["option_leaf"] != "memcached", names + ", memcached leaves")
+        return rows.assign(service=names)
 
     def _at_leaves(self) -> pd.DataFrame:
         """Rows with the number of leaves that most have."""
@@ -128,6 +134,7 @@ class Study(studies.Study):
         """Median and 99th percentile of each service against the number of leaves."""
         rows = self.tiers()
         rows = rows[rows["option_load"] == float(self.values.load)] if len(rows) else rows
+        rows = rows[rows["option_leaf"] != "memcached"] if "option_leaf" in rows else rows  # under the loads only
         shown = {name: TAILS[name] for name in ("median", "99th percentile")}
         return self._versus(rows, "option_leaves", shown, ["service"])
 

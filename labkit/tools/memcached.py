@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
 
 from labkit.formats import kv_client as layout
 from labkit.spec import Effort, Spec
@@ -15,7 +16,7 @@ TOOL = Tool(
     package="memcached",
     programs=("memcached",),
     format=layout,
-    purpose="kv.closed_loop and kv.open_loop with store=memcached",
+    purpose="kv.closed_loop and kv.open_loop with store=memcached, services.router with leaf=memcached",
     instead="redis",
 )
 _LEAST_MB = 64
@@ -35,6 +36,15 @@ def open_loop(spec: Spec, effort: Effort) -> Invocation:
 def _server(spec: Spec) -> list[str]:
     """Command line of one server; it refuses to run as root without being told so."""
     where = ["-s", "@socket@"] if spec.transport == "unix" else ["-l", "{address}", "-p", "@port@", "-U", "0"]
-    memory = _LEAST_MB + round(_OVERHEAD * spec.option("records") * (spec.size + 300) / 2**20)
-    threads = str(spec.option("server_threads"))
-    return ["memcached", "-u", getpass.getuser(), *where, "-t", threads, "-m", str(memory), "-c", "4096"]
+    return command(where, spec.option("server_threads"), spec.option("records"), spec.size)
+
+
+def command(where: Sequence[str], threads: int, records: int, size: int) -> list[str]:
+    """Return the command line of one server, with memory for so many records of a size, B.
+
+    Parameters
+    ----------
+    where : words that say where it listens.
+    """
+    memory = _LEAST_MB + round(_OVERHEAD * records * (size + 300) / 2**20)
+    return ["memcached", "-u", getpass.getuser(), *where, "-t", str(threads), "-m", str(memory), "-c", "4096"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from labkit import __version__, host
-from labkit.errors import DataError
+from labkit.errors import DataError, LaunchError
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
 from labkit.notes import Note, note
 from labkit.spec import Effort, Reported, Spec
-from labkit.tools import _call_graph, _load, _microservices, this_machine, trimmed
+from labkit.tools import _call_graph, _load, _microservices, memcached, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
-from labkit.tools._tool import Tool
+from labkit.tools._tool import Tool, version
 
 ABSENT = "microservices (make setup builds it with a C compiler)"
 MOST = 20_000  # requests of a run
@@ -42,11 +43,13 @@ class Service:
     group : its name in the division of the time.
     arguments : of its command.
     asks : numbers of the services that it asks; they come later in the plan.
+    command : of memcached, in the place of labkit's program; it keeps no spans.
     """
 
     group: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
     asks: tuple[int, ...] = ()
+    command: tuple[str, ...] = ()
 
 
 def program() -> str:
@@ -75,10 +78,25 @@ def hdsearch(spec: Spec, effort: Effort) -> Invocation:
 
 
 def router(spec: Spec, effort: Effort) -> Invocation:
-    """Read and write through a router."""
+    """Read and write through a router.
+
+    Raises
+    ------
+    LaunchError
+        If the leaves are memcached, and that is not installed.
+    """
     options = {name: spec.option(name) for name in ("records", "replicas", "reads")}
     data = _data(spec, effort, "router", **options)
-    return _invocation(spec, effort, data, _two_tiers(spec, data), ["get", "set"])
+    plan = _two_tiers(spec, data)
+    if spec.option("leaf") == "memcached":
+        if shutil.which("memcached") is None:
+            raise LaunchError(
+                f"leaf=memcached, but memcached is not installed. Install with '{memcached.TOOL.remedy}', or set "
+                "leaf=table."
+            )
+        command = tuple(memcached.command([], 1, spec.option("records"), spec.size))
+        plan[1:] = [Service(group="leaf", command=command) for _ in plan[1:]]
+    return _invocation(spec, effort, data, plan, ["get", "set"])
 
 
 def set_algebra(spec: Spec, effort: Effort) -> Invocation:
@@ -156,9 +174,14 @@ def _invocation(
         "out": _SAMPLES,
     }
     plan = [replace(one, arguments=(*one.arguments, f"lifetime={lifetime}")) for one in plan]
+    foreign = frozenset(number for number, one in enumerate(plan) if one.command)
 
     def prepare(folder: Path) -> Facts:
-        told = [{"group": one.group, "arguments": one.arguments, "asks": one.asks} for one in plan]
+        told = [
+            {"group": one.group, "arguments": one.arguments, "asks": one.asks}
+            | ({"command": one.command} if one.command else {})
+            for one in plan
+        ]
         for name, text in {_PLAN: json.dumps(told), **files}.items():
             (folder / name).write_text(text)
         return {}
@@ -177,8 +200,9 @@ def _invocation(
         ),
         listens="unix" if unix else "tcp",
         each=({"hosts": "[]"},),
-        parse=lambda text, folder: _parsed(text, folder, effort, [one.group for one in plan], operations),
+        parse=lambda text, folder: _parsed(text, folder, effort, [one.group for one in plan], operations, foreign),
         prepare=prepare,
+        libraries=(f"memcached {version('memcached')}",) if foreign else (),
         address="" if unix else this_machine(spec),
         definition="labkit microservices: time of a request from the moment when it was due to the end of its answer, "
         "every answer compared.",
@@ -187,8 +211,21 @@ def _invocation(
     )
 
 
-def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str], operations: Sequence[str]) -> Parsed:
+def _parsed(
+    text: str,
+    folder: Path,
+    effort: Effort,
+    groups: Sequence[str],
+    operations: Sequence[str],
+    foreign: Collection[int] = (),
+) -> Parsed:
     """Samples of a run, in the order in which the requests were due.
+
+    Parameters
+    ----------
+    groups : name of each service, by its number.
+    operations : their names.
+    foreign : numbers of the services that keep no spans.
 
     Raises
     ------
@@ -200,8 +237,11 @@ def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str], oper
     extras = {"start_ns": found.start, "operation": found.operation, "service_ns": found.end - found.start}
     spans, output = list[layout.Spans](), ""
     if not found.unfinished:
-        spans = [layout.parse_spans((folder / f"spans.{number}").read_bytes()) for number in range(len(groups))]
-        paths = layout.critical_paths(found, spans, groups)
+        spans = [
+            layout.NO_SPANS if number in foreign else layout.parse_spans((folder / f"spans.{number}").read_bytes())
+            for number in range(len(groups))
+        ]
+        paths = layout.critical_paths(found, spans, groups, foreign)
         extras |= {f"path_{name.replace('-', '_')}_ns": values for name, values in paths.items()}
         output = f"{text.strip()}\n{_traces(found, spans, groups, operations)}\n"
     extras["end_ns"] = found.end
@@ -213,7 +253,8 @@ def _parsed(text: str, folder: Path, effort: Effort, groups: Sequence[str], oper
     ends = kept.pop("end_ns")
     span = float(ends.max() - (ends - result.time_ns).min()) * 1e-9
     reported = [Reported("transaction_rate_per_s", "1/s", "mean", len(ends) / span)]
-    busy = {layout.CLIENT: found.cpu_ns, **_by_group(spans, groups)}
+    own = [(one, group) for one, group in zip(spans, groups, strict=False) if one is not layout.NO_SPANS]
+    busy = {layout.CLIENT: found.cpu_ns, **_by_group(own)}
     reported += [
         Reported("busy_percent", "%", "max", 100 * value / found.elapsed_ns, labels={"service": name})
         for name, value in busy.items()
@@ -243,10 +284,10 @@ def _traces(
     return otlp.dumps(layout.traces(found, spans, names, operations, rows, offset), scope="labkit.microservices")
 
 
-def _by_group(spans: Sequence[layout.Spans], groups: Sequence[str]) -> dict[str, int]:
+def _by_group(spans: Iterable[tuple[layout.Spans, str]]) -> dict[str, int]:
     """Processor time of the busiest service of each name, ns."""
     times: dict[str, int] = {}
-    for one, group in zip(spans, groups, strict=False):
+    for one, group in spans:
         times[group] = max(times.get(group, 0), one.cpu_ns)
     return times
 
