@@ -6,11 +6,34 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from labkit import studies
+from labkit import studies, testbeds, tools
 from labkit.analysis import evidence
+from labkit.host.network import rdma_devices
 from labkit.studies._derived import of_samples
 
+AUTO = "auto"
+NO_RDMA = (
+    "was not measured: there is no RDMA device here that pyverbs can use, and no soft-roce is up. Run `labkit testbed "
+    "up soft-roce`, or set verbs_testbed=soft-roce, and run this notebook again."
+)
 NO_COUNTERS = "*No point has counters of its link: the testbed offers none.*"
+
+
+def present(wanted: str, *, measure: bool) -> tuple[str, ...]:
+    """Return the testbeds of verbs that a parameter names; for `AUTO` those that need not be brought up.
+
+    Parameters
+    ----------
+    wanted : a testbed; empty for none; `AUTO` for a soft-roce that is up, else a device of this machine.
+    measure : False where points are only read, from either testbed.
+    """
+    if wanted != AUTO:
+        return (wanted,) if wanted else ()
+    if not measure:
+        return "soft-roce", "local"
+    if any(testbeds.parse(one.text)[0] == "soft-roce" for one in testbeds.up()):
+        return ("soft-roce",)
+    return ("local",) if rdma_devices() and tools.version("pyverbs") != "unknown" else ()
 
 
 @dataclass(frozen=True, kw_only=True)
