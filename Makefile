@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: unbuilt help setup jupyter wheelhouse system testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
+.PHONY: unbuilt help setup ycsb jupyter wheelhouse system testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -104,6 +104,13 @@ bench: testing ## print labkit's own overhead, and its results beside those of o
 
 faults: testing ## inject 200 faults of each kind, write the table of docs/reliability.md; TRIES=n, OTHERS=n (faults that are not signals)
 	@$(BIN)/python tests/faults.py $(or $(TRIES),200) $(or $(SEED),1) $(OTHERS)
+
+ycsb: labkit/programs/ycsb/YcsbRedis.class ## bring YCSB from Maven Central for kv.ycsb; needs maven and a JDK
+labkit/programs/ycsb/YcsbRedis.class: labkit/programs/ycsb.xml labkit/programs/YcsbRedis.java
+	@command -v mvn javac >/dev/null || { echo "Run: sudo apt-get install maven default-jdk-headless"; exit 1; }
+	@rm -rf $(@D)
+	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=ycsb
+	@javac -cp '$(@D)/*' -d $(@D) labkit/programs/YcsbRedis.java
 
 jupyter: setup $(VENV)/.lab ## install JupyterLab and its widgets as well
 

@@ -27,7 +27,7 @@ SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
 PROGRAMS = sorted(Path("labkit/programs").glob("*.c"))
 LINKED = sorted(Path("labkit/programs").glob("*.cc"))
-SOURCE = (".c", ".cc", ".h", ".proto", ".thrift")
+SOURCE = (".c", ".cc", ".h", ".proto", ".thrift", ".java", ".xml")
 MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in SOURCE)
 REQUIRED = os.environ.get("LABKIT_KERNELS") == "required"
 BUILT_FROM = re.compile(r"Built from ([\w.]+) with the libraries ([\w+ ]+)\.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,9 +24,10 @@ from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import kv_client as layout
 from labkit.formats import redis_benchmark as csv_layout
+from labkit.formats import ycsb as ycsb_layout
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
-from labkit.tools import _kv, memcached, redis, redis_benchmark
+from labkit.tools import _kv, memcached, redis, redis_benchmark, ycsb
 from tests.test_tools import mark, marked, need, reported
 
 __all__ = ["mark"]  # a fixture
@@ -293,7 +295,55 @@ def test_redis_benchmark_runs() -> None:
     assert rate * mean * 1e-6 < 2.5  # Little: no more than the clients were under way
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [0, 300])
+def test_ycsb_itself_runs(target: int, mark: str) -> None:
+    need(redis)
+    if ycsb.program() == ycsb.ABSENT or not shutil.which("java"):
+        pytest.skip(ycsb.ABSENT)
+    outcome = run("kv.ycsb", Effort(iterations=900, time_limit=60), workload="F", threads=2, target=target)
+    assert (outcome.origin, outcome.version) == ("reported", ycsb.TOOL.read_version and ycsb.TOOL.read_version())
+    own = {(one.name, one.statistic): one.value for one in outcome.reported if not one.labels}
+    assert own["round_trip_us", "min"] <= own["round_trip_us", "p50"] <= own["round_trip_us", "p99"]
+    assert (("response_us", "p50") in own) == (target > 0)
+    if target:
+        assert own["transaction_rate_per_s", "mean"] < 1.1 * target
+        assert own["response_us", "mean"] >= own["round_trip_us", "mean"]
+    labels = {dict(one.labels).get("operation") for one in outcome.reported}
+    assert labels == {None, "UPDATE", "READ-MODIFY-WRITE"}
+    counts = {str(dict(one.labels).get("operation")): one.value for one in outcome.reported if one.name == "operations"}
+    assert counts["None"] == 900  # every operation of workload F reads
+    assert not any(text.startswith("operation-missing") for text in texts(outcome.warnings))
+    assert not marked(mark)
+
+
 # ---- command lines
+
+
+def test_the_command_line_of_ycsb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ycsb, "program", lambda: "java")
+    monkeypatch.setattr(tools.Invocation, "missing", property(lambda self: []))
+    one = job("kv.ycsb", Effort(iterations=500), workload="B", target=100, threads=3)
+    assert one.client[4:9] == ("100", "6", "-db", "YcsbRedis", "-threads")
+    given = {word for word in one.client if "=" in word}
+    assert {"readproportion=0.95", "updateproportion=0.05", "scanproportion=0.0", "operationcount=500"} <= given
+    assert {"fieldlength=100", "measurement.interval=both", "redis.port={port}"} <= given
+    with pytest.raises(SpecError, match="warmup=5, but YCSB has none"):
+        job("kv.ycsb", Effort(warmup=5))
+
+
+def test_the_command_that_brings_ycsb_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ycsb, "program", lambda: ycsb.ABSENT)
+    with pytest.raises(LaunchError, match="make ycsb brings them from Maven Central"):
+        job("kv.ycsb")
+
+
+def test_operations_that_failed_are_told() -> None:
+    text = (Path(__file__).parent / "golden" / "logs" / "ycsb" / "redis_workloada_run.txt").read_text()
+    changed = text.replace("[READ], Return=OK, ", "[READ], Return=NOT_FOUND, 3\n[READ], Return=OK, ")
+    assert changed != text
+    [doubt] = [doubt for one in ycsb_layout.runs(changed, "x") for doubt in one.doubts]
+    assert doubt.text == "3 of READ: Return=NOT_FOUND"
 
 
 def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,6 +388,8 @@ def test_command_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         (CLOSED, {"transport": "shm"}, "a store listens on tcp or unix"),
         (OPEN, {"rate": 0.0}, "rate=0, but it must be above 0"),
         ("kv.redis_benchmark", {"pipeline": 0}, "pipeline=0"),
+        ("kv.ycsb", {"workload": "unknown"}, "are for imported logs"),
+        ("kv.ycsb", {"threads": 0}, "threads=0, but it must be 1 to 1000"),
     ],
 )
 def test_what_no_store_can_do_is_refused(name: str, options: dict[str, object], wrong: str) -> None:

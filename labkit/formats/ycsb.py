@@ -3,14 +3,14 @@
 A latency is that of one operation at the client, from the call to its return. ``Intended-`` latencies
 (``measurement.interval=intended`` or ``both``, with ``-target``) count from the moment the operation was due: these
 are `response_us`. ``CLEANUP`` and garbage collection are no operations. The overall throughput is operations over the
-run time.
+run time. A command line also names the records, and the workload if it is one of YCSB's own files.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -29,8 +29,13 @@ _GO = re.compile(r"([A-Z_]+) *- Takes\(s\): ([\d.]+), Count: (\d+), OPS: ([\d.]+
 _GO_PAIR = re.compile(r"(Avg|Min|Max|[\d.]+th)\(us\): (\d+(?:\.\d+)?)")
 _LATENCIES = {"AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max"}
 _PERCENTILE = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)(?:th)?Percentile(?:Latency)?\(us\)")
-_NO_OPERATION = re.compile(r"OVERALL$|TOTAL_|CLEANUP|.*-FAILED$|BATCH$")
+_NO_OPERATION = re.compile(r"(?:Intended-)?(?:OVERALL$|TOTAL_|CLEANUP)|.*-FAILED$|BATCH$")
 _COMMAND = re.compile(r"Command line: (.*)$")
+_OPTIONS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
+    "records": (re.compile(r"-p recordcount=(\d{1,9})\b"), int),
+    "workload": (re.compile(r"-P \S*workload([a-f])(?= |$)"), str.upper),
+}
+_OK = ("Return=OK", "Return=0")
 Measured = tuple[int, str, str, float]  # line, operation, measurement, value
 
 
@@ -83,6 +88,7 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
     options: dict[str, Any] = {}
     if command:
         options = {"threads": int(threads[1]) if threads else 1, "target": int(target[1]) if target else 0}
+        options |= {name: read(match[1]) for name, (form, read) in _OPTIONS.items() if (match := form.search(command))}
     parameters = {"command": command} if command else {}
     remarks = () if command else (note("command-unknown", "the file does not name threads and target"),)
     if rate <= 0:
@@ -102,7 +108,14 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
             source = "".join(f"[{of}], {what}, {value}\n" for _, of, what, value in rows)[:2000]
             operation = name.removeprefix("Intended-")
             chosen = options | {"operation": operation, "interval": "intended" if name != operation else "operation"}
-            one = replace(shared, values=tuple(latencies), line=rows[0][0], options=chosen, source=source)
+            doubts = tuple(
+                note("failed-operations", f"{value:g} of {operation}: {what}", operation=operation)
+                for _, _, what, value in rows
+                if what.startswith("Return=") and what not in _OK
+            )
+            one = replace(
+                shared, values=tuple(latencies), line=rows[0][0], options=chosen, doubts=doubts, source=source
+            )
             made.append(one)
     return made
 
