@@ -195,8 +195,10 @@ class Study(studies.Study):
         for name, group in self._at_leaves().groupby("service", sort=False) if len(self._at_leaves()) else ():
             ends = group.sort_values("option_load").iloc[[0, -1]]
             first, last = (row.to_dict() for _, row in ends.iterrows())
+            service, _, leaves = str(name).partition(", ")
             sentence = (
-                f"`{name}` answers in {statement(first, 'response_us')} at {first['option_load']:g} requests per second"
+                f"`{service}`{leaves and f' with {leaves}'} answers in {statement(first, 'response_us')} at "
+                f"{first['option_load']:g} requests per second"
             )
             if last["option_load"] > first["option_load"]:
                 sentence += f", and in {number(centre(last, 'response_us'))} µs at {last['option_load']:g}"

@@ -19,7 +19,7 @@ from labkit.tools._tool import Tool
 _SAMPLES = "samples"
 _MOST = 500_000  # calls of a closed loop
 _PARTS = ("small", "medium", "large")
-_SKEW = (0.1, 0.3, 0.6)  # shares of small, medium and large buffers (TF-gRPC-Bench: biased towards large ones)
+_SKEW = (0.1, 0.3, 0.6)  # shares of small, medium and large buffers, biased towards large ones; not from the survey
 
 
 def buffers(spec: Spec) -> list[int]:

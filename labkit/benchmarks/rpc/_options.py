@@ -67,6 +67,10 @@ class Loop(Call):
 class Tensors(Call):
     """Options of TF-gRPC-Bench: a payload of several buffers, as a TensorFlow worker sends its tensors.
 
+    The survey (Li et al., 2022, Table 7) lists buffers, payload generation scheme, serialisation, and the numbers of
+    servers and workers as parameters, without values. Sizes and shares here stand for those of the original (Biswas,
+    Lu and Panda, arXiv 1804.01138); they were not compared with it.
+
     Parameters
     ----------
     scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
