@@ -8,17 +8,18 @@ has no warm-up, so short runs and their tails show that too. YCSB reports statis
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit.errors import SpecError
+from labkit.errors import LaunchError, SpecError
 from labkit.formats import ycsb as layout
 from labkit.notes import Note, note
 from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, version
 
 FOLDER = Path(__file__).parent.parent / "programs" / "ycsb"  # jars and classes
-ABSENT = "YCSB's jars (make ycsb brings them from Maven Central)"
+ABSENT = "YCSB's jars (make ycsb brings them from Maven Central, with maven and default-jdk-headless)"
 _SHARES = {
     "reads": "readproportion",
     "updates": "updateproportion",
@@ -45,7 +46,7 @@ def _version() -> str:
 TOOL = Tool(
     name="ycsb",
     read_version=_version,
-    package="maven default-jdk-headless redis-server",
+    install="make ycsb",
     format=layout,
     purpose="kv.ycsb, beside labkit's own client",
     instead="kv.closed_loop and kv.open_loop",
@@ -53,9 +54,9 @@ TOOL = Tool(
 
 
 def program() -> str:
-    """Path of the compiled binding, or what is missing where it was not built."""
-    built = FOLDER / "YcsbRedis.class"
-    return "java" if built.exists() else ABSENT
+    """The program that runs YCSB, or what is missing: it, or the compiled binding."""
+    built = (FOLDER / "YcsbRedis.class").exists() and shutil.which("java")
+    return "java" if built else ABSENT
 
 
 def workload(spec: Spec, effort: Effort) -> Invocation:
@@ -65,7 +66,11 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
     ------
     SpecError
         If warm-up is asked for, which YCSB has not.
+    LaunchError
+        If redis is not installed.
     """
+    if shutil.which("redis-server") is None:
+        raise LaunchError(f"kv.ycsb needs redis-server. Install with '{redis.TOOL.remedy}'.")
     if effort.warmup:
         raise SpecError(f"warmup={effort.warmup}, but YCSB has none. Leave it out, or use kv.closed_loop.")
     target, records = spec.option("target"), spec.option("records")
@@ -82,7 +87,7 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
-        programs=(program(), *redis.TOOL.programs),
+        programs=(program(),),
         server=tuple(word.replace("@port@", "{port}") for word in redis.server(spec)),
         client=(
             *("sh", "-c", _BOTH, f"{FOLDER}:{FOLDER}/*", str(target), str(seconds)),
