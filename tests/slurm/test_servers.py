@@ -43,13 +43,13 @@ def built(name: str) -> None:
         pytest.skip("memcached is missing")
 
 
-def submitted(lab: Lab, folder: Path, nodes: str, *words: str) -> str:
-    """The number of a job that measures on these nodes."""
+def submitted(lab: Lab, folder: Path, nodes: str, *words: str, after: str = "") -> str:
+    """The number of a job that measures on these nodes, and then runs another command."""
     command = " ".join(
         [sys.executable, "-m", "labkit.cli", "measure", *words, "--into", str(folder), "--launches", "1"]
     )
     script = folder.parent / f"{folder.name}.sh"
-    script.write_text(f"#!/bin/sh\n{command}\n")
+    script.write_text(f"#!/bin/sh\n{command}\n{after}\n")
     asked = ["sbatch", "--parsable", f"--nodelist={nodes}", f"--output={script}.out", "--time=5", str(script)]
     done = lab.cluster.run(*asked)
     assert done.returncode == 0, done.stderr
@@ -107,3 +107,23 @@ def test_a_cancelled_job_leaves_no_server(lab: Lab, tmp_path: Path) -> None:
     assert lab.cluster.run("scancel", number).returncode == 0
     assert until(lambda: not running(tmp_path), 30), running(tmp_path)
     assert until(lambda: not state(lab, number), 30)
+
+
+def test_servers_end_with_labkit_even_if_it_is_killed_and_the_job_goes_on(lab: Lab, tmp_path: Path) -> None:
+    built("kv.closed_loop")
+    folder = tmp_path / "campaign"
+    number = submitted(lab, folder, "vc[1-2]", "kv.closed_loop", "--time-cap", "60", after="sleep 120")
+    assert until(lambda: any("kv_client" in words for words in running(tmp_path)), 60), running(tmp_path)
+    [owner] = [one for one in psutil.process_iter() if "labkit.cli" in _words(one) and str(folder) in _words(one)]
+    owner.kill()
+    assert until(lambda: not running(tmp_path), 30), running(tmp_path)
+    assert state(lab, number) == "RUNNING"
+    lab.cluster.run("scancel", number)
+    assert until(lambda: not state(lab, number), 30)
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
