@@ -299,7 +299,12 @@ def test_the_ends_of_a_tool_go_to_two_hosts_of_a_job(monkeypatch: pytest.MonkeyP
         assert testbed.place(call.replace(hosts=("across-leaves",))).address == "10.0.0.2"
         services = testbed.place(Spec(benchmark="services.router", size=16))
         assert [row[0] for row in json.loads(services.server_words["hosts"])] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
-        for alone in (call.replace(transport="unix"), Spec(benchmark="sockets.tcp_rr"), Spec(benchmark="storage.read")):
+        for alone in (
+            call.replace(transport="unix"),
+            call.replace(hosts=("localhost",)),
+            Spec(benchmark="sockets.tcp_rr"),
+            Spec(benchmark="storage.read"),
+        ):
             assert testbed.place(alone) == Place()
     assert nodes.hosts(call) == ("a", "b")
     outline = testbeds.outline("local")
@@ -307,7 +312,7 @@ def test_the_ends_of_a_tool_go_to_two_hosts_of_a_job(monkeypatch: pytest.MonkeyP
         outline.place(call.replace(hosts=("a", "x")))
     with pytest.raises(SpecError, match=r"has a client and a server\. Name two"):
         outline.place(call.replace(hosts=("a", "b", "c")))
-    with pytest.raises(SpecError, match="transport=unix stays inside one host"):
+    with pytest.raises(SpecError, match="a Unix socket stays inside one host"):
         outline.place(call.replace(hosts=("a", "b"), transport="unix"))
 
 

@@ -16,6 +16,7 @@ from labkit.spec import Spec
 from labkit.testbeds._rdma import listening
 from labkit.tools import IN_JOBS, Place
 
+_HERE = {"localhost", "127.0.0.1", "::1"}
 APART = ("rpc", "kv", "services")  # families whose ends go to two hosts of a job without being told
 
 
@@ -32,9 +33,11 @@ def hosts(spec: Spec) -> tuple[str, ...]:
         return ()
     rule = spec.hosts[0] if len(spec.hosts) == 1 and spec.hosts[0] in allocation.WORDS else ""
     named = tuple(host.partition(":")[0] for host in spec.hosts) if not rule else ()
-    if spec.transport == "unix":
+    if set(named) <= _HERE and named:
+        return ()
+    if spec.transport == "unix" or spec.benchmark.startswith("sockets.unix_"):
         if spec.hosts:
-            raise SpecError("transport=unix stays inside one host. Leave --hosts out, or set transport=tcp.")
+            raise SpecError(f"--hosts {','.join(spec.hosts)}, but a Unix socket stays inside one host. Leave it out.")
         return ()
     if named:
         for host in named:

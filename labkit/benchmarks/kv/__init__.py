@@ -1,1 +1,1 @@
-"""Benchmarks of key-value stores, from the logs of the originals."""
+"""Benchmarks of key-value stores: redis and memcached, by labkit's client, redis-benchmark and YCSB."""
