@@ -82,6 +82,11 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"operation": "OVERALL"},
         {"transaction_rate_per_s mean": 52255.7, "round_trip_us p99": 201},
     ),
+    "memtier/redis.json": (
+        *("memtier_benchmark", 3, "memtier_benchmark", 64, 1),
+        {"operation": "GET", "clients": 2, "threads": 1, "ratio": "1:9"},
+        {"transaction_rate_per_s mean": 22590.93, "round_trip_us min": 24, "round_trip_us p999": 2847},
+    ),
     "redis_benchmark/two_commands.csv": (
         *("redis-benchmark", 2, "redis-benchmark", 0, 1),
         {"command": "get"},
