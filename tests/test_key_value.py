@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, studies, tools
+from labkit import benchmarks, studies, testbeds, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import kv_client as layout
@@ -26,6 +26,7 @@ from labkit.formats import redis_benchmark as csv_layout
 from labkit.formats import ycsb as ycsb_layout
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
+from labkit.studies import _rdma
 from labkit.tools import _kv, memcached, redis, redis_benchmark, ycsb
 from tests.test_tools import mark, marked, need, reported
 
@@ -463,3 +464,26 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     assert study.link_figure("delay") == studies.LEFT_OUT
     rated = study._rated(study.of(CLOSED))["transaction_rate_per_s_mean"]
     assert (rated > 0).all()
+
+
+def test_the_store_over_verbs_is_measured_where_rdma_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def where(**parameters: object) -> set[str]:
+        study = studies.get("key_value")(campaign=str(tmp_path / "c"), **parameters)
+        return {spec.testbed for spec in study.specs() if spec.benchmark == "verbs.key_value"}
+
+    def up(*names: str) -> None:
+        kept = [testbeds.Kept(name, 1, 0, 0.0, {}) for name in names]
+        monkeypatch.setattr(testbeds, "up", lambda: kept)
+
+    monkeypatch.setattr(_rdma, "rdma_devices", list)
+    up("virtual-cluster:2")
+    assert where() == set()
+    assert where(verbs_testbed="local") == {"local"}
+    assert where(measure=False) == {"local", "soft-roce"}
+    up("soft-roce,delay=1ms")
+    assert where() == {"soft-roce"}
+    assert where(verbs_testbed="") == set()
+    up()
+    monkeypatch.setattr(_rdma, "rdma_devices", lambda: [{"name": "mlx5_0"}])
+    monkeypatch.setattr(tools, "version", lambda name: "46.0")
+    assert where() == {"local"}
