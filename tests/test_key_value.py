@@ -454,7 +454,15 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     client()
     few = {"sizes": "100,1000", "workloads": "A,E", "clients": "1,2", "servers": "1,2", "loads": "200,400"}
     study = studies.get("key_value")(
-        campaign=str(tmp_path / "c"), launches=1, time_cap=0.5, rates="10mbit", load=300, stores="redis", **few
+        campaign=str(tmp_path / "c"),
+        launches=1,
+        time_cap=0.5,
+        rates="10mbit",
+        delays="",
+        losses="",
+        load=300,
+        stores="redis",
+        **few,
     )
     study.run()
     assert len(study.records) == len(study.points)

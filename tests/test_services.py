@@ -493,7 +493,14 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     program()
     few = {"services": "hdsearch", "loads": "100,200", "leaves": "1,2", "social_loads": "100", "transports": "tcp"}
     study = studies.get("microservices")(
-        campaign=str(tmp_path / "c"), launches=1, time_cap=0.7, rates="50mbit", testbed="virtual-cluster:3", **few
+        campaign=str(tmp_path / "c"),
+        launches=1,
+        time_cap=0.7,
+        rates="50mbit",
+        delays="",
+        losses="",
+        testbed="virtual-cluster:3",
+        **few,
     )
     study.run()
     assert len(study.records) == len(study.points)
