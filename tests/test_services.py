@@ -67,8 +67,9 @@ def served(folder: Path, plan: Sequence[dict[str, object]]) -> Iterator[subproce
     family = psutil.Process(server.pid)
     try:
         end = time.monotonic() + 30
-        while not (folder / "front").exists() and time.monotonic() < end:
-            time.sleep(0.02)
+        with socket.socket(socket.AF_UNIX) as one:  # the socket is there before the service listens on it
+            while one.connect_ex(str(folder / "front")) and time.monotonic() < end:
+                time.sleep(0.02)
         yield server
     finally:
         for process in [family, *family.children(recursive=True)]:
