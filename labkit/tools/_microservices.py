@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -19,11 +20,15 @@ _READY_S = 20.0
 
 
 def _port(name: str, process: subprocess.Popen[str], kind: str) -> str:
-    """Wait until memcached has made its socket, or the file with its port; return the port, empty if it ended."""
+    """Wait until memcached listens on its socket, or has written its port; return the port, empty if it ended."""
     end, path = time.monotonic() + _READY_S, Path(name)
     while process.poll() is None and time.monotonic() < end:
-        if path.exists():
-            return "0" if kind == "unix" else path.read_text().split()[-1]
+        if kind == "unix":
+            with socket.socket(socket.AF_UNIX) as one:
+                if not one.connect_ex(name):
+                    return "0"
+        elif path.exists():
+            return path.read_text().split()[-1]
         time.sleep(0.01)
     process.kill()
     return ""
