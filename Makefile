@@ -107,7 +107,7 @@ faults: testing ## inject 200 faults of each kind, write the table of docs/relia
 
 ycsb: labkit/programs/ycsb/YcsbRedis.class ## bring YCSB from Maven Central for kv.ycsb; needs maven and a JDK
 labkit/programs/ycsb/YcsbRedis.class: labkit/programs/ycsb.xml labkit/programs/YcsbRedis.java
-	@command -v mvn javac >/dev/null || { echo "Run: sudo apt-get install maven default-jdk-headless"; exit 1; }
+	@command -v mvn >/dev/null && command -v javac >/dev/null || { echo "Run: sudo apt-get install maven default-jdk-headless"; exit 1; }
 	@rm -rf $(@D)
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=ycsb
 	@javac -cp '$(@D)/*' -d $(@D) labkit/programs/YcsbRedis.java
