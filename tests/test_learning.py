@@ -210,6 +210,10 @@ def test_factors_are_those_of_nccl_tests() -> None:
         spec = resolved(name, size=4096, ranks=4)
         metrics = benchmarks.get(spec.benchmark).metrics
         assert (metrics["busbw_GBps"](spec), metrics["algbw_GBps"](spec)) == (factor * 4096, 4096), name
+        several = resolved(name, size=4096, ranks=4, in_flight=3)
+        assert (metrics["busbw_GBps"](several), metrics["latency_us"](several)) == (3 * factor * 4096, 3), name
+        older = spec.replace(options=tuple(pair for pair in spec.options if pair[0] != "in_flight"))
+        assert metrics["latency_us"](older) == 1, "samples of before have one call"
 
 
 @pytest.mark.parametrize(

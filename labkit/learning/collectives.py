@@ -205,7 +205,7 @@ def ring(group: Group, send: torch.Tensor, receive: torch.Tensor, *, waits: bool
     after, before = (group.rank + 1) % group.ranks, (group.rank - 1) % group.ranks
     if group.backend == "nccl":
         pair = [dist.P2POp(dist.isend, send, after), dist.P2POp(dist.irecv, receive, before)]
-        requests = dist.batch_isend_irecv(pair)
+        requests: list[Any] = dist.batch_isend_irecv(pair)
     else:
         requests = [dist.isend(send, after), dist.irecv(receive, before)]
     for request in requests if waits else ():

@@ -60,7 +60,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (STEP, *LIBRARIES)
-    focus: ClassVar = ((STEP, "testbed"), (STEP, "option_communication"), (STEP, "option_compression"))
+    focus: ClassVar = ((STEP, "option_communication"), (STEP, "option_compression"), (STEP, "testbed"))
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -128,7 +128,11 @@ class Study(studies.Study):
         """Phases of a step over each rate: the columns of a table."""
         steps = [f"step_s_{end}" for end in ("p50", "low", "high")]
         phases = {f"{part}_s_p50": f"{part} (s)" for part in ("forward", "backward", "reduction")}
-        rows = self.against("rate").filter(["way", "level", *steps, *phases, "n", "launches"])
+        rows = self.against("rate")
+        if len(rows):  # only `after` has a reduction of its own: with overlap it is part of the backward pass
+            own = rows["option_communication"] == "after"
+            rows = rows.assign(reduction_s_p50=rows["reduction_s_p50"].where(own))
+        rows = rows.filter(["way", "level", *steps, *phases, "n", "launches"])
         return rows.rename(columns={"level": "Mbit/s", **phases})
 
     # ---- the least that the link allows

@@ -20,7 +20,6 @@ from labkit.worker.adapters import local_rank
 from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Allocate, Setting
 
-
 PAGE = 2 << 20  # B: a GPU maps memory in such pages, and another process maps whole ones
 
 

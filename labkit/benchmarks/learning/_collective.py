@@ -109,8 +109,8 @@ def _whole(spec: Spec, parts: int) -> str:
             f"size={spec.size} B, but it must be whole elements of {of}. "
             f"Set size={max(unit, spec.size // unit * unit)}, or another multiple of {unit}."
         )
-    if not 1 <= spec.option("in_flight") <= MOST_IN_FLIGHT:
-        return f"in_flight={spec.option('in_flight')}, but it must be 1 to {MOST_IN_FLIGHT}. Set in_flight=1."
+    if not 1 <= _calls(spec) <= MOST_IN_FLIGHT:
+        return f"in_flight={_calls(spec)}, but it must be 1 to {MOST_IN_FLIGHT}. Set in_flight=1."
     if spec.has("root") and not 0 <= spec.option("root") < spec.ranks:
         return f"root={spec.option('root')}, but ranks are 0 to {spec.ranks - 1}. Set root=0."
     return ""
@@ -124,7 +124,12 @@ def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec], flo
     factor : bus bandwidth over algorithm bandwidth, from the number of ranks (nccl-tests, doc/PERFORMANCE.md).
     """
     return {
-        "busbw_GBps": lambda spec: factor(spec.ranks) * spec.size * spec.option("in_flight"),
-        "algbw_GBps": lambda spec: spec.size * spec.option("in_flight"),
-        "latency_us": lambda spec: spec.option("in_flight"),
+        "busbw_GBps": lambda spec: factor(spec.ranks) * spec.size * _calls(spec),
+        "algbw_GBps": lambda spec: spec.size * _calls(spec),
+        "latency_us": _calls,
     }
+
+
+def _calls(spec: Spec) -> int:
+    """Calls of an iteration; older samples name no such option, and have one."""
+    return int(spec.values.get("in_flight", 1))
