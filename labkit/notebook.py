@@ -113,6 +113,7 @@ def show(thing: Any) -> None:
         For anything else.
     """
     if isinstance(thing, str):
+        thing = thing if thing.strip() else studies.LEFT_OUT  # of an empty text a report would show the object
         display(Markdown(needs.sentence(_studies[0]) if thing == studies.LEFT_OUT and _studies else thing))
     elif hasattr(type(thing), "model_id"):
         display(thing)

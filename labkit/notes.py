@@ -16,7 +16,11 @@ BETWEEN = "; "  # between notes that are printed in one line
 LONGEST = 100  # characters of a code
 FUNCTIONAL = "functional, not performance"  # end of a badge that denies a statement about performance
 # codes of badges that do not follow from their words
-_CODES = ((re.compile(rf".*{FUNCTIONAL}"), "functional"), (re.compile(r"\S+ stands in for \S+"), "stand-in"))
+_CODES = (
+    (re.compile(rf"stand-in for a GPU: {FUNCTIONAL}"), "gpu-stand-in"),
+    (re.compile(rf".*{FUNCTIONAL}"), "functional"),
+    (re.compile(r"\S+ stands in for \S+"), "stand-in"),
+)
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,17 @@ def test_a_long_event_is_cut_not_lost() -> None:
     assert len(one["reason"]) < events.LINE
 
 
+def test_a_run_names_what_the_machine_lacks_once_for_all_points(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "c")
+    why = "not on this machine: there is no NVIDIA driver."
+    campaign.tell("run", suite="s")
+    for label in ("gpu.copy 8 B", "gpu.copy 64 B", "gpu.launch"):
+        campaign.tell("failed", what=f"{label} launch 0", reason=f"{label}: {why}", error="AbsentError")
+    campaign.tell("failed", what="mpi.latency launch 1", reason="the switch is down", error="LaunchError")
+    assert suites._absent(campaign) == (f"gpu.copy, gpu.launch: {why}",)
+    assert suites._failures(campaign) == (("mpi.latency launch 1: the switch is down",), 0)
+
+
 def test_campaigns_from_before_tell_the_same_by_their_log(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "c")
     campaign.save(point(), "a" * 16)

@@ -109,9 +109,42 @@ def test_device_memory_is_offered_to_array_libraries(device: cuda.Device) -> Non
         "typestr": "|u1",
         "data": (memory.address, False),
         "version": 3,
+        "strides": None,
         "stream": None,
     }
     assert not hasattr(device.allocate("pinned", 100), "__cuda_array_interface__")
+
+
+TAKEN = """
+from mpi4py import MPI
+from labkit import kernels
+from labkit.kernels import cuda
+memory = cuda.Device(kernels.Native(None).library, cuda.STAND_IN).allocate("device", 100)
+taken = MPI.buffer(memory)
+print(taken.address == memory.address, taken.nbytes, taken.format, taken.readonly)
+"""
+
+
+@pytest.mark.mpi
+def test_mpi4py_takes_device_memory_by_its_interface() -> None:
+    done = subprocess.run([sys.executable, "-c", TAKEN], capture_output=True, text=True)
+    assert done.stdout == "True 100 B False\n", done.stderr[-500:]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/driver/nvidia"), reason="there is no GPU")  # noqa: PTH110
+def test_cupy_reads_and_writes_what_labkit_allocated() -> None:
+    cupy = pytest.importorskip("cupy")
+    device = cuda.Device(kernels.Native(None).library, "cuda")
+    memory = device.allocate("device", 1000)
+    memory.host[:] = pattern = (np.arange(1000) % 251).astype(np.uint8)
+    device.upload(memory, 1000)
+    array = cupy.asarray(memory)
+    assert array.data.ptr == memory.address
+    assert np.array_equal(cupy.asnumpy(array), pattern)
+    array += 1
+    cupy.cuda.Device().synchronize()
+    device.download(memory, 1000)
+    assert np.array_equal(memory.host, pattern + 1)
 
 
 TOUCH = """
@@ -136,7 +169,7 @@ def test_the_stand_in_works_when_somebody_waits(device: cuda.Device) -> None:
     memory.host[:] = 0
     device.upload(memory, 64)
     source, back = np.full(64, 7, np.uint8), np.zeros(64, np.uint8)
-    stream, size = device.fields().stream, ctypes.c_size_t(64)
+    stream, size = ctypes.c_void_p(device.fields().stream), ctypes.c_size_t(64)
     device._call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(memory.address), source.ctypes, size, stream)
     device._call("cuMemcpyDtoHAsync_v2", back.ctypes, ctypes.c_uint64(memory.address), size, stream)
     assert not back.any(), "nobody has waited"

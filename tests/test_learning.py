@@ -41,9 +41,10 @@ from labkit.learning.plan import Plan
 for k, (broken, plan) in enumerate(json.loads(sys.argv[2])):
     folder = pathlib.Path(str(k))
     folder.mkdir(exist_ok=True)
-    nothing = {name: lambda *a, **b: types.SimpleNamespace(wait=lambda: None) for name in broken}
+    done = types.SimpleNamespace(wait=lambda: None)
+    nothing = {name: lambda *a, **b: done for name in broken}
     if "all_to_all_single" in broken:  # whatever was in the buffer may be no index
-        nothing["all_to_all_single"] = lambda received, sent: received.copy_(sent.detach())
+        nothing["all_to_all_single"] = lambda to, of, **how: done if to.copy_(of.detach()) is not None else None
     collectives.dist = types.SimpleNamespace(**vars(dist) | nothing)  # the check itself keeps the real ones
     recommendation.dist = collectives.dist
     kept = step.Step._reduce
@@ -102,9 +103,11 @@ def test_every_collective_brings_the_right_elements_and_a_call_that_does_nothing
     work: list[tuple[list[str], dict[str, Any]]] = []
     for name in NAMES:
         plan = {"program": name, "size": 4096, "options": {"root": 1}}
-        work += [([], plan), (functions.get(name, [name]), plan)]
+        several = plan | {"options": {"root": 1, "in_flight": 3}}
+        work += [([], plan), (functions.get(name, [name]), plan), ([], several), (functions.get(name, [name]), several)]
     answers = together(tmp_path, 2, work)
-    for name, right, wrong in zip(NAMES, answers[::2], answers[1::2], strict=True):
+    pairs = zip([one for name in NAMES for one in (name, name)], answers[::2], answers[1::2], strict=True)
+    for name, right, wrong in pairs:
         if lacks(right):
             continue
         assert len(right["time_ns"]) == 3, right
@@ -162,7 +165,7 @@ def test_places_types_and_operations_on_three_ranks(tmp_path: Path) -> None:
     types = ("float32", "float16", "float64", "int32", "int64", "uint8")
     variants = [
         {"program": name, "size": 4800, "cadence": cadence, "options": {"in_place": in_place}}
-        for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
+        for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "gather", "scatter")
         for in_place in (False, True)
         for cadence in ("streaming", "isolated")
     ]
@@ -207,6 +210,10 @@ def test_factors_are_those_of_nccl_tests() -> None:
         spec = resolved(name, size=4096, ranks=4)
         metrics = benchmarks.get(spec.benchmark).metrics
         assert (metrics["busbw_GBps"](spec), metrics["algbw_GBps"](spec)) == (factor * 4096, 4096), name
+        several = resolved(name, size=4096, ranks=4, in_flight=3)
+        assert (metrics["busbw_GBps"](several), metrics["latency_us"](several)) == (3 * factor * 4096, 3), name
+        older = spec.replace(options=tuple(pair for pair in spec.options if pair[0] != "in_flight"))
+        assert metrics["latency_us"](older) == 1, "samples of before have one call"
 
 
 @pytest.mark.parametrize(
@@ -218,6 +225,7 @@ def test_factors_are_those_of_nccl_tests() -> None:
         ("broadcast", {"root": -1}, "root=-1"),
         ("all_reduce", {"ranks": 1}, "at least 2"),
         ("all_to_all", {"in_place": True}, "in_place"),
+        ("all_reduce", {"in_flight": 0}, "in_flight=0, but it must be 1 to 1024"),
         ("training_step", {"width": 30}, "4 heads must divide it. Set width=28"),
         ("training_step", {"layers": 0}, "layers=0"),
         ("training_step", {"compression": "powersgd", "communication": "after"}, "Set communication=overlap"),
@@ -248,7 +256,7 @@ def test_the_plan_says_what_the_point_asks(monkeypatch: pytest.MonkeyPatch) -> N
     spec = resolved("reduce", size=2048, ranks=4, dtype="float16", root=3, operation="max").replace(device="eth0")
     found = job(spec, Effort(iterations=7, warmup=2, seed=5))
     plan = Plan.decode(found.client[-1])
-    options = {"dtype": "float16", "root": 3, "operation": "max", "in_place": False}
+    options = {"dtype": "float16", "root": 3, "operation": "max", "in_place": False, "in_flight": 1}
     wanted = {
         "program": "reduce",
         "ranks": 4,

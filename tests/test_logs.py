@@ -181,6 +181,41 @@ EXPECTED: dict[str, tuple[str, int, str, int, int, dict[str, object], dict[str, 
         {"place": "out of place"},
         {"busbw_GBps mean": 25.575},
     ),
+    "nccl_tests/broadcast_2_10.txt": (
+        *("nccl-tests", 6, "nccl-tests broadcast", 1 << 24, 4),
+        {"place": "in place", "reduction": "none", "root": 2},
+        {"algbw_GBps mean": 124.04, "latency_us mean": 135.3},
+    ),
+    "nccl_tests/two_tables_2_10.txt": (
+        *("nccl-tests", 8, "nccl-tests all_gather", 1 << 24, 4),
+        {"place": "out of place", "reduction": "none"},
+        {"algbw_GBps mean": 119.67, "busbw_GBps mean": 89.75},
+    ),
+    "nccl_tests/alltoall_per_iteration.txt": (
+        *("nccl-tests", 4, "nccl-tests all_to_all", 1 << 20, 4),
+        {"place": "in place"},
+        {"busbw_GBps mean": 15.86, "latency_us min": 44.61, "latency_us p99": 64.44},
+    ),
+    "nccl_tests/reduce_2_17_8.json": (
+        *("nccl-tests", 2, "nccl-tests reduce", 1 << 20, 2),
+        {"place": "in place", "root": 1},
+        {"latency_us mean": 41.5},
+    ),
+    "param/collectives_tag.txt": (
+        *("PARAM", 15, "PARAM all_gather", 32768, 2),
+        {"datatype": "float32", "backend": "gloo", "blocking": False, "tag": "try"},
+        {
+            "latency_us mean": 291.3,
+            "latency_us max_of_ranks": 296.3,
+            "algbw_GBps mean": 0.112,
+            "busbw_GBps mean": 0.056,
+        },
+    ),
+    "param/pt2pt.txt": (
+        *("PARAM", 12, "PARAM one-way window", 65536, 2),
+        {"blocking": True},
+        {"bandwidth_MBps mean": 736},
+    ),
     "netperf/TCP_RR_o.txt": (
         *("netperf", 1, "netperf TCP_RR", 1, 1),
         {"nodelay": False},
@@ -434,6 +469,38 @@ def test_every_kind_of_log_has_golden_files() -> None:
     seen = {identify(path).kind for path in FILES}
     assert seen == set(logs())
     assert {path.parent.name for path in FILES} == {name.partition("/")[0] for name in EXPECTED}
+
+
+def test_nccl_tests_says_which_elements_it_found_right() -> None:
+    """The error of versions up to 2.11 may be as large as rounding makes it; later versions count wrong elements."""
+    by_error = {(run.test[11:], run.size): run for run in read(LOGS / "nccl_tests" / "two_tables_2_10.txt")}
+    assert by_error["all_reduce", 131072].verified, "an error of 2e-07 is rounding"
+    assert not by_error["all_reduce", 1 << 24].verified
+    assert [doubt.code for doubt in by_error["all_reduce", 1 << 24].doubts] == ["wrong-bytes"]
+    out, within = read(LOGS / "nccl_tests" / "reduce_2_17_8.json")
+    assert (out.verified, within.verified) == (True, False)
+    assert [doubt.code for doubt in within.doubts] == ["wrong-bytes"]
+    unchecked = [run for run in read(LOGS / "nccl_tests" / "alltoall_per_iteration.txt") if not run.verified]
+    assert {run.options["place"] for run in unchecked} == {"in place"}, "nccl-tests does not check these"
+    assert not any(run.doubts for run in unchecked)
+
+
+def test_tables_of_param_that_mean_something_else_are_skipped_and_damaged_rows_are_refused(tmp_path: Path) -> None:
+    text = (LOGS / "param" / "collectives_tag.txt").read_text()
+    older = text.replace("      Time(us):p50", "   Latency(us):p50").replace(" TotalTime(us):p50", "")
+    older = "\n".join(line[:-20] if "COMMS-RES-" in line else line for line in older.splitlines())
+    path = tmp_path / "older.txt"
+    path.write_text(older)
+    assert len(read(path)) == 15
+    path.write_text(text.replace("  nElementsPerRank", "  nElementsPerRank  nElementsPairPerRank"))
+    with pytest.raises(DataError, match="a result of PARAM"):
+        read(path)
+    path.write_text(text.replace("       291.3", ""))
+    with pytest.raises(DataError, match="wanted 10 numbers"):
+        read(path)
+    path.write_text(text.replace("       291.3", "       here "))
+    with pytest.raises(DataError, match="wanted a name and 10 numbers"):
+        read(path)
 
 
 def test_json_that_is_nested_or_not_finite_is_refused(tmp_path: Path) -> None:

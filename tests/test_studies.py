@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import figures, studies
+from labkit import figures, notebook, studies
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
 from labkit.report import omitting
@@ -48,6 +48,16 @@ def test_what_does_not_match_is_left_out_and_said(campaign: Campaign) -> None:
     assert sorted(one.value("has") for one in study.unlike) == ["testbed=virtual-cluster:4", "transport=auto"]
     said = study.warnings()
     assert "left out: 1 sample file of mpi.latency with transport=auto, but the parameters ask for shm" in said
+
+
+def test_a_text_without_words_says_that_it_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an empty Markdown object a report would show its Python name."""
+    shown: list[str] = []
+    monkeypatch.setattr(notebook, "display", lambda markdown: shown.append(markdown.data))
+    monkeypatch.setattr(notebook, "_studies", [])
+    for text in ("", "* one finding"):
+        notebook.show(text)
+    assert shown == [studies.LEFT_OUT, "* one finding"]
 
 
 def test_points_that_another_notebook_shows_are_not_left_out(campaign: Campaign) -> None:

@@ -2,9 +2,14 @@
 
 ``time`` is that of the whole loop over its iterations, by default the mean over ranks (``-a``). ``algbw`` is the size
 over that time, in GB/s of 10^9 B; ``busbw`` is ``algbw`` times a factor of the collective (``doc/PERFORMANCE.md``).
-The size is what ``doc/PERFORMANCE.md`` calls so: of all-gather and reduce-scatter the sum over ranks.
+The size is the longest buffer of a rank: of all-gather and reduce-scatter the sum over ranks. Of hypercube ``algbw``
+leaves out the rank's own part. So do all-gather and reduce-scatter of versions before 2.9.
 
-Versions before 2.13 do not print which collective ran. The factor and the reduction tell all-reduce (``2(n-1)/n``)
+Up to 2.11 a collective has the columns ``redop`` and ``root`` only if it has these, and the last column of a place is
+the largest relative error of an element (``error``). From 2.13 on every table has both columns, and the last one counts
+wrong elements (``#wrong``). ``-I`` adds four columns to each place.
+
+Versions before 2.16.7 do not print which collective ran. The factor and the reduction tell all-reduce (``2(n-1)/n``)
 and reduce-scatter (``(n-1)/n``, with a reduction) from all others; labkit leaves the rest out, unless a line above
 names the program.
 """
@@ -20,13 +25,18 @@ from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real,
 from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar
 
-_BEGINS = re.compile(
-    r"#? +size +count +type +redop +(?:root +)?(?:cpu)?time +algbw +busbw |[^\n]{0,2000}\"average_bus_bandwidth\""
-)
-_HEAD = re.compile(r"#? +size +count +type +redop +(?:root +)?(?:cpu)?time +algbw +busbw ")
-_ROW = re.compile(
-    rf" +(\d{{1,18}}) +(\d{{1,18}}) +(\w+) +(\w+)(?: +(-?\d+))?((?: +(?:{NUMBER}|N/A)){{8,17}})(?: +\S.*)?$"
-)
+_COLUMNS = r"#? +size +count +type +(?:redop +)?(?:root +)?(?:cpu)?time +algbw +busbw "
+_SUMMARIES = ("average_bus_bandwidth", "average_bus_bandwidith")  # the second one up to 2.17.8
+_BEGINS = re.compile(rf"{_COLUMNS}|[^\n]{{0,2000}}\"(?:{'|'.join(_SUMMARIES)})\"")
+_HEAD = re.compile(_COLUMNS)
+_NUMBERS = rf"((?: +(?:{NUMBER}|N/A)){{8,17}})(?: +\S.*)?$"
+# by whether the table has the columns redop and root
+_ROWS = {
+    (redop, root): re.compile(rf" +(\d{{1,18}}) +(\d{{1,18}}) +(\w+){reduction}{where}{_NUMBERS}")
+    for redop, reduction in ((True, r" +(\w+)"), (False, "()"))
+    for root, where in ((True, r" +(-?\d+)"), (False, "()"))
+}
+_LARGEST_ERROR = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}  # up to 2.11, for each further rank
 _PROGRAM = re.compile(r"(?:.*[/ ])?(\w+?)_perf(?:_mpi)?(?:\.exe)?(?: .*)?$")
 _RANK = re.compile(r"#? +Rank +(\d{1,9}) ")
 _NAMES = {"alltoall": "all_to_all", "alltoallv": "all_to_allv"}
@@ -55,13 +65,14 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
     names, rows = lines.texts[head - 1].replace("#", " ").split(), []
     every = names.count("i_min") == 2
     wide = 8 if every else 4  # columns of a place
+    pattern = _ROWS["redop" in names, "root" in names]
     for number in range(head + 1, end + 1):
         line = lines.texts[number - 1]
-        row = _ROW.match(line)
+        row = pattern.match(line)
         if row:
             cells = row[6].split()
-            if len(cells) != 2 * wide or ("root" in names) != (row[5] is not None):
-                raise lines.wrong(number, f"{2 * wide} numbers behind the type and the reduction")
+            if len(cells) != 2 * wide:
+                raise lines.wrong(number, f"{2 * wide} numbers behind the words of the row")
             rows.append((number, row, cells))
         elif rows and re.match(r" +\d", line):
             raise lines.wrong(number, "a row of size, count, type, reduction and numbers")
@@ -80,7 +91,9 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
             if every and "N/A" not in part[4:7]:
                 times = zip(("min", "max", "p99"), part[4:7], strict=True)
                 values += [metric("latency_us", s, lines.number(cell, number)) for s, cell in times]
-            wrong = part[3] not in ("N/A", "0", "0e+00") and lines.number(part[3], number) > (0 if every else 1e-3)
+            checked = part[3] != "N/A"
+            accepted = 0 if "wrong" in names else _LARGEST_ERROR.get(row[3], 0) * max(1, len(ranks) - 1)
+            wrong = checked and lines.number(part[3], number) > accepted
             made.append(
                 Run(
                     test=f"nccl-tests {collective}",
@@ -88,14 +101,20 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
                     line=number,
                     size=int(row[1]),
                     ranks=len(ranks),
-                    options={"place": name.replace("_", " "), "datatype": row[3], "reduction": row[4]},
+                    options=_options(name, row[3], row[4] or "none", row[5] or "-1"),
                     version=version,
-                    verified=part[3] in ("0", "0e+00"),
+                    verified=checked and not wrong,
                     doubts=(*doubts, *([note("wrong-bytes", "nccl-tests found wrong elements")] if wrong else [])),
                     source=lines.source(head, head) + lines.source(number, number),
                 )
             )
     return made
+
+
+def _options(place: str, datatype: str, reduction: str, root: str) -> dict[str, Scalar]:
+    """Return the coordinates of a row; the root is -1 where the collective has none."""
+    options: dict[str, Scalar] = {"place": place.replace("_", " "), "datatype": datatype, "reduction": reduction}
+    return options if int(root) < 0 else options | {"root": int(root)}
 
 
 def _values(time: float, algorithm: float, bus: float) -> list[Reported]:
@@ -115,7 +134,7 @@ def _collective(
         return _NAMES.get(program[-1], program[-1]), []
     number, row, cells = rows[-1]
     algorithm, bus = (lines.number(cell, number) for cell in cells[1:3]) if "N/A" not in cells[1:3] else (0.0, 0.0)
-    if ranks < 3 or algorithm < 0.5 or row[4] == "none":
+    if ranks < 3 or algorithm < 0.5 or row[4] in ("", "none"):
         return "of a collective that the log does not name", []
     derived = note("collective-derived", "the log does not name the collective: it follows from busbw, algbw and ranks")
     for name, factor in (("all_reduce", 2 * (ranks - 1) / ranks), ("reduce_scatter", (ranks - 1) / ranks)):
@@ -130,7 +149,7 @@ def _json(text: Any, where: str) -> list[Run]:
         " ".join(map(str, text.get("args", []))) if isinstance(text.get("args"), list) else str(text.get("args", ""))
     )
     program = re.search(r"(\w+?)_perf", words)
-    devices = text.get("devices", [])
+    devices = text.get("config", {}).get("devices", [])
     made = []
     for number, row in enumerate(text["results"], 1):
         for name in _PLACES:
@@ -145,7 +164,6 @@ def _json(text: Any, where: str) -> list[Run]:
                 values += [metric("latency_us", s, real(each[key], key, where)) for s, key in keys.items()]
             wrong = part.get("nwrong")
             doubts = [note("wrong-bytes", "nccl-tests found wrong elements")] if wrong not in (None, 0, 0.0) else []
-            options: dict[str, Scalar] = {"datatype": str(row["type"]), "reduction": str(row["redop"])}
             made.append(
                 Run(
                     test=f"nccl-tests {_NAMES.get(program[1], program[1])}"
@@ -155,7 +173,7 @@ def _json(text: Any, where: str) -> list[Run]:
                     line=number,
                     size=whole(row["size"], "size", where),
                     ranks=len(devices) if isinstance(devices, list) else 0,
-                    options={"place": name.replace("_", " ")} | options,
+                    options=_options(name, str(row["type"]), str(row["redop"]), str(row["root"])),
                     verified=wrong in (0, 0.0) and wrong is not None,
                     doubts=tuple(doubts),
                     source=str(row)[:2000],
@@ -166,4 +184,4 @@ def _json(text: Any, where: str) -> list[Run]:
     return made
 
 
-LOG = Log("nccl-tests", (" algbw ", '"average_bus_bandwidth"'), _BEGINS, runs)
+LOG = Log("nccl-tests", (" algbw ", *(f'"{key}"' for key in _SUMMARIES)), _BEGINS, runs)

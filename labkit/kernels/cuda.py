@@ -75,7 +75,14 @@ class Memory:
         """The buffer for CuPy, Numba, PyTorch and mpi4py (version 3 of the interface)."""
         if not self.on_device:
             raise AttributeError(f"{self.kind} memory is on the host")
-        return {"shape": (self.size,), "typestr": "|u1", "data": (self.address, False), "version": 3, "stream": None}
+        return {
+            "shape": (self.size,),
+            "typestr": "|u1",
+            "data": (self.address, False),
+            "version": 3,
+            "strides": None,
+            "stream": None,
+        }
 
 
 def driver(kernels: ctypes.CDLL, accelerator: str) -> Callable[[str], Any]:

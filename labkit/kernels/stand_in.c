@@ -17,6 +17,11 @@
 
 #define DRIVER(name) __attribute__((visibility("default"))) int stand_in_cu##name
 
+/* The compiler compares each definition below with the table. */
+#define X(name, arguments) DRIVER(name) arguments;
+CUDA_FUNCTIONS(X)
+#undef X
+
 enum { DEVICES = 2, BLOCKS = 256 };
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201, NOT_FOUND = 500 };
 enum { ALREADY_ENABLED = 704, NOT_ENABLED = 705, NOT_READY = 600 };

@@ -9,7 +9,7 @@ the timed call, because torch.distributed has no other form.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -31,10 +31,13 @@ class Collective:
     ----------
     plan : its `program` names the collective; options are ``dtype``, ``in_place``, ``operation`` and ``root``.
     group : of all ranks.
+    seed : of the data.
+    waits : whether a call waits for its end; else it returns what to wait for.
     """
 
-    def __init__(self, plan: Plan, group: Group) -> None:
+    def __init__(self, plan: Plan, group: Group, seed: int = 0, *, waits: bool = True) -> None:
         given = plan.options
+        self.seed, self.waits = seed or plan.seed, waits
         self.plan, self.group, self.root = plan, group, int(given.get("root", 0))
         self.dtype: torch.dtype = getattr(torch, given.get("dtype", "float32"))
         self.in_place, self.reduction = bool(given.get("in_place")), str(given.get("operation", "sum"))
@@ -56,13 +59,26 @@ class Collective:
         self.call()
         return ()
 
-    def wrong(self) -> int:
-        """Elements of this rank that are wrong after one call on poisoned buffers."""
+    def begin(self) -> Iterable[Any]:
+        """Start a call; return what to wait for."""
+        started = self.call()
+        return started if isinstance(started, list) else [started]
+
+    def poison(self) -> None:
+        """Fill the buffers for a check."""
         self.receive.fill_(POISON)
         if self.plan.program != "barrier":
             self.send.copy_(self._values(self.group.rank, self.send.numel()))
+
+    def wrong(self) -> int:
+        """Elements of this rank that are wrong after one call on poisoned buffers."""
+        self.poison()
         self.call()
         self.group.wait()
+        return self.mistakes()
+
+    def mistakes(self) -> int:
+        """Elements that a call on poisoned buffers has left wrong."""
         expected = self._expected()
         return 0 if expected is None else int((self.receive != expected.to(self.group.device)).sum().item())
 
@@ -81,7 +97,7 @@ class Collective:
     def _values(self, rank: int, count: int) -> torch.Tensor:
         """What a rank sends, (count,)."""
         below = _EXACT.get(str(self.dtype).removeprefix("torch."), _BELOW)
-        numbers = torch.arange(count, dtype=torch.int64) * 7 + rank * 31 + self.plan.seed
+        numbers = torch.arange(count, dtype=torch.int64) * 7 + rank * 31 + self.seed
         return (numbers % below).to(self.dtype)
 
     def _expected(self) -> torch.Tensor | None:
@@ -112,56 +128,86 @@ class Collective:
         if not self.in_place:
             self.receive.copy_(self.send)
 
-    def _all_reduce(self) -> None:
+    def _all_reduce(self) -> Any:
         self._copied()
-        dist.all_reduce(self.receive, op=self.op)
+        return dist.all_reduce(self.receive, op=self.op, async_op=not self.waits)
 
-    def _reduce(self) -> None:
+    def _reduce(self) -> Any:
         self._copied()
-        dist.reduce(self.receive, dst=self.root, op=self.op)
+        return dist.reduce(self.receive, dst=self.root, op=self.op, async_op=not self.waits)
 
-    def _broadcast(self) -> None:
+    def _broadcast(self) -> Any:
         if self.group.rank == self.root:
             self._copied()
-        dist.broadcast(self.receive, src=self.root)
+        return dist.broadcast(self.receive, src=self.root, async_op=not self.waits)
 
-    def _all_gather(self) -> None:
+    def _all_gather(self) -> Any:
         if self.group.backend == "nccl":
-            dist.all_gather_into_tensor(self.receive, self.send)
-        else:  # older gloo has the form with a list only
-            dist.all_gather(self._parts(self.receive), self.send)
+            return dist.all_gather_into_tensor(self.receive, self.send, async_op=not self.waits)
+        # older gloo has the form with a list only
+        return dist.all_gather(self._parts(self.receive), self.send, async_op=not self.waits)
 
-    def _reduce_scatter(self) -> None:
+    def _reduce_scatter(self) -> Any:
         if self.group.backend == "nccl":
-            dist.reduce_scatter_tensor(self.receive, self.send, op=self.op)
-        else:
-            dist.reduce_scatter(self.receive, self._parts(self.send), op=self.op)
+            return dist.reduce_scatter_tensor(self.receive, self.send, op=self.op, async_op=not self.waits)
+        return dist.reduce_scatter(self.receive, self._parts(self.send), op=self.op, async_op=not self.waits)
 
-    def _all_to_all(self) -> None:
-        dist.all_to_all_single(self.receive, self.send)
+    def _all_to_all(self) -> Any:
+        return dist.all_to_all_single(self.receive, self.send, async_op=not self.waits)
 
-    def _gather(self) -> None:
-        here = self.group.rank == self.root
-        dist.gather(self.send, self._parts(self.receive) if here else None, dst=self.root)
+    def _gather(self) -> Any:
+        parts = self._parts(self.receive) if self.group.rank == self.root else None
+        return dist.gather(self.send, parts, dst=self.root, async_op=not self.waits)
 
-    def _scatter(self) -> None:
-        here = self.group.rank == self.root
-        dist.scatter(self.receive, self._parts(self.send) if here else None, src=self.root)
+    def _scatter(self) -> Any:
+        parts = self._parts(self.send) if self.group.rank == self.root else None
+        return dist.scatter(self.receive, parts, src=self.root, async_op=not self.waits)
 
-    def _send_recv(self) -> None:
-        ring(self.group, self.send, self.receive)
+    def _send_recv(self) -> Any:
+        return ring(self.group, self.send, self.receive, waits=self.waits)
 
     def _barrier(self) -> None:
         self.group.barrier()
 
 
-def ring(group: Group, send: torch.Tensor, receive: torch.Tensor) -> None:
+class InFlight:
+    """Several calls of a collective at once, each with buffers of its own.
+
+    Parameters
+    ----------
+    plan : as of `Collective`; its option ``in_flight`` says how many calls.
+    group : of all ranks.
+    """
+
+    def __init__(self, plan: Plan, group: Group) -> None:
+        self.group = group
+        self.calls = [Collective(plan, group, plan.seed + k, waits=False) for k in range(plan.options["in_flight"])]
+        self.receive = self.calls[0].receive
+
+    def __call__(self) -> tuple[int, ...]:
+        """One iteration: start all calls, wait for all."""
+        started = [request for call in self.calls for request in call.begin()]
+        for request in started:
+            request.wait()
+        return ()
+
+    def wrong(self) -> int:
+        """Elements of this rank that are wrong after one iteration on poisoned buffers."""
+        for call in self.calls:
+            call.poison()
+        self()
+        self.group.wait()
+        return sum(call.mistakes() for call in self.calls)
+
+
+def ring(group: Group, send: torch.Tensor, receive: torch.Tensor, *, waits: bool = True) -> list[Any]:
     """Send to the next rank and receive from the one before, both at once (nccl-tests sendrecv)."""
     after, before = (group.rank + 1) % group.ranks, (group.rank - 1) % group.ranks
     if group.backend == "nccl":
         pair = [dist.P2POp(dist.isend, send, after), dist.P2POp(dist.irecv, receive, before)]
-        requests = dist.batch_isend_irecv(pair)
+        requests: list[Any] = dist.batch_isend_irecv(pair)
     else:
         requests = [dist.isend(send, after), dist.irecv(receive, before)]
-    for request in requests:
+    for request in requests if waits else ():
         request.wait()
+    return requests

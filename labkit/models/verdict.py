@@ -43,6 +43,7 @@ RULE = (
 )
 _DOUBTS = {  # code of a badge → what to do
     "functional": "measure with an adapter: soft-RoCE in an emulated guest shows function, not performance",
+    "gpu-stand-in": "measure on a machine with a GPU: the stand-in shows function, not performance",
     "busy-machine": "labkit doctor   # see what else runs, then measure again",
     "oversubscription": "measure with at most one rank for each core",
     "path-mismatch": "labkit doctor   # the bytes did not take the path that was asked for: see the interface counters",

@@ -29,9 +29,16 @@ _FAMILIES = {
     "verbs": "RDMA verbs",
     "congestion": "congestion",
     "apps": "patterns of applications",
+    "shmem": "OpenSHMEM",
+    "rpc": "remote procedure calls",
+    "kv": "key-value stores",
+    "services": "microservices",
+    "gpu": "GPUs",
+    "learning": "distributed training",
 }
 _DOUBTS = {  # code of a badge → what it means for the numbers
     "functional": "soft-RoCE in an emulated guest, which shows function and not performance",
+    "gpu-stand-in": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
     _BUSY: "a busy machine",
     "oversubscription": "more ranks than cores",
     "loopback": "the loopback interface instead of a network",
@@ -124,7 +131,8 @@ def _question(members: Sequence[Member]) -> str:
     families = Counter(names)
     words = [_FAMILIES.get(name, "") for name, _ in families.most_common()]
     named = findings.listed([word for word in words if word]) or "its benchmarks"
-    return f"what {named} {'costs' if sum(map(bool, words)) == 1 else 'cost'} here, and which setting matters"
+    verb = "costs" if sum(map(bool, words)) == 1 and not named.endswith("s") else "cost"
+    return f"what {named} {verb} here, and which setting matters"
 
 
 def _extent(member: Member) -> str:

@@ -40,6 +40,11 @@ class Group:
 
 
 GROUPS = (
+    Group(
+        r"stand-in for a GPU|gpu-stand-in",
+        "stand-in for a GPU",
+        "Host memory took the place of a GPU. Shows function, not performance. Measure on a machine with a GPU.",
+    ),
     Group(r"functional", "emulated device", "Shows function, not performance. Measure on a real RDMA device."),
     Group(
         r"path.mismatch",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from labkit import benchmarks, figures, host, records, studies
 from labkit.benchmarks import LogBenchmark
 from labkit.benchmarks.gpu.mpi import COLLECTIVES
 from labkit.errors import SpecError
+from labkit.figures import style
 from labkit.kernels import cuda
 from labkit.samples.facts import GPU, GPU_DRIVER, GPU_MPI
 from labkit.spec import Spec, sweep
@@ -130,6 +132,14 @@ class Study(studies.Study):
         mpi = f", with an MPI that is {aware}" if aware else ""
         return f"Measured on {GPU.of(meta)}, driver for {GPU_DRIVER.of(meta)}{mpi}."
 
+    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, what: Any, **how: Any) -> go.Figure | str:
+        """Draw a figure as `labkit.studies.Study.drawn`; one of the stand-in says so."""
+        figure = super().drawn(draw, rows, what, **how)
+        stood_in = len(rows) and "option_accelerator" in rows and (rows["option_accelerator"] == cuda.STAND_IN).any()
+        if not isinstance(figure, str) and stood_in:
+            style.add_note(figure, "no GPU was measured: a stand-in in host memory took its place")
+        return figure
+
     def copies_figure(self, metric: str) -> go.Figure | str:
         """Copies between host and device, and inside the device, against size; a core's copy beside their bandwidth."""
         names = ("gpu.copy", "micro.memory_copy") if metric == "bandwidth_MBps" else ("gpu.copy",)
@@ -159,7 +169,9 @@ class Study(studies.Study):
     def messages_figure(self, benchmark: str, metric: str) -> go.Figure | str:
         """Messages between each pair of memories."""
         rows = self.of(benchmark)
-        return self.drawn(figures.versus_size, rows, metric, series=self._series(rows, _SERIES["pair"]), tail=None)
+        if len(rows):
+            rows = rows.assign(memories=[f"{a} to {b}" for a, b in rows[_SERIES["pair"]].itertuples(index=False)])
+        return self.drawn(figures.versus_size, rows, metric, series=self._series(rows, ["memories"]), tail=None)
 
     def collectives_figure(self) -> go.Figure | str:
         """Collectives with device memory against size."""

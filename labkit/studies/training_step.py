@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies, testbeds
+from labkit.models.limits import Limit
+from labkit.samples.facts import GRADIENT_B
 from labkit.spec import Spec, sweep
 from labkit.studies import _linked, centre, markdown_list, number, size_words, statement, words
 from labkit.studies.verbs_under_loss_and_delay import level
@@ -21,6 +23,7 @@ FACTORS = {  # option of the testbed → label of its axis
     "delay": "delay of a link (ms)",
     "loss": "packets lost (%)",
 }
+FLOOR = "gradients of 32 bits at the link's rate"
 WAYS = (("none", "none"), ("after", "none"), ("overlap", "none"), ("overlap", "float16"), ("overlap", "powersgd"))
 
 
@@ -57,7 +60,7 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (STEP, *LIBRARIES)
-    focus: ClassVar = ((STEP, "testbed"), (STEP, "option_communication"), (STEP, "option_compression"))
+    focus: ClassVar = ((STEP, "option_communication"), (STEP, "option_compression"), (STEP, "testbed"))
     values: Parameters
 
     def specs(self) -> list[Spec]:
@@ -125,22 +128,63 @@ class Study(studies.Study):
         """Phases of a step over each rate: the columns of a table."""
         steps = [f"step_s_{end}" for end in ("p50", "low", "high")]
         phases = {f"{part}_s_p50": f"{part} (s)" for part in ("forward", "backward", "reduction")}
-        rows = self.against("rate").filter(["way", "level", *steps, *phases, "n", "launches"])
+        rows = self.against("rate")
+        if len(rows):  # only `after` has a reduction of its own: with overlap it is part of the backward pass
+            own = rows["option_communication"] == "after"
+            rows = rows.assign(reduction_s_p50=rows["reduction_s_p50"].where(own))
+        rows = rows.filter(["way", "level", *steps, *phases, "n", "launches"])
         return rows.rename(columns={"level": "Mbit/s", **phases})
+
+    # ---- the least that the link allows
+
+    @property
+    def gradient_B(self) -> int:  # noqa: N802 (a column's name)
+        """Bytes of the gradients of a step, 32 bits each; 0 where no step was measured."""
+        return next((size for one in self.samples if (size := GRADIENT_B.of(one.meta))), 0)
+
+    def least_s(self, testbed: str) -> float | None:
+        """Time that a host's link needs to send its part of an all-reduce of the gradients; None without a rate.
+
+        Every rank sends 2 (n - 1) / n times the gradients at least, however they are reduced.
+        """
+        rate = testbeds.parse(testbed)[2].get("rate", "")
+        if not rate or not self.gradient_B:
+            return None
+        ranks = self.values.ranks
+        return 2 * (ranks - 1) / ranks * 8 * self.gradient_B / (level(rate) * 1e6)
+
+    def _floored(self, drawn: go.Figure | str, rows: pd.DataFrame, place: str) -> go.Figure | str:
+        """A figure with the least time that the links allow."""
+        places = zip(rows[place], rows["testbed"], strict=True) if len(rows) else ()
+        known = {at: least for at, testbed in places if (least := self.least_s(str(testbed))) is not None}
+        if isinstance(drawn, str) or not known:
+            return drawn
+        how = f"2 (n - 1) / n of {number(self.gradient_B / 1e6)} MB over the rate"
+        floor = Limit(
+            name=FLOOR,
+            benchmarks=(STEP,),
+            kind="floor",
+            metric="step_s",
+            values=dict(sorted(known.items())),
+            formulas=dict.fromkeys(known, how),
+            measured=False,
+        )
+        return figures.bounded(drawn, [floor])
 
     # ---- figures
 
     def step_figure(self, factor: str) -> go.Figure | str:
         """Time of a step against a property of the links, a line for each way to communicate."""
-        return self.drawn(
-            figures.versus, self.against(factor), "level", shown="step_s", label=FACTORS[factor], series=["way"]
-        )
+        rows = self.against(factor)
+        drawn = self.drawn(figures.versus, rows, "level", shown="step_s", label=FACTORS[factor], series=["way"])
+        return self._floored(drawn, rows, "level")
 
     def bucket_figure(self) -> go.Figure | str:
         """Time of a step against the size of a bucket."""
         rows = self.buckets()
         rows = rows.assign(bucket_B=rows["option_bucket"]) if len(rows) else rows  # an axis of sizes
-        return self.drawn(figures.versus, rows, "bucket_B", shown="step_s", label="bucket of gradients (B)")
+        drawn = self.drawn(figures.versus, rows, "bucket_B", shown="step_s", label="bucket of gradients (B)")
+        return self._floored(drawn, rows, "bucket_B")
 
     def libraries_figure(self) -> go.Figure | str:
         """Bus bandwidth of an all-reduce of torch and of MPI over the first link."""
@@ -158,6 +202,11 @@ class Study(studies.Study):
             if "none" not in by_way:
                 continue
             alone = centre(by_way["none"], "step_s")
+            if (least := self.least_s(str(by_way["none"]["testbed"]))) is not None:
+                sentences.append(
+                    f"At {number(rate)} Mbit/s a link needs at least {number(least)} s for the gradients "
+                    f"({number(self.gradient_B / 1e6)} MB), and a step without communication takes {number(alone)} s."
+                )
             for way in _WAYS:
                 if way in by_way:
                     times = centre(by_way[way], "step_s") / alone
@@ -182,5 +231,6 @@ class Study(studies.Study):
 _WAYS = {
     "after": "after it has computed them all",
     "overlap": "while it computes",
-    "overlap, powersgd": "while it computes, compressed",
+    "overlap, float16": "while it computes, in 16 bits",
+    "overlap, powersgd": "while it computes, compressed by PowerSGD",
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from labkit import extras, measuring, writing
 from labkit.analysis import doubts
 from labkit.campaign import Campaign, events, root
-from labkit.errors import LabkitError
+from labkit.errors import AbsentError, LabkitError
 from labkit.records import cached, tables
 from labkit.suites.definition import Entry, Suite, load, names
 from labkit.suites.notebooks import (
@@ -43,6 +43,9 @@ __all__ = [
 ]
 
 
+_LACKS = AbsentError.__name__  # of points that machine or library cannot run
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The result of a run of a suite.
@@ -54,6 +57,7 @@ class Outcome:
     failed : points that could not be measured, each with its reason.
     retried : points that only a second start could measure; they are marked.
     warnings : badges and warnings of the records, each with how many records have it.
+    absent : what machine or library lack, each with the benchmarks that need it.
     """
 
     campaign: Path
@@ -63,6 +67,7 @@ class Outcome:
     failed: tuple[str, ...] = ()
     retried: int = 0
     warnings: tuple[tuple[str, int], ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -82,6 +87,7 @@ class Outcome:
             f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, {self.measured} points measured, "
             f"{self.present} were there already: {self.campaign}"
         )
+        lines += [f"left out: {text}" for text in self.absent]
         lines += [f"failed: {text}" for text in self.failed]
         if self.retried:
             lines.append(f"{self.retried} points needed a second start and carry a mark")
@@ -143,15 +149,33 @@ def run(
     )
     failed, retried = _failures(campaign)
     new, warnings = campaign.done() - before, doubts.kinds([*table["warnings"], *table["badges"]])
-    return Outcome(campaign.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings))
+    absent = _absent(campaign)
+    return Outcome(campaign.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings), absent)
+
+
+def _of_run(campaign: Campaign) -> list[events.Event]:
+    """Return the events of the last run."""
+    every = list(events.read(campaign.path))
+    return every[max((i for i, event in enumerate(every) if event.kind == "run"), default=0) :]
 
 
 def _failures(campaign: Campaign) -> tuple[tuple[str, ...], int]:
     """Return the points of this run that failed, with their reasons, and how many were retried."""
-    run_events = events.read(campaign.path)
-    last = max((i for i, event in enumerate(run_events) if event.kind == "run"), default=0)
-    failed = [f"{event['what']}: {event['reason']}"[:300] for event in run_events[last:] if event.kind == "failed"]
-    return tuple(dict.fromkeys(failed)), sum(event.kind == "retried" for event in run_events[last:])
+    run_events = _of_run(campaign)
+    failures = [event for event in run_events if event.kind == "failed" and event.facts.get("error") != _LACKS]
+    failed = [f"{event['what']}: {event['reason']}"[:300] for event in failures]
+    return tuple(dict.fromkeys(failed)), sum(event.kind == "retried" for event in run_events)
+
+
+def _absent(campaign: Campaign) -> tuple[str, ...]:
+    """Return what points of this run lacked, with the names of their benchmarks: a line for each reason."""
+    needed: dict[str, dict[str, None]] = {}
+    for event in _of_run(campaign):
+        if event.kind == "failed" and event.facts.get("error") == _LACKS:
+            label = str(event["what"]).rpartition(" launch ")[0]
+            reason = str(event["reason"]).removeprefix(f"{label}: ")[:300]
+            needed.setdefault(reason, {})[label.split(" ", 1)[0]] = None
+    return tuple(f"{', '.join(sorted(names))}: {reason}" for reason, names in needed.items())
 
 
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:

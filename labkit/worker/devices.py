@@ -20,6 +20,8 @@ from labkit.worker.adapters import local_rank
 from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Allocate, Setting
 
+PAGE = 2 << 20  # B: a GPU maps memory in such pages, and another process maps whole ones
+
 
 class Devices:
     """The GPUs that the points of this rank have used."""
@@ -164,7 +166,7 @@ class Buffers:
         key = self.device, name, self.kinds[name]
         held = self._memory.get(key)
         if held is None or held.size < size:
-            room = max(size, 4096)
+            room = -(-max(size, 1) // PAGE) * PAGE if key[2] != "host" else max(size, 4096)
             host = self._pageable(name, room) if key[2] == "host" else None
             held = self._memory[key] = self.device.allocate(key[2], room, host)
         self.taken[name], self.sizes[name] = held, size

@@ -173,11 +173,18 @@ def rotated(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     return None
 
 
+_FUNCTIONAL = {
+    "functional": "an emulated machine answers late or in bursts",
+    "gpu-stand-in": "host memory stands in for a GPU",
+}
+
+
 def emulated(view: View, one: Oddity, rows: Rows) -> Explanation | None:
-    """The adapter is emulated, so its times are those of a processor that emulates another."""
-    marked = [row for row in rows if any(note.code == "functional" for note in row["badges"])]
+    """The adapter or the GPU is emulated, so its times are those of a processor that emulates another."""
+    marked = [row for row in rows if any(note.code in _FUNCTIONAL for note in row["badges"])]
     if marked and len(marked) == len(rows):
-        return Explanation("an emulated machine answers late or in bursts", "badge: functional, not performance")
+        what = {note.code for row in marked for note in row["badges"]} & _FUNCTIONAL.keys()
+        return Explanation(_FUNCTIONAL[min(what)], "badge: functional, not performance")
     return None
 
 

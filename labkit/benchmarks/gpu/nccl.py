@@ -7,6 +7,8 @@ _COLLECTIVES = (
     *("scatter", "sendrecv", "hypercube"),
 )
 
+_LESS = {"hypercube": ", without the rank's own part"}
+
 FORMS = {
     f"nccl_{name}": LogBenchmark(
         title=f"{name.replace('_', ' ')} of NCCL or RCCL",
@@ -16,7 +18,8 @@ FORMS = {
         doc=f"""The collective {name} between GPUs, as nccl-tests prints it.
 
 The time is that of a loop of calls over their number, by default the mean over ranks. `algbw_GBps` is the size over
-that time, `busbw_GBps` the same times the collective's factor, which makes it comparable with the speed of the links.
+that time{_LESS.get(name, "")}. `busbw_GBps` is the same times the collective's factor, which makes it comparable with
+the speed of the links.
 """,
     )
     for name in _COLLECTIVES

@@ -10,6 +10,7 @@ from labkit.spec import Spec
 
 ITEM_B = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 SIZES = "1Ki:4Mi:*16"
+MOST_IN_FLIGHT = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +48,11 @@ class Data(Call):
     Parameters
     ----------
     dtype : of the elements.
+    in_flight : calls that are started before the first one is waited for, each with buffers of its own.
     """
 
     dtype: Literal["float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8"] = "float32"
+    in_flight: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +109,8 @@ def _whole(spec: Spec, parts: int) -> str:
             f"size={spec.size} B, but it must be whole elements of {of}. "
             f"Set size={max(unit, spec.size // unit * unit)}, or another multiple of {unit}."
         )
+    if not 1 <= _calls(spec) <= MOST_IN_FLIGHT:
+        return f"in_flight={_calls(spec)}, but it must be 1 to {MOST_IN_FLIGHT}. Set in_flight=1."
     if spec.has("root") and not 0 <= spec.option("root") < spec.ranks:
         return f"root={spec.option('root')}, but ranks are 0 to {spec.ranks - 1}. Set root=0."
     return ""
@@ -119,7 +124,12 @@ def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec], flo
     factor : bus bandwidth over algorithm bandwidth, from the number of ranks (nccl-tests, doc/PERFORMANCE.md).
     """
     return {
-        "busbw_GBps": lambda spec: factor(spec.ranks) * spec.size,
-        "algbw_GBps": lambda spec: spec.size,
-        "latency_us": lambda spec: 1,
+        "busbw_GBps": lambda spec: factor(spec.ranks) * spec.size * _calls(spec),
+        "algbw_GBps": lambda spec: spec.size * _calls(spec),
+        "latency_us": _calls,
     }
+
+
+def _calls(spec: Spec) -> int:
+    """Calls of an iteration; older samples name no such option, and have one."""
+    return int(spec.values.get("in_flight", 1))

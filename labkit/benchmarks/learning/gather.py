@@ -1,16 +1,24 @@
 """The tensors of all ranks on one rank (torch.distributed.gather).
 
 The size is that of the result. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as gather_perf of
-nccl-tests 2.19.6 counts it.
+nccl-tests 2.19.6 counts it. In place the input of each rank is its part of the result.
 """
+
+from dataclasses import dataclass
 
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _collective
 from labkit.tools import torch
 
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_collective.Placed, _collective.Rooted):
+    """Options of learning.gather."""
+
+
 BENCHMARK = ProgramBenchmark(
     title="gather of torch.distributed",
-    options=_collective.Rooted,
+    options=Options,
     sizes=_collective.SIZES,
     ranks=(2, None),
     check=_collective.check_parts,

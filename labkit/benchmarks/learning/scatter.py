@@ -1,16 +1,25 @@
 """A different n-th of one rank's tensor on each rank (torch.distributed.scatter).
 
 The size is that of the root's tensor. The bus bandwidth is (n - 1) / n times the algorithm bandwidth, as
-scatter_perf of nccl-tests 2.19.6 counts it.
+scatter_perf of nccl-tests 2.19.6 counts it. In place the output of each rank is its part of a buffer as
+long as the root's.
 """
+
+from dataclasses import dataclass
 
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _collective
 from labkit.tools import torch
 
+
+@dataclass(frozen=True, kw_only=True)
+class Options(_collective.Placed, _collective.Rooted):
+    """Options of learning.scatter."""
+
+
 BENCHMARK = ProgramBenchmark(
     title="scatter of torch.distributed",
-    options=_collective.Rooted,
+    options=Options,
     sizes=_collective.SIZES,
     ranks=(2, None),
     check=_collective.check_parts,

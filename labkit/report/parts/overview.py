@@ -27,6 +27,7 @@ _CONDITIONS = {  # code of a badge → what it says of the path
     "shared-memory": "shared memory",
     "loopback": "loopback",
     "functional": "emulated guest",
+    "gpu-stand-in": "stand-in for a GPU",
     "emulated-link": "emulated link",
     "virtual-machine": "virtual machine",
 }

@@ -84,6 +84,7 @@ THREATS = (
         _marked("emulated device"),
         "Times and rates are those of an emulation.",
     ),
+    Threat("construct", _marked("stand-in for a GPU"), "The numbers are those of host memory, not of a GPU."),
     Threat("construct", _marked("emulated link"), "Delay and rate were set, so they are no result."),
     Threat("construct", _marked("page cache"), "The numbers are those of memory, not of a device."),
     Threat("construct", _marked("another tool"), "A number of one tool is not that of another."),
