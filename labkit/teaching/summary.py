@@ -134,13 +134,15 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
         first = sum(bool(mark.get("right")) and mark.get("tries") == 1 and not mark.get("hints") for mark in answered)
         solved = sum(bool(mark.get("right")) for mark in answered)
         hints = sum(mark.get("hints", 0) for mark in marks)
-        hard.append([question.name, f"{solved} of {len(classwork)}", str(first), str(hints)])
+        hard.append([question.name, question.text, f"{solved} of {len(classwork)}", str(first), str(hints)])
     return (
         "\n\n".join(
             [
                 f"# {headed(lab)} {len(classwork)} learners",
                 table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
-                table(["question", "right", "at once, without a hint", "hints asked for"], hard),
+                table(
+                    ["question", "asked", "right", "at once, without a hint", "hints asked for"], hard, align="llrrr"
+                ),
             ]
         )
         + "\n"
