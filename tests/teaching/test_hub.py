@@ -1,7 +1,7 @@
 """A JupyterHub with two users: each works on a lab of her own, and neither reaches the server or the files of the other.
 
-JupyterHub is in no lock. With it, JupyterLab, ipywidgets and anywidget in an environment, and configurable-http-proxy of
-npm, LABKIT_HUB names the environment's folder `bin`; the proxy is on the PATH.
+JupyterHub is in no lock, so this is skipped where it is not installed. LABKIT_HUB names the folder `bin` of an environment
+with JupyterHub, JupyterLab, ipywidgets and anywidget; npm's configurable-http-proxy must be on the PATH.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ HUB = Path(os.environ.get("LABKIT_HUB", "")) / "jupyterhub"
 PROXY = shutil.which("configurable-http-proxy")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.browser,
     pytest.mark.skipif(
         not os.environ.get("LABKIT_HUB") or not HUB.exists() or PROXY is None,
         reason="no JupyterHub. Set LABKIT_HUB; see the first lines of tests/teaching/test_hub.py",
