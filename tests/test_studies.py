@@ -150,6 +150,8 @@ def test_what_is_left_out_or_has_one_size_says_what_it_needs(campaign: Campaign)
     few = reading(campaign, sizes="8", transports="shm", allreduce="8:1Ki:*4")
     text = needs.sentence(few)
     assert "`sizes=0,1:4Mi` (set here: `8`)" in text
+    none = needs.sentence(reading(campaign, sizes="8", allreduce=""))
+    assert "`allreduce=4:1Mi:*4` (set here: empty)" in none
     assert omitting._NOTHING.fullmatch(text), "the report leaves it out"
     size = "one message size alone: a line needs 2 or more"
     assert size in needs.noted(own, own.latency_figure()).layout.xaxis.title.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import warnings
@@ -13,7 +14,6 @@ from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.markdown import table
 from labkit.teaching import course, definition
-from labkit.units import format_duration
 
 FOLDER, NAME = "_start", "start.md"  # below the notebooks; `labkit init` and git leave it out
 TOPICS = {  # tens of a notebook's number → picture and topic
@@ -133,7 +133,7 @@ def _time(stem: str) -> str:
     except LabkitError:  # a notebook of the user's own, or parameters that this machine lacks the program for
         return ""
     seconds = len(study.points) * study.effort.time_cap
-    return f", {format_duration(seconds) if seconds < _LONG else f'{seconds / 60:.0f} min'}" if seconds else ""
+    return f", {f'{math.ceil(seconds)} s' if seconds < _LONG else f'{seconds / 60:.0f} min'}" if seconds else ""
 
 
 def _labs(folder: Path) -> list[str]:

@@ -94,7 +94,7 @@ def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
         drawn.data[-1].uid = f"t{len(drawn.data) - 1}"
     notes = [_note(one, _label(one, fitting)) for one in fitting if one not in near]
     if any(one.measured for one in near):
-        notes.append("measured bounds are of this machine's cores, caches and kernel")
+        notes.append("measured bounds are of the cores, caches and kernel that were measured")
     style.add_note(drawn, *notes)
     drawn.update_layout(
         showlegend=bool(near) or figure.layout.showlegend, height=drawn.layout.height + _ROW * bool(near)

@@ -11,7 +11,7 @@ from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.units import format_number
 
-_FAR = 20  # highest value over the median of all, from which the axis is logarithmic
+_FAR = 20  # a value over the median of all, from which it is drawn at the end of the axis
 
 
 def rounds(
@@ -35,6 +35,8 @@ def rounds(
         raise DataError("There is no launch to draw. Measure first.")
     figure = go.Figure()
     plain, special = looks.named(["launch", "marked launch"])
+    top = _top(values.values())
+    beyond = sum(value > top for launches in values.values() for value in launches)
     for place, (name, launches) in enumerate(values.items()):
         order = np.arange(1, len(launches) + 1)
         chosen = (marked or {}).get(name, -1)
@@ -44,13 +46,15 @@ def rounds(
         x = place + (order - order.mean()) * 0.6 / max(len(launches) - 1, 1)
         figure.add_scatter(
             x=x,
-            y=list(launches),
+            y=np.minimum(launches, top),
             name=name,
             mode="markers",
             marker={
                 "color": [one.colour for one in drawn],
-                "symbol": [one.shape for one in drawn],
-                "size": [13 if one is special else 7 for one in drawn],
+                "symbol": [one.shape if y <= top else "arrow-up" for one, y in zip(drawn, launches, strict=True)],
+                "size": [
+                    13 if one is special else 10 if y > top else 7 for one, y in zip(drawn, launches, strict=True)
+                ],
             },
             text=[f"{name}, launch {n}: {format_number(value)}" for n, value in enumerate(launches, 1)],
             hovertemplate="%{text}<extra></extra>",
@@ -64,19 +68,25 @@ def rounds(
             hovertemplate=f"{name}: median {format_number(middle)} of {len(launches)} launches<extra></extra>",
             showlegend=False,
         )
-    notes = [*([f"large: {why}"] if why else []), "from left to right: launches in order; dotted: their median"]
+    most = format_number(max(map(max, values.values())))
+    notes = [
+        *([f"large: {why}"] if why else []),
+        *([f"arrow: beyond the axis ({beyond} of all launches, up to {most})"] if beyond else []),
+        "from left to right: launches in order; dotted: their median",
+    ]
     figure.update_layout(
         xaxis={
             "tickvals": list(range(len(values))),
             "ticktext": list(values),
             "title": {"text": style.note("setting", *notes)},
         },
-        yaxis={"title": {"text": axis}, "type": "log" if _outlying(values.values()) else "linear"},
+        yaxis={"title": {"text": axis}},
     )
     return style.finish(figure)
 
 
-def _outlying(values: Iterable[Sequence[float]]) -> bool:
-    """Whether a launch is so far above the usual one that the others could not be told apart on a linear axis."""
+def _top(values: Iterable[Sequence[float]]) -> float:
+    """Return the end of the axis: a launch far above the usual one would hide how the others differ."""
     every = np.concatenate([np.asarray(launches, float) for launches in values])
-    return bool(every.min() > 0 and every.max() > _FAR * np.median(every))
+    usual = every[every <= _FAR * np.median(every)]
+    return float(every.max()) if len(usual) in (0, len(every)) else 1.1 * float(usual.max())

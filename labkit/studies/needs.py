@@ -29,7 +29,9 @@ def sentence(study: Study) -> str:
     """Say in place of what is left out which parameters it needs, or of which benchmarks it needs points."""
     changed = list(parameters(study).items())[:_NAMED]
     if changed:
-        own = joined(f"`{name}={own}` (set here: `{now}`)" for name, (now, own) in changed)
+        own = joined(
+            f"`{name}={own}` (set here: {f'`{now}`' if now != '' else 'empty'})" for name, (now, own) in changed
+        )
         return f"*Omitted: the parameters select nothing that is measured here. It needs {own}.*"
     names = [f"`{name}`" for name in study.benchmarks[:_NAMED]]
     more = " …" if len(study.benchmarks) > _NAMED else ""

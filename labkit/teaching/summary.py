@@ -31,7 +31,7 @@ def of_session(lab: Lab, attempts: Attempts, source: str, results: Results | Non
     total = sum(question.points for question in lab.questions)
     found = beside(lab, attempts, results) if results is not None else "Nothing was measured."
     parts = [
-        f"## {lab.title}: {right} of {total} points",
+        f"## {headed(lab)} {right} of {total} points",
         source,
         "### What you predicted, and what was found",
         found,
@@ -40,6 +40,17 @@ def of_session(lab: Lab, attempts: Attempts, source: str, results: Results | Non
         *closing(lab),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def headed(lab: Lab) -> str:
+    """Return the title of a lab as the first part of a heading.
+
+    Examples
+    --------
+    >>> headed(definition.get("storage")), headed(definition.get("is_this_number_good"))
+    ('Storage:', 'Is this number good?')
+    """
+    return lab.title if lab.title.endswith("?") else f"{lab.title}:"
 
 
 def closing(lab: Lab) -> list[str]:
@@ -123,13 +134,15 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
         first = sum(bool(mark.get("right")) and mark.get("tries") == 1 and not mark.get("hints") for mark in answered)
         solved = sum(bool(mark.get("right")) for mark in answered)
         hints = sum(mark.get("hints", 0) for mark in marks)
-        hard.append([question.name, f"{solved} of {len(classwork)}", str(first), str(hints)])
+        hard.append([question.name, question.text, f"{solved} of {len(classwork)}", str(first), str(hints)])
     return (
         "\n\n".join(
             [
-                f"# {lab.title}: {len(classwork)} learners",
+                f"# {headed(lab)} {len(classwork)} learners",
                 table(["learner", "points", "predictions", "tries", "hints", "source"], learners),
-                table(["question", "right", "at once, without a hint", "hints asked for"], hard),
+                table(
+                    ["question", "asked", "right", "at once, without a hint", "hints asked for"], hard, align="llrrr"
+                ),
             ]
         )
         + "\n"

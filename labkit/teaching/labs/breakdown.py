@@ -304,7 +304,7 @@ LAB = Lab(
         Question(
             name="bound",
             unit="times",
-            text="The message over TCP inside this machine: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
+            text="The message over TCP inside one machine: how many times faster can it get at most, if only kernel, copying and waking become cheaper?",
             of=_bound,
             hints=("What is left if they cost nothing?", "Whole / (whole − part): Amdahl's law."),
         ),

@@ -55,7 +55,7 @@ LAB = Lab(
         Question(
             name="tcp_8",
             unit="µs",
-            text="How long does a message of 8 B take one way between two processes of this machine over TCP?",
+            text="How long does a message of 8 B take one way between two processes of one machine over TCP?",
             of=lambda r: r.value(*LATENCY, transport="tcp", size=8),
         ),
         Question(name="times", text="How many times as long as through shared memory is that?", of=_ratio),

@@ -76,7 +76,7 @@ LAB = Lab(
         Question(
             name="unix",
             unit="µs",
-            text="One way of a Unix socket inside this machine, 64 B: how long?",
+            text="One way of a Unix socket inside one machine, 64 B: how long?",
             of=lambda r: r.combined(lambda trip: trip / 2, UNIX),
         ),
         Question(

@@ -56,6 +56,7 @@ def _share(results: Results) -> Expected:
 def _table(results: Results) -> pd.DataFrame:
     names = {
         "pure_us_p50": "pure in µs",
+        "compute_alone_us_p50": "computation alone in µs",
         "compute_us_p50": "computation in µs",
         "latency_us_p50": "together in µs",
         "overlap_osu_percent_value": "overlap (OSU) in %",
@@ -137,7 +138,7 @@ LAB = Lab(
         "table": _table,
         "overhead": _overhead,
     },
-    means="A non-blocking call does not mean that anything happens while the program computes. Measure it. Where nobody else moves the bytes, call MPI_Test now and then, or give a core to a thread that makes progress; where an adapter moves them, neither is needed.",
+    means="A non-blocking call does not mean that anything happens while the program computes. Measure it. Where nobody else moves the bytes, call MPI_Test now and then and check that the whole gets shorter, or give a core to a thread that makes progress; where an adapter moves them, neither is needed.",
     reading=(
         "`notebooks/31-overlap.ipynb`: overlap of all non-blocking collectives.",
         "`notebooks/12-host-overhead-and-buffers.ipynb`: what the processor pays for each message.",

@@ -107,7 +107,7 @@ LAB = Lab(
         Question(
             name="ratio",
             unit="times",
-            text="10 000 messages of 64 B are sent in a second over TCP inside this machine. How many times the median is the time below which 99 of 100 answers come?",
+            text="10 000 messages of 64 B are sent in a second over TCP inside one machine. How many times the median is the time below which 99 of 100 answers come?",
             of=lambda r: _each(r, lambda s: _p99(_times(s)) / float(np.median(_times(s))), RATE),
         ),
         Question(

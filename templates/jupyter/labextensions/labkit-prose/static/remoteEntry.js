@@ -1,13 +1,15 @@
 // Notebooks of labkit are written for Quarto: headings end in {#sec-latency}, text refers to @fig-latency, and a code
 // cell has its label and caption in lines that begin with #|. This extension shows them in JupyterLab as headings,
-// links with numbers, and captions. It changes what is displayed, never the notebook. It is written as JupyterLab loads
-// it, so nothing has to be built.
+// links with numbers, and captions. It changes what is displayed, never the notebook. The page that `labkit lab` opens on
+// gets the width of the file browser, which its icon opens again. It is written as JupyterLab loads it, so nothing has to
+// be built.
 (() => {
   const NAMES = { fig: "Figure", tbl: "Table" };
   const REFERENCE = /@((?:fig|tbl|sec)-[\w-]*\w)/g;
   const CITATION = /\[((?:@[\w:.-]+(?:;\s*)?)+)\]/g;
   const MARKS = /\s*\{[#.][^{}]*\}\s*$/;
   const WAIT = 150; // ms between two looks at the page
+  const START = "_start/start.md"; // as in labkit/cli/start.py
 
   const sourceOf = cell => (cell.sharedModel ? cell.sharedModel.getSource() : String(cell.value && cell.value.text));
 
@@ -129,6 +131,7 @@
         }, WAIT);
       };
       app.restored.then(() => {
+        if (decodeURIComponent(location.pathname).endsWith(START)) app.shell.collapseLeft();
         new MutationObserver(soon).observe(document.body, { childList: true, subtree: true });
         soon();
       });
