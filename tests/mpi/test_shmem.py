@@ -146,8 +146,10 @@ def test_the_path_of_openshmem_is_chosen_by_variables_of_ucx() -> None:
     spec = Spec(benchmark="shmem.put_latency", transport="tcp")
     placement = launch.Placement.of(spec, launcher)
     words = launcher.command(placement, [])
-    assert words[words.index("osc") + 1] == "^rdma"
+    assert words[words.index("osc") + 1] == "ucx"
     assert {("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo")} <= set(launcher.environment(placement).items())
+    shared = launcher.command(launch.Placement.of(spec.replace(transport="shm"), launcher), [])
+    assert shared[shared.index("osc") + 1] == "^rdma"
     other = launch.Placement.of(spec.replace(benchmark="mpi.latency"), launcher)
     assert "osc" not in launcher.command(other, [])
     assert "UCX_TLS" not in launcher.environment(other)

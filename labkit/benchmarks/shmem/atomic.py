@@ -71,5 +71,6 @@ BENCHMARK = shmem.pair(
     expected=_expected,
     metrics={"latency_us": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks // 2},
     reduce="mean",
+    equivalents={"osu_oshm_atomics": {"timing": "total"}},
     work=lambda spec: {"mode": get_args(Operation).index(spec.option("call")) + (8 if spec.size == 8 else 0)},
 )
