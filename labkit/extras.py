@@ -29,6 +29,7 @@ PACKAGES = {
         "yaml",
         "typst",
     ),
+    "shmem": ("shmem4py",),
     "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets", "tornado", "comm"),
 }
 NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # needed to execute a notebook
