@@ -20,74 +20,78 @@ program coarray
     character(len=32) :: call_name, word
     logical :: puts
 
-    call get_command_argument(1, call_name)
-    if (command_argument_count() /= 5 .or. (call_name /= "put" .and. call_name /= "get")) &
-        error stop "coarray: write: coarray put|get SIZE ITERATIONS WARMUP SECONDS"
-    call get_command_argument(2, word)
-    read (word, *) size
-    call get_command_argument(3, word)
-    read (word, *) iterations
-    call get_command_argument(4, word)
-    read (word, *) warmup
-    call get_command_argument(5, word)
-    read (word, *) seconds
-    puts = call_name == "put"
-    if (num_images() /= 2) then
-        if (this_image() == 1) write (*, '(a,i0,a)') '{"error": "coarray ran on ', num_images(), &
-            ' images instead of 2: its launcher and its library are of different MPIs."}'
-        stop
-    end if
-    call system_clock(count_rate=rate)
-    if (rate /= 1000000000_int64) error stop "coarray: the clock of this compiler does not count ns"
-
-    allocate (window(size + guard)[*], wrong[*])
-    allocate (local(size + guard))
-    wrong = 0
-    do i = 0, 1
-        call verify(i)
-    end do
-    sync all
-    if (this_image() == 1) wrong = wrong + wrong[2]
-    sync all
-    if (wrong[1] /= 0) then
-        if (this_image() == 1) write (*, '(a,a,a,i0,a)') '{"error": "wrong bytes: ', trim(call_name), &
-            ' of a coarray left ', wrong, ' bytes wrong. Nothing was timed."}'
-        stop
-    end if
-
-    if (iterations > 0) then
-        allocate (times(iterations))
-    else
-        allocate (times(most))
-    end if
-    times = 0
-    sync all
-    done = 0
-    if (this_image() == 1) then
-        do i = 1, warmup
-            call transfer_once()
-        end do
-        call system_clock(began)
-        do i = 1, ubound(times, 1)
-            call system_clock(start)
-            call transfer_once()
-            call system_clock(now)
-            times(i) = now - start
-            done = i
-            if (iterations == 0 .and. real(now - began, real64) > seconds*1e9_real64) exit
-        end do
-    end if
-    sync all
-    if (this_image() == 1) then
-        write (*, '(a)', advance='no') '{"time_ns": ['
-        do i = 1, done
-            if (i > 1) write (*, '(a)', advance='no') ','
-            write (*, '(i0)', advance='no') times(i)
-        end do
-        write (*, '(a,i0,a)') '], "extras": {}, "warnings": [], "facts": {"verified": true, "warmup": ', warmup, '}}'
-    end if
+    call run()
 
 contains
+
+    subroutine run()
+        call get_command_argument(1, call_name)
+        if (command_argument_count() /= 5 .or. (call_name /= "put" .and. call_name /= "get")) &
+            error stop "coarray: write: coarray put|get SIZE ITERATIONS WARMUP SECONDS"
+        call get_command_argument(2, word)
+        read (word, *) size
+        call get_command_argument(3, word)
+        read (word, *) iterations
+        call get_command_argument(4, word)
+        read (word, *) warmup
+        call get_command_argument(5, word)
+        read (word, *) seconds
+        puts = call_name == "put"
+        if (num_images() /= 2) then
+            if (this_image() == 1) write (*, '(a,i0,a)') '{"error": "coarray ran on ', num_images(), &
+                ' images instead of 2: its launcher and its library are of different MPIs."}'
+            return
+        end if
+        call system_clock(count_rate=rate)
+        if (rate /= 1000000000_int64) error stop "coarray: the clock of this compiler does not count ns"
+
+        allocate (window(size + guard)[*], wrong[*])
+        allocate (local(size + guard))
+        wrong = 0
+        do i = 0, 1
+            call verify(i)
+        end do
+        sync all
+        if (this_image() == 1) wrong = wrong + wrong[2]
+        sync all
+        if (wrong[1] /= 0) then
+            if (this_image() == 1) write (*, '(a,a,a,i0,a)') '{"error": "wrong bytes: ', trim(call_name), &
+                ' of a coarray left ', wrong, ' bytes wrong. Nothing was timed."}'
+            return
+        end if
+
+        if (iterations > 0) then
+            allocate (times(iterations))
+        else
+            allocate (times(most))
+        end if
+        times = 0
+        sync all
+        done = 0
+        if (this_image() == 1) then
+            do i = 1, warmup
+                call transfer_once()
+            end do
+            call system_clock(began)
+            do i = 1, ubound(times, 1)
+                call system_clock(start)
+                call transfer_once()
+                call system_clock(now)
+                times(i) = now - start
+                done = i
+                if (iterations == 0 .and. real(now - began, real64) > seconds*1e9_real64) exit
+            end do
+        end if
+        sync all
+        if (this_image() == 1) then
+            write (*, '(a)', advance='no') '{"time_ns": ['
+            do i = 1, done
+                if (i > 1) write (*, '(a)', advance='no') ','
+                write (*, '(i0)', advance='no') times(i)
+            end do
+            write (*, '(a,i0,a)') '], "extras": {}, "warnings": [], "facts": {"verified": true, "warmup": ', warmup, '}}'
+        end if
+    end subroutine
 
     subroutine transfer_once()
         if (puts) then

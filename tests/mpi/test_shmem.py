@@ -54,7 +54,7 @@ def calls(ranks: int) -> list[Spec]:
     specs += [Spec(benchmark="shmem.atomic", size=8, ranks=ranks, options={"timing": "total"})]
     specs += [Spec(benchmark="shmem.put_rate", size=8, ranks=ranks, options={"caches": "cold"})]
     if importlib.util.find_spec("shmem4py"):
-        specs += [Spec(benchmark=name, size=size, options=PYTHON) for name in LAYERED for size in (1, 4096)]
+        specs += [Spec(benchmark=n, size=size, ranks=ranks, options=PYTHON) for n in LAYERED for size in (1, 4096)]
     # Open MPI 4.1.4 writes over its stack there, and OSU's test of it too
     crashes = {"call": "compare_swap"}
     return [one for one in dict.fromkeys(possible(specs)) if one.size != 4 or dict(one.options) != crashes]
