@@ -156,16 +156,6 @@ class Study(studies.Study):
             absent["coarrays"] = "labkit's program with coarrays was not built here, so coarrays are left out."
         return {name: text for name, text in absent.items() if name in words(self.values.beside)}
 
-    @property
-    def _absent(self) -> dict[str, str]:
-        """Layers and systems that cannot be measured here, each with a sentence; none where nothing is measured."""
-        absent: dict[str, str] = {}
-        if self.values.measure and shmem_loops.absent():
-            absent["shmem4py"] = "shmem4py is not installed, so its layer is left out."
-        if self.values.measure and tools.version("coarray") == "unknown":
-            absent["coarrays"] = "labkit's program with coarrays was not built here, so coarrays are left out."
-        return {name: text for name, text in absent.items() if name in words(self.values.beside)}
-
     def _in(self, memory: str, names: tuple[str, ...]) -> pd.DataFrame:
         """Rows of benchmarks with buffers of one kind."""
         rows = _in_c(self._here(self.summary[self.summary["benchmark"].isin(names)]))

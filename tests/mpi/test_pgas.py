@@ -69,7 +69,9 @@ def test_a_byte_too_few_or_too_many_is_noticed(
     command = ["gfortran", "-fcoarray=lib", "-o", "mutant", "mutant.f90", "-lcaf_openmpi"]
     subprocess.run(command, check=True, cwd=tmp_path)
     monkeypatch.setattr(coarray, "_PROGRAM", tmp_path / "mutant")
-    with pytest.raises(LaunchError, match=rf"wrong bytes: {call} of a coarray left \d+ bytes wrong. Nothing was timed."):
+    with pytest.raises(
+        LaunchError, match=rf"wrong bytes: {call} of a coarray left \d+ bytes wrong. Nothing was timed."
+    ):
         tools.run(job(call, "shm", 1000))
 
 
