@@ -29,7 +29,6 @@ PACKAGES = {
         "yaml",
         "typst",
     ),
-    "shmem": ("shmem4py",),
     "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets", "tornado", "comm"),
 }
 NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # needed to execute a notebook
