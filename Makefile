@@ -9,12 +9,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 OTHER_MPIS := .venv-ompi5 .venv-mpich
 KERNELS := $(wildcard labkit/kernels/*.[ch] $(addprefix labkit/programs/*.,c cc h))
-INTERFACES := $(wildcard labkit/programs/*.proto labkit/programs/*.thrift)
+INTERFACES := $(wildcard labkit/programs/*.proto labkit/programs/*.thrift labkit/programs/*.f90)
 NOTEBOOKS := $(shell find notebooks -name '*.ipynb' -not -path '*/.*' 2>/dev/null)
 # a compiler, or what a program is linked to, that came after the first set-up
 UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -v cc gcc),unbuilt))
 UNBUILT += $(if $(wildcard labkit/programs/rpc_grpc),,$(if $(shell command -v protoc),$(if $(wildcard /usr/include/grpcpp/grpcpp.h),unbuilt)))
 UNBUILT += $(if $(wildcard labkit/programs/rpc_thrift),,$(if $(shell command -v thrift),$(if $(wildcard /usr/include/thrift/Thrift.h),unbuilt)))
+UNBUILT += $(if $(wildcard labkit/programs/coarray),,$(if $(shell command -v gfortran),$(if $(wildcard /usr/lib/libcaf_openmpi.so /usr/lib/*/libcaf_openmpi.so),unbuilt)))
 # tests that need the machine for themselves run one after the other, the rest on all cores
 MACHINE := mpi or netns or verbs or slurm or browser
 PARALLEL := -n logical --dist loadfile

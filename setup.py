@@ -3,10 +3,10 @@
 setuptools compiles every ``labkit/kernels/*.c`` once for each kind of MPI handle. The kernels are optional: without a
 compiler labkit still installs, and measures with its mpi4py loops. With ``LABKIT_KERNELS=required`` a kernel that does
 not compile is an error, as it must be for a wheel that others install. Each ``labkit/programs/*.c`` becomes a program
-beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` in a checkout, if
-the libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates, reference
-data and recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``, where
-``labkit/project.py`` finds them.
+beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` and ``*.f90`` in a
+checkout, if the libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates,
+reference data and recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``,
+where ``labkit/project.py`` finds them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from setuptools.errors import CompileError, LinkError
 SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
 PROGRAMS = sorted(Path("labkit/programs").glob("*.c"))
-LINKED = sorted(Path("labkit/programs").glob("*.cc"))
-SOURCE = (".c", ".cc", ".h", ".proto", ".thrift", ".java", ".xml")
+LINKED = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in (".cc", ".f90"))
+SOURCE = (".c", ".cc", ".f90", ".h", ".proto", ".thrift", ".java", ".xml")
 MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in SOURCE)
 REQUIRED = os.environ.get("LABKIT_KERNELS") == "required"
+BUILT_WITH = re.compile(r"Built with gfortran and the library (\w+)\.")
 BUILT_FROM = re.compile(r"Built from ([\w.]+) with the libraries ([\w+ ]+)\.")
 GENERATORS = {
     ".proto": ("protoc", "--cpp_out={folder}", "-I{parent}"),
@@ -96,13 +97,15 @@ class BuildExt(build_ext):
                     self.warn(f"{source} was not built: {error}")
 
     def _linked(self, source: Path) -> str:
-        """Build a program in C++ beside its source, unless it is newer than what it is made of; return what failed."""
+        """Build a program beside its source, unless it is newer than what it is made of; return what failed."""
         target, folder = source.with_suffix(""), Path(self.build_temp, source.stem)
         changed = max(one.stat().st_mtime for one in (Path("setup.py"), *MADE_OF))
         if target.exists() and target.stat().st_mtime > changed:
             return ""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        if source.suffix == ".f90":
+            return _coarrays(source, folder / target.name)
         interface, libraries = BUILT_FROM.search(source.read_text()).groups()
         compiler = (os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-Wall", "-Wextra", f"-I{folder}")
         generator = [word.format(folder=folder, parent=source.parent) for word in GENERATORS[Path(interface).suffix]]
@@ -117,9 +120,24 @@ class BuildExt(build_ext):
             _run(compiler[0], "-o", folder / target.name, *objects, "-Wl,--copy-dt-needed-entries", *wanted)
             (folder / target.name).replace(target)
         except (OSError, subprocess.CalledProcessError) as error:
-            lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
-            return next((line for line in lines if "error" in line), lines[-1])
+            return _first_error(error)
         return ""
+
+
+def _coarrays(source: Path, built: Path) -> str:
+    """Build a program with coarrays, and move it beside its source; return what failed."""
+    compiler = (os.environ.get("FC", "gfortran"), "-O2", "-Wall", "-Wextra", "-fcoarray=lib")
+    try:
+        _run(*compiler, "-o", built, source, f"-l{BUILT_WITH.search(source.read_text())[1]}")
+        built.replace(source.with_suffix(""))
+    except (OSError, subprocess.CalledProcessError) as error:
+        return _first_error(error)
+    return ""
+
+
+def _first_error(error: OSError | subprocess.CalledProcessError) -> str:
+    lines = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+    return next((line for line in lines if "error" in line.lower()), lines[-1])
 
 
 def _run(*command: object) -> None:

@@ -6,9 +6,8 @@ The programs osu_oshm_* must be on PATH, built with the Open MPI in use; missing
 of a µs, which is too coarse for a put in shared memory: build them with CFLAGS=-DFLOAT_PRECISION=4. Rounds of labkit, OSU,
 labkit, OSU follow one another with the same launcher, sizes and counts. Each round gives the ratio labkit/OSU and, as the
 noise floor, OSU/OSU: ratios of the time of an iteration, so below 1 labkit's is shorter. Pairs are compared by the time of the
-whole loop (timing=total), collectives by the mean over PEs of each PE's mean.
-
-osu_oshm_*_mr time one window after writing 200 MB, so with cold caches, and labkit repeats windows: expect other ratios.
+whole loop (timing=total), collectives by the mean over PEs of each PE's mean. Message rates start with cold caches
+(caches=cold): OSU times one window of each size, labkit a few, whose median counts.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ RATES = ("put_rate", "put_nb_rate", "get_nb_rate")
 COLLECTIVES = ("broadcast", "collect", "fcollect", "reduce", "barrier")
 NAMES = [f"shmem.{name}" for name in (*PAIRS, *RATES, *COLLECTIVES)]
 SIZES = (8, 512, 8192, 131072)
+WINDOWS = 5
 Results = dict[int, float]  # size → time of an iteration, µs
 
 
@@ -43,6 +43,8 @@ def ours(name: str, transport: str, memory: str) -> Results:
     """Measure with labkit, with OSU's counts of iterations."""
     paired, results = name.removeprefix("shmem.") not in COLLECTIVES, Results()
     options = {"timing": "total", "memory": memory} if paired else {}
+    if name.endswith("_rate"):
+        options = {"caches": "cold", "memory": memory}
     for few in (True, False):
         sizes = [size for size in (SIZES if benchmarks.get(name).sized else (0,)) if (size <= 8192) == few]
         if not sizes:
@@ -50,13 +52,17 @@ def ours(name: str, transport: str, memory: str) -> Results:
         specs = [benchmarks.resolve(spec) for spec in sweep(name, sizes=sizes, transport=transport, **options)]
         count, warmup = ((10_000, 1000) if few else (100, 0)) if paired else ((1000, 200) if few else (100, 10))
         if name.endswith("_rate"):
-            count, warmup = 20, 1
+            count, warmup = WINDOWS, 0
         plan = Plan(specs, Effort(iterations=count, warmup=warmup))
         for frame in Reader().feed(start([sys.executable, "-m", "labkit.worker", plan.encode()], specs[0])):
             if frame.header["kind"] == "samples":
                 spec, times = specs[frame.header["index"]], frame.values.reshape(frame.header["shape"])[0]
-                total = times.sum(axis=1).mean() / sum(frame.header["chunks"]) * 1e-3
-                results[spec.size] = float(total)
+                total = (
+                    np.median(times)
+                    if name.endswith("_rate")
+                    else times.sum(axis=1).mean() / sum(frame.header["chunks"])
+                )
+                results[spec.size] = float(total) * 1e-3
     return results
 
 

@@ -30,7 +30,8 @@ from labkit.spec import Scalar
 
 FORMS = {"omb": "osu_", "imb": "IMB-"}  # format → how its tests begin
 TABLES = _omb_names.TITLES.keys() - {"osu_init", "osu_hello"}  # these print a sentence
-FREE = ("datatype", "timing")  # options that make no other test: -T of OMB; IMB always times the whole loop
+# options that make no other test: -T of OMB; IMB always times the whole loop; osu_oshm_atomics has a row for each call
+FREE = ("datatype", "timing", "call")
 _DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT"}
 
 
@@ -180,6 +181,8 @@ def _cells(samples: Samples, test: str, columns: Sequence[str]) -> Row:
         **dict.fromkeys(("Pure Comm.(us)", "t_pure[usec]"), _value(row, "pure_us", *order)),
         **dict.fromkeys(("Iterations", "#repetitions"), _iterations(samples)),
         "Messages/s": rate,
+        "Operation": str(dict(spec.options).get("call")),
+        "Million ops/s": _divided(_value(row, "operation_rate_per_s", *order), 1e6),
         "Msg/sec": _whole(rate),
         "Overlap(%)": _value(row, "overlap_osu_percent", *order),
         "overlap[%]": _value(row, "overlap_imb_percent", *order),

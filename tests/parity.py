@@ -39,6 +39,12 @@ OMB = {
     "osu_oshm_get_mr_nb osu_oshm_put_overlap osu_oshm_collect osu_oshm_fcollect osu_oshm_broadcast osu_oshm_reduce "
     "osu_oshm_barrier osu_oshm_atomics",
 }
+IMPORTED = {  # labkit does not run these, but imports what they print
+    "UPC": "osu_upc_memput osu_upc_memget osu_upc_all_barrier osu_upc_all_broadcast osu_upc_all_exchange osu_upc_all_gather "
+    "osu_upc_all_gather_all osu_upc_all_reduce osu_upc_all_scatter",
+    "UPC++": "osu_upcxx_async_copy_put osu_upcxx_async_copy_get osu_upcxx_allgather osu_upcxx_alltoall osu_upcxx_bcast "
+    "osu_upcxx_gather osu_upcxx_reduce osu_upcxx_scatter",
+}
 IMB = {
     "MPI1": "PingPong PingPongSpecificSource PingPongAnySource PingPing PingPingSpecificSource PingPingAnySource Sendrecv "
     "Exchange Uniband Biband Bcast Allgather Allgatherv Gather Gatherv Scatter Scatterv Alltoall Alltoallv Reduce "
@@ -55,8 +61,6 @@ IMB = {
     "MPI4": " ".join(f"{name.capitalize()}_persist{pure}" for name in _NBC.split() for pure in ("", "_pure")),
 }
 LEFT_OUT = {
-    "osu_oshm_atomics": "as `shmem.atomic`, with timing=total: one operation and type (call, size) of its 16. Its table, which names "
-    "operations in the place of sizes, is not imported.",
     "IMB-IO C_IWrite_Shared": "absent in every MPI: the standard has no non-blocking ordered call. IMB runs the "
     "non-collective one under this name, which is mpi.file_iwrite -o access=parallel -o pointer=shared.",
     "IMB-IO C_IRead_Shared": "absent in every MPI for the same reason; IMB runs the non-collective one, mpi.file_iread -o access=parallel -o "
@@ -104,6 +108,12 @@ def answers() -> dict[str, tuple[str, dict[str, object]]]:
     return {test: (name, dict(o)) for name, b in benchmarks.find().items() for test, o in b.equivalents.items()}
 
 
+def imports() -> dict[str, str]:
+    """Name of an original test that labkit only imports → the benchmark of its numbers."""
+    logs = {test: name for name, one in benchmarks.every().items() for test in one.logs}
+    return {test: logs[test] for tests in IMPORTED.values() for test in tests.split() if test in logs}
+
+
 def names() -> list[str]:
     """Every name of both, as `equivalents` writes it."""
     imb = [f"IMB-{part} {name}" for part, tests in IMB.items() for name in tests.split()]
@@ -135,6 +145,10 @@ def document() -> str:
     have = [name for name in total if name in known]
     same = [name for name in have if not differs(name)]
     labkit_only = sorted(name for name, b in benchmarks.find().items() if name.startswith("mpi.") and not b.equivalents)
+    imported = [
+        f"### {part}\n\n{table(['test', 'labkit'], [(test, f'`{imports()[test]}`') for test in tests.split()])}"
+        for part, tests in IMPORTED.items()
+    ]
     omb = [f"### {part}\n\n{_table(tests.split())}" for part, tests in OMB.items()]
     imb = [
         f"### IMB-{part}\n\n{_table([f'IMB-{part} {name}' for name in tests.split()])}" for part, tests in IMB.items()
@@ -149,14 +163,20 @@ date. Another one runs every benchmark named here on real ranks and verifies its
 differ. "Converted" means that `labkit import` and `--format` convert the numbers. Any other difference is a warning on
 imported and exported numbers.
 
-Not counted: {" and ".join(FORK)}, which labkit imports but which exist in a fork of OMB only; OMB's GPU,
-NCCL, UPC, UPC++ and Java tests; IMB's GPU and HALO programs.
+Not counted: {" and ".join(FORK)}, which labkit imports but which exist in a fork of OMB only; OMB's UPC and
+UPC++ tests, which labkit [imports only](#imported-only); its GPU, NCCL and Java tests; IMB's GPU and HALO programs.
 
 Benchmarks that neither OMB nor IMB has: {", ".join(f"`{name}`" for name in labkit_only)}.
 
 ## OSU micro-benchmarks 7.4
 
 {chr(10).join(f"{part}{chr(10)}" for part in omb)}
+## Imported only
+
+Debian and conda have no UPC and no UPC++. labkit does not run these tests of OMB 7.4 (c/upc, c/upcxx). `labkit import` reads what they
+print, and each has a benchmark of its own, so their numbers stand beside OpenSHMEM's in every table and figure.
+
+{chr(10).join(f"{part}{chr(10)}" for part in imported)}
 ## Intel MPI benchmarks 2021.11
 
 {chr(10).join(f"{part}{chr(10)}" for part in imb)}

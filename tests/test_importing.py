@@ -161,8 +161,8 @@ def test_buffers_in_the_memory_of_a_gpu_are_another_benchmark(
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    without = {n: replace(b, equivalents={}) if n == "mpi.bcast" else b for n, b in benchmarks.find().items()}
-    monkeypatch.setattr(benchmarks, "find", lambda: without)
+    without = {n: replace(b, equivalents={}) if n == "mpi.bcast" else b for n, b in benchmarks.every().items()}
+    monkeypatch.setattr(benchmarks, "every", lambda: without)
     outcome = importing.bring([MPI1], into=tmp_path / "c")
     (said,) = (text for text in outcome.warnings if "Bcast " in text)
     assert said == f"{MPI1}, line 275: IMB-MPI1 Bcast has no benchmark in labkit, its 8 rows are left out."
@@ -633,6 +633,72 @@ def test_tests_of_openshmem_are_told_apart_by_title_and_columns(tmp_path: Path) 
     assert overlap.loc[1, "overlap_osu_percent_value"] == 76.17
     rate = table[table["benchmark"] == "shmem.put_rate"].set_index("message_size_B")
     assert rate.loc[2, "message_rate_per_s_mean"] == 45454545.45
+
+
+# laid out as the printf calls of OMB 7.4 lay it out: util/osu_util_pgas.c, upc/osu_upc_memput.c, openshmem/osu_oshm_atomics.c
+PGAS = """\
+# OSU UPC MEMPUT Test v7.4
+# [ pairs: 2 ]
+# Size              Latency (us)
+1                           0.15
+2                           0.16
+# OSU UPC Barrier Latency Test v7.4
+# Avg Latency(us)
+             3.10
+# OSU UPC GatherAll Latency Test v7.4
+# Size           Avg Latency(us)     Min Latency(us)     Max Latency(us)  Iterations
+1                           0.10                0.09                0.20        1000
+# OSU UPC++ Async Copy (Get) Test v7.4
+# [ pairs: 1 ]
+# Size              Latency (us)
+8                           1.25
+# OSU UPC++ AlltoAll Latency Test v7.4
+# Size           Avg Latency(us)
+4                           2.50
+"""
+ATOMICS = """\
+# OSU OpenSHMEM Atomic Operation Rate Test v7.4
+# Operation                Million ops/s        Latency (us)
+shmem_int_fadd                      1.25                0.80
+shmem_longlong_fadd                 1.50                0.70
+shmem_longlong_cswap                2.50                0.40
+"""
+
+
+def test_tests_of_upc_and_upcxx_have_benchmarks_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "pgas.txt").write_text(PGAS)
+    campaign = importing.bring([tmp_path / "pgas.txt"], into=tmp_path / "c", ranks=4).campaign
+    found = {
+        (one.spec.benchmark, one.spec.size, one.spec.ranks): {v.statistic: v.value for v in one.reported}
+        for one in campaign.samples()
+    }
+    assert found == {
+        ("pgas.upc_memput", 1, 4): {"mean": 0.15},
+        ("pgas.upc_memput", 2, 4): {"mean": 0.16},
+        ("pgas.upc_barrier", 0, 4): {"osu_mean": 3.1},
+        ("pgas.upc_gather_all", 1, 4): {"osu_mean": 0.1, "rank_min": 0.09, "rank_max": 0.2},
+        ("pgas.upcxx_copy_get", 8, 2): {"mean": 1.25},
+        ("pgas.upcxx_alltoall", 4, 4): {"osu_mean": 2.5},
+    }
+
+
+def test_atomic_operations_of_openshmem_are_read_and_written_with_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "atomics.txt"
+    path.write_text(ATOMICS)
+    campaign = importing.bring([path], into=tmp_path / "c", ranks=2).campaign
+    table = records.table(campaign.samples()).set_index(["option_call", "message_size_B"])
+    assert set(table["benchmark"]) == {"shmem.atomic"}
+    assert table.loc[("compare_swap", 8), "operation_rate_per_s_mean"] == 2.5e6
+    assert table.loc[("fetch_add", 4), "latency_us_mean"] == 0.8
+    again = omb.parse(equivalents.text(list(campaign.samples()), "omb"))
+    rows = {(row.size, row.values) for table in again for row in table.rows}
+    assert rows == {(row.size, row.values) for row in omb.parse(ATOMICS)[0].rows}
+
+
+@pytest.mark.parametrize("line", ["shmem_int_fadd  1.25  0.80", "shmem_int_nothing  1.25  0.80", "shmem_int_add 1.25"])
+def test_an_operation_twice_or_unknown_is_refused(line: str) -> None:
+    with pytest.raises(DataError, match=r"line 6: found 'shmem_int_.*operation"):
+        omb.parse(f"{ATOMICS}{line}\n")
 
 
 UNTOLD = {"osu_bw_fan_in": "osu_bw", "osu_bw_fan_out": "osu_bw", "osu_oshm_get_nb": "osu_oshm_get"}

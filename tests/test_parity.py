@@ -27,6 +27,7 @@ def test_nearly_all_have_a_counterpart_and_the_others_a_reason() -> None:
     known = parity.answers()
     missing = [name for name in parity.names() if name not in known]
     assert set(missing) == set(parity.LEFT_OUT)
+    assert set(parity.imports()) == {test for tests in parity.IMPORTED.values() for test in tests.split()}
     assert len(missing) <= 0.05 * len(parity.names())
 
 

@@ -30,6 +30,24 @@ SHMEM_PAIRS = {
     "osu_oshm_put_mr_nb": "Put_nb Message Rate", "osu_oshm_get_mr_nb": "Get_nb Message Rate",
 }  # fmt: skip
 _SHMEM_COLLECTIVES = ("Barrier", "Broadcast", "Collect", "FCollect", "Reduce")
+PGAS_PAIRS = {
+    "osu_upc_memput": "UPC MEMPUT", "osu_upc_memget": "UPC MEMGET",
+    "osu_upcxx_async_copy_put": "UPC++ Async Copy (Put)", "osu_upcxx_async_copy_get": "UPC++ Async Copy (Get)",
+}  # fmt: skip
+_PGAS_COLLECTIVES = {
+    "osu_upc_all_barrier": "UPC Barrier", "osu_upc_all_broadcast": "UPC Broadcast",
+    "osu_upc_all_exchange": "UPC Exchange", "osu_upc_all_gather": "UPC Gather",
+    "osu_upc_all_gather_all": "UPC GatherAll", "osu_upc_all_reduce": "UPC Reduce",
+    "osu_upc_all_scatter": "UPC Scatter",
+    "osu_upcxx_allgather": "UPC++ AllGather", "osu_upcxx_alltoall": "UPC++ AlltoAll",
+    "osu_upcxx_bcast": "UPC++ Broadcast", "osu_upcxx_gather": "UPC++ Gather",
+    "osu_upcxx_reduce": "UPC++ Reduce", "osu_upcxx_scatter": "UPC++ Scatter",
+}  # fmt: skip
+# as osu_oshm_atomics names an operation → the call of `shmem.atomic`
+ATOMICS = {
+    "fadd": "fetch_add", "finc": "fetch_inc", "add": "add", "inc": "inc", "swap": "swap", "cswap": "compare_swap",
+    "fetch": "fetch", "set": "set",
+}  # fmt: skip
 TITLES = {
     **{test: f"OSU {name} Test" for test, name in PAIRS.items()},
     **{f"osu_{short}": f"OSU MPI {name} Latency Test" for short, name in _COLLECTIVES.items()},
@@ -48,6 +66,9 @@ TITLES = {
     "osu_bw_fan_out": "OSU MPI Bandwidth Test",
     **{test: f"OSU OpenSHMEM {name} Test" for test, name in SHMEM_PAIRS.items()},
     **{f"osu_oshm_{name.lower()}": f"OSU OpenSHMEM {name} Latency Test" for name in _SHMEM_COLLECTIVES},
+    "osu_oshm_atomics": "OSU OpenSHMEM Atomic Operation Rate Test",
+    **{test: f"OSU {name} Test" for test, name in PGAS_PAIRS.items()},
+    **{test: f"OSU {name} Latency Test" for test, name in _PGAS_COLLECTIVES.items()},
 }
 # their titles are those of others
 SHARED = ("osu_neighbor_alltoallw", "osu_bw_fan_in", "osu_bw_fan_out", "osu_oshm_get_nb", "osu_oshm_put_overlap")
@@ -58,6 +79,7 @@ COLUMNS: dict[str, tuple[str, str, str | None]] = {
     "Min Latency(us)": ("latency_us", "µs", "rank_min"), "Max Latency(us)": ("latency_us", "µs", "rank_max"),
     "Bandwidth (MB/s)": ("bandwidth_MBps", "MB/s", "mean"), "MB/s": ("bandwidth_MBps", "MB/s", "mean"),
     "Messages/s": ("message_rate_per_s", "1/s", "mean"),
+    "Million ops/s": ("operation_rate_per_s", "1/s", "mean"),
     "Overall(us)": ("latency_us", "µs", "osu_mean"), "Compute(us)": ("compute_us", "µs", "osu_mean"),
     "Pure Comm.(us)": ("pure_us", "µs", "osu_mean"), "Min Comm.(us)": ("pure_us", "µs", "rank_min"),
     "Max Comm.(us)": ("pure_us", "µs", "rank_max"), "Coll. Init(us)": ("init_us", "µs", "osu_mean"),
@@ -67,6 +89,7 @@ COLUMNS: dict[str, tuple[str, str, str | None]] = {
     "min (ms)": ("init_ms", "ms", "rank_min"), "max (ms)": ("init_ms", "ms", "rank_max"),
     "avg (ms)": ("init_ms", "ms", "osu_mean"),
 }  # fmt: skip
+FACTORS = {"Million ops/s": 1e6}  # column → from the printed number to the metric's unit
 
 
 def preamble(test: str, datatype: str, *remarks: str, ranks: int = 2, window: int = 64) -> tuple[str, ...]:
@@ -109,6 +132,8 @@ def columns(test: str, *, rate: bool, full: bool = False) -> tuple[str, ...]:
         return ("MB/s", "Messages/s")
     if test.endswith(("_mr", "_mr_nb")):
         return ("Messages/s",)
+    if test == "osu_oshm_atomics":
+        return ("Operation", "Million ops/s", "Latency (us)")
     if test == "osu_oshm_put_overlap":
         return ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
     if rate:

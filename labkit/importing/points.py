@@ -112,7 +112,7 @@ class Converter:
             ]
         )
         self._patterns: dict[object, Pattern] = {}
-        names = ("Window", "Group", "Validation", "Iterations", "#repetitions")
+        names = ("Window", "Group", "Operation", "Validation", "Iterations", "#repetitions")
         places = [table.columns.index(name) for name in names if name in table.columns]
         self._key: Callable[[tuple[Value, ...]], object] | None = itemgetter(*places) if places else None
         self._threads = int(table.parameters.get("threads", 1) or 1) if text.kind == "IMB" else 1
@@ -271,7 +271,9 @@ class Converters:
     def __init__(self, text: Text, given: Given) -> None:
         self._text, self._given = text, given
         self._tests: dict[str, Test] = {
-            test: (b, options) for b in benchmarks.find().values() for test, options in b.equivalents.items()
+            test: (b, options)
+            for b in benchmarks.every().values()
+            for test, options in {**b.logs, **b.equivalents}.items()
         }
         self._converters: OrderedDict[object, Converter] = OrderedDict()
 

@@ -74,6 +74,8 @@ def spec_of(
     for name, value in _calling(table).items():
         if name in options:
             options[name] = value
+    if "call" in options and (call := table.value(row, "Operation")):
+        options["call"] = call
     if "MODE" in parameters:
         options["aggregate"] = parameters["MODE"] == "AGGREGATE"
     for name, option in (("Window creation", "memory"), ("Synchronization", "synchronisation")):

@@ -3,6 +3,9 @@
 #include "shmem.h"
 #include "collective.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define CALL(name, ...) args->shmem->name(__VA_ARGS__)
 #define QUIET           CALL(quiet)
 #define END                \
@@ -14,26 +17,55 @@
 #define PUT(form) CALL(form, args->recv, args->send, (size_t)args->count, args->peer)
 #define GET(form) PUT(form) /* from the peer's `send` to the own `recv`: the same places */
 
+/* Every PE writes its own buffers anew, with what they hold, as OSU's tests do before they begin: the first transfers
+ * find them in the caches of their owners. */
+static void rewrite(const Arguments *args, int64_t bytes)
+{
+    for (volatile char *at = args->send; at < args->send + bytes; at++) *at = *at;
+    for (volatile char *at = args->recv; at < args->recv + bytes; at++) *at = *at;
+}
+
 /* One transfer and its completion. shmem_getmem is complete when it returns. */
-#define PAIR(name, WORK)                \
-    KERNEL(name)                        \
-    {                                   \
-        if (args->active) TIMED(WORK, ); \
-        END;                            \
+#define PAIR(name, WORK)                    \
+    KERNEL(name)                            \
+    {                                       \
+        if (args->timing == TIMING_TOTAL) { \
+            rewrite(args, args->count);     \
+            CALL(barrier_all);              \
+        }                                   \
+        if (args->active) TIMED(WORK, );     \
+        END;                                \
     }
 PAIR(shmem_put, PUT(putmem); QUIET;)
 PAIR(shmem_put_nb, PUT(putmem_nbi); QUIET;)
 PAIR(shmem_get, GET(getmem);)
 PAIR(shmem_get_nb, GET(getmem_nbi); QUIET;)
 
-/* A window of transfers, each with buffers of its own, and one completion. */
-#define WINDOW(name, form)                                                                                             \
-    KERNEL(name)                                                                                                       \
-    {                                                                                                                  \
-        if (args->active)                                                                                              \
-            TIMED(for (int64_t at = 0, end = args->window * args->stride; at < end; at += args->stride)             \
-                      CALL(form, args->recv + at, args->send + at, (size_t)args->count, args->peer); QUIET;, ); \
-        END;                                                                                                           \
+/* Window of transfers, each with buffers of its own, and one completion. With `mode` 1 it starts cold, as OSU's tests: every
+ * PE writes its buffers and then so much other memory that they leave the caches. */
+enum { COLD_B = 50 * (4 << 20) };
+#define TRANSFERS(form)                                                                   \
+    for (int64_t at = 0, end = args->window * args->stride; at < end; at += args->stride) \
+        CALL(form, args->recv + at, args->send + at, (size_t)args->count, args->peer);    \
+    QUIET;
+#define WINDOW(name, form)                                                       \
+    KERNEL(name)                                                                 \
+    {                                                                            \
+        char *other = args->mode ? malloc(COLD_B) : NULL;                        \
+        if (args->mode && !other) return -ENOMEM;                                \
+        if (!args->mode && args->active) TIMED(TRANSFERS(form), );                \
+        for (int64_t i_ = -args->warmup; other && i_ < args->iterations; i_++) { \
+            rewrite(args, args->window * args->stride);                          \
+            memset(other, (int)i_, COLD_B);                                      \
+            CALL(barrier_all);                                                   \
+            if (!args->active) continue;                                         \
+            const int64_t start = now_ns();                                      \
+            TRANSFERS(form)                                                      \
+            const int64_t taken = now_ns() - start;                              \
+            if (i_ >= 0) args->time_ns[i_] = taken;                              \
+        }                                                                        \
+        free(other);                                                             \
+        END;                                                                     \
     }
 WINDOW(shmem_put_rate, putmem)
 WINDOW(shmem_put_rate_nb, putmem_nbi)
@@ -126,17 +158,36 @@ KERNEL(shmem_reduce)
     return 0;
 }
 
-/* ---- Atomics on the elements of the peer's `recv`, one after the other. The operand is the first element of `send`;
- * what an operation fetches lands in the own `recv`, which is also what compare_swap compares with. */
+/* ---- Atomics on the elements of the peer's `recv`, 8 B apart, one after the other. The operand is the first element of
+ * `send`; what an operation fetches lands in the own `recv`, which is also what compare_swap compares with. With
+ * TIMING_TOTAL every PE writes its elements anew after each round of them, as OSU's test does before its only round. */
 
-#define ATOMIC(WORK) \
-    TIMED(                                                   \
-        {                                                    \
-            WORK;                                            \
-            if (++at == args->window) at = 0;                \
-        }, )
+#define NEXT(WORK)                              \
+    {                                           \
+        WORK;                                   \
+        at += apart;                            \
+        if (at == args->window * apart) at = 0; \
+    }
+#define ATOMIC(WORK)                                                             \
+    if (args->timing == TIMING_EACH) {                                           \
+        if (args->active) TIMED(NEXT(WORK), );                                    \
+    } else {                                                                     \
+        int64_t total = 0;                                                       \
+        for (int64_t i_ = -args->warmup, end; i_ < args->iterations; i_ = end) { \
+            end = i_ < 0 ? 0 : args->iterations;                                 \
+            if (end > i_ + args->window) end = i_ + args->window;                \
+            rewrite(args, 8 * args->window);                                     \
+            CALL(barrier_all);                                                   \
+            if (!args->active) continue;                                         \
+            const int64_t start = now_ns();                                      \
+            for (int64_t j = i_; j < end; j++) NEXT(WORK)                        \
+            if (i_ >= 0) total += now_ns() - start;                              \
+        }                                                                        \
+        args->time_ns[0] = total;                                                \
+    }
 #define ATOMICS_ON(first, name, type)                                                                             \
     {                                                                                                             \
+        enum { apart = 8 / sizeof(type) };                                                                        \
         type *const there = (type *)(void *)args->recv, *const here = there, value = *(type *)(void *)args->send; \
         switch (args->mode - first) {                                                                             \
         case 0:                                                                                                   \
@@ -169,9 +220,9 @@ KERNEL(shmem_reduce)
 KERNEL(shmem_atomic)
 {
     int at = 0;
-    if (args->active && args->mode < 8)
+    if (args->mode < 8)
         ATOMICS_ON(0, int, int)
-    else if (args->active)
+    else
         ATOMICS_ON(8, longlong, long long)
     END;
 }

@@ -46,7 +46,7 @@ class Placement:
     flags : further arguments of a site for the launcher.
     patience : s that ssh tries to reach a host; 0 leaves it to ssh.
     by_input : whether rank 0 reads its plan from standard input.
-    openshmem : whether the ranks use OpenSHMEM.
+    pgas : whether the ranks use OpenSHMEM or coarrays.
     rdma : variables of UCX that a testbed sets for ranks over RDMA.
     """
 
@@ -69,7 +69,7 @@ class Placement:
     flags: tuple[str, ...] = ()
     patience: int = 0
     by_input: bool = False
-    openshmem: bool = False
+    pgas: bool = False
     rdma: tuple[tuple[str, str], ...] = ()
 
     @cached_property
@@ -172,7 +172,7 @@ class Placement:
             remote_shell=remote_shell,
             network=os.environ.get(NETWORK, ""),
             flags=tuple(shlex.split(os.environ.get(FLAGS, ""))),
-            openshmem=spec.family == "shmem",
+            pgas=spec.family in ("shmem", "pgas"),
             rdma=tuple(testbed.rdma.items()) if testbed is not None else (),
         )
 

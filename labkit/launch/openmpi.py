@@ -54,13 +54,15 @@ def parameters(placement: Placement) -> dict[str, str]:
             out |= {"btl_tcp_if_include": placement.interface}
     if placement.over_ucx:
         out |= {"pml": "ucx"}
-    if placement.openshmem:
-        out |= {"osc": "^rdma"}  # else every rank crashes in shmem_finalize (open-mpi/ompi#11604)
+    if placement.pgas:
+        # with rdma every rank crashes in shmem_finalize (open-mpi/ompi#11604), and coarrays find no window over TCP;
+        # without ucx coarrays of one host go through shared memory
+        out |= {"osc": "ucx" if placement.transport == "tcp" else "^rdma"}
     return out
 
 
-def _openshmem(placement: Placement) -> dict[str, str]:
-    """Variables of UCX, over which OpenSHMEM sends: they choose the path.
+def _pgas(placement: Placement) -> dict[str, str]:
+    """Variables of UCX, over which OpenSHMEM sends, and coarrays over TCP: they choose the path.
 
     The hosts of a testbed share this machine's memory, which UCX would use between them.
     """
@@ -81,8 +83,8 @@ def environment(placement: Placement, home: str) -> dict[str, str]:
             "PRTE_ALLOW_RUN_AS_ROOT": "1",
             "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         }
-    if placement.openshmem:
-        out |= _openshmem(placement)
+    if placement.pgas:
+        out |= _pgas(placement)
     version_5 = placement.version >= (5,)
     variables = ("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_ssh_args") if version_5 else _RSH
     if ssh_options := placement.ssh_options(*variables):

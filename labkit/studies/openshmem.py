@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from labkit import figures, studies
+from labkit import figures, studies, tools
 from labkit.benchmarks.shmem.atomic import Operation
 from labkit.columns import statistic_column
+from labkit.kernels import shmem_loops
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     _linked,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 PAIRS = ("shmem.put_latency", "shmem.put_nb_latency", "shmem.get_latency", "shmem.get_nb_latency")
 ACROSS = ("shmem.put_latency", "shmem.get_latency", "mpi.latency")
+BLOCKING = ("shmem.put_latency", "shmem.get_latency")
+COARRAYS = ("pgas.coarray_put", "pgas.coarray_get")
 RATES = ("shmem.put_rate", "shmem.put_nb_rate", "shmem.get_nb_rate")
 
 
@@ -45,6 +48,8 @@ class Parameters(studies.Parameters):
     collective_sizes : of their messages; multiples of 4 B.
     ranks : processing elements of a collective.
     atomics : operations of 8 B to measure: `all`, a list, or empty.
+    beside : further layers and systems whose put and get are measured, a list: shmem4py, coarrays; empty leaves them
+        out. What is not installed is left out too.
     memories : where the buffers of puts and gets are, a list to compare: heap, global.
     transports : paths to compare.
     launcher : how ranks start.
@@ -62,6 +67,7 @@ class Parameters(studies.Parameters):
     collective_sizes: str = "4:256Ki:*16"
     ranks: int = 2
     atomics: str = "all"
+    beside: str = "shmem4py,coarrays"
     memories: str = "heap,global"
     transports: str = "shm,tcp"
     launcher: str = "auto"
@@ -85,6 +91,7 @@ class Study(studies.Study):
         *(f"shmem.{name}" for name in ("broadcast", "alltoall", "collect", "fcollect", "reduce", "barrier")),
         "mpi.put_latency",
         "mpi.latency",
+        *COARRAYS,
     )
     focus: ClassVar = (("shmem.put_latency", "transport"), ("shmem.put_latency", "option_memory"))
     values: Parameters
@@ -96,6 +103,12 @@ class Study(studies.Study):
         memory = words(v.memories)
         specs = [s for name in PAIRS for s in sweep(name, sizes=v.sizes, memory=memory, **where)]
         specs += sweep("mpi.put_latency", sizes=v.sizes, **where)
+        beside = {*words(v.beside)} - {*self._absent}
+        if "shmem4py" in beside:
+            specs += [s for name in PAIRS for s in sweep(name, sizes=v.sizes, binding="shmem4py", **where)]
+        if "coarrays" in beside:
+            own = where | {"launcher": "auto"}  # that of the MPI that the program is linked to
+            specs += [s for name in COARRAYS for s in sweep(name, sizes=v.sizes, **own)]
         if v.rate_sizes:
             specs += [s for name in RATES for s in sweep(name, sizes=v.rate_sizes, **where)]
         if v.overlap_sizes:
@@ -133,9 +146,19 @@ class Study(studies.Study):
         rows = _linked.under(rows.drop(self._here(rows).index), factor)
         return _called(rows) if len(rows) else rows
 
+    @property
+    def _absent(self) -> dict[str, str]:
+        """Layers and systems that cannot be measured here, each with a sentence; none where nothing is measured."""
+        absent: dict[str, str] = {}
+        if self.values.measure and shmem_loops.absent():
+            absent["shmem4py"] = "shmem4py is not installed, so its layer is left out."
+        if self.values.measure and tools.version("coarray") == "unknown":
+            absent["coarrays"] = "labkit's program with coarrays was not built here, so coarrays are left out."
+        return {name: text for name, text in absent.items() if name in words(self.values.beside)}
+
     def _in(self, memory: str, names: tuple[str, ...]) -> pd.DataFrame:
         """Rows of benchmarks with buffers of one kind."""
-        rows = self._here(self.summary[self.summary["benchmark"].isin(names)])
+        rows = _in_c(self._here(self.summary[self.summary["benchmark"].isin(names)]))
         return rows[rows["option_memory"] == memory] if "option_memory" in rows else rows
 
     def pair_figure(self, transport: str) -> go.Figure | str:
@@ -152,9 +175,17 @@ class Study(studies.Study):
         rows = _called(self._in("heap", ("shmem.put_latency", "shmem.get_latency")))
         return self.drawn(figures.versus_size, rows, "latency_us", series=["call", "transport"], tail=None)
 
+    def systems_figure(self, transport: str) -> go.Figure | str:
+        """A blocking put and get of OpenSHMEM from C and from Python, and of coarrays."""
+        rows = self._here(self.summary[self.summary["benchmark"].isin([*BLOCKING, *COARRAYS])])
+        if "option_memory" in rows:
+            rows = rows[rows["option_memory"].fillna("heap") == "heap"]
+        rows = _called(rows[rows["transport"] == transport])
+        return self.drawn(figures.versus_size, rows, "latency_us", series=["call"], tail=None)
+
     def memory_figure(self, transport: str) -> go.Figure | str:
         """A put from and into each kind of memory."""
-        rows = self.of("shmem.put_latency")
+        rows = _in_c(self.of("shmem.put_latency"))
         rows = rows[rows["transport"] == transport]
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_memory"], tail=None)
 
@@ -204,6 +235,7 @@ class Study(studies.Study):
                     f"Over TCP a {call} takes {ratio} as long as over shared memory: a process at the target must "
                     "answer."
                 )
+        sentences += self._of_systems()
         sentences += self._of_memory()
         for path, group in self.of("shmem.put_overlap").groupby("transport", sort=False):
             last = group.iloc[-1]
@@ -239,9 +271,28 @@ class Study(studies.Study):
             )
         return sentences
 
+    def _of_systems(self) -> list[str]:
+        """Sentences on Python's layer and on coarrays beside OpenSHMEM from C."""
+        sentences: list[str] = []
+        for path, base in self._in("heap", ("shmem.put_latency",)).groupby("transport", sort=False):
+            plain = base.sort_values("message_size_B").iloc[0].to_dict()
+            size, took = plain["message_size_B"], centre(plain, "latency_us")
+            rows = self._here(self.summary[self.summary["transport"] == path])
+            rows = rows[rows["message_size_B"] == size]
+            layer = rows[rows["benchmark"] == "shmem.put_latency"]
+            layer = layer[layer["option_binding"] == "shmem4py"] if "option_binding" in layer else layer[:0]
+            others = (("With shmem4py", layer), ("With coarrays", rows[rows["benchmark"] == "pgas.coarray_put"]))
+            sentences += [
+                f"{name} a put of {size_words(size)} over {path_words(str(path))} takes "
+                f"{statement(other.iloc[0].to_dict(), 'latency_us')}; from C with OpenSHMEM {number(took)} µs."
+                for name, other in others
+                if len(other)
+            ]
+        return [*sentences, *self._absent.values()]
+
     def _of_memory(self) -> list[str]:
         """Sentences on global memory beside the heap."""
-        rows = self.of("shmem.put_latency")
+        rows = _in_c(self.of("shmem.put_latency"))
         sentences: list[str] = []
         if "option_memory" not in rows or rows["option_memory"].nunique() < 2:
             return []
@@ -257,7 +308,16 @@ class Study(studies.Study):
         return sentences
 
 
+def _in_c(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows that no other language measured."""
+    return rows[rows["option_binding"].fillna("c") == "c"] if "option_binding" in rows else rows
+
+
 def _called(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the name of their call: put, get_nb, alltoall, MPI_Put, MPI message."""
+    """Rows with the name of their call: put, get_nb, alltoall, MPI_Put, MPI message, put (shmem4py), coarray put."""
     names = rows["benchmark"].str.replace(r"^shmem\.|[._](latency|rate)$", "", regex=True)
-    return rows.assign(call=names.replace({"mpi.put": "MPI_Put", "mpi": "MPI message"}))
+    names = names.replace({"mpi.put": "MPI_Put", "mpi": "MPI message"})
+    names = names.replace({name: name.partition(".")[2].replace("_", " ") for name in COARRAYS})
+    if "option_binding" in rows:
+        names = names + (rows["option_binding"] == "shmem4py").map({True: " (shmem4py)", False: ""})
+    return rows.assign(call=names)

@@ -21,11 +21,13 @@ def parsed(text: str, folder: Path) -> Parsed:
     Raises
     ------
     DataError
-        If that is not its one JSON object.
+        If the program says what went wrong, or that is not its one JSON object.
     """
     line = text.strip().rpartition("\n")[2]
     try:
         result: Mapping[str, Any] = json.loads(line)
+        if "error" in result:
+            raise DataError(str(result["error"]))
         times = np.asarray(result["time_ns"], np.int64)
         extras = {name: np.asarray(values, np.int64) for name, values in result["extras"].items()}
         reported = tuple(Reported(*values) for values in result.get("reported", ()))

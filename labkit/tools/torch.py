@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import labkit.learning
-from labkit.errors import DataError, SpecError
+from labkit.errors import SpecError
 from labkit.host import allocation
 from labkit.host.torch import interpreter, version
 from labkit.learning.plan import Plan
 from labkit.notes import badge
 from labkit.spec import Effort, Spec
 from labkit.tools import _own_json
-from labkit.tools._invocation import Invocation, Parsed
+from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
 
 TOOL = Tool(
@@ -79,7 +77,7 @@ def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> In
         package=TOOL.package,
         programs=(python,),
         client=(python, "-I", _PROGRAM, plan.encode()),
-        parse=_parsed,
+        parse=_own_json.parsed,
         environment={"OMP_NUM_THREADS": "1", **paths},
         directory=given["directory"],
         definition=definition,
@@ -102,21 +100,3 @@ def _refuse(spec: Spec) -> None:
         raise SpecError("backend=nccl moves data between GPUs only. Set device=cuda, or backend=gloo.")
     if backend == "gloo" and spec.transport == "shm":
         raise SpecError("transport=shm, but gloo talks over TCP, inside a host too. Set transport=tcp.")
-
-
-def _parsed(text: str, folder: Path) -> Parsed:
-    """What rank 0 printed.
-
-    Raises
-    ------
-    DataError
-        If the ranks found wrong bytes or lack a call, or printed no result.
-    """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        result: Any = json.loads(line)
-    except ValueError:
-        result = None
-    if isinstance(result, dict) and "error" in result:
-        raise DataError(str(result["error"]))
-    return _own_json.parsed(line, folder)

@@ -190,6 +190,11 @@ class Worker:
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
             return f"{ABSENT}: {library} has no {missing[0]}. Use a newer one, or leave this benchmark out."
+        if spec.values.get("binding") == "shmem4py":
+            from labkit.kernels import shmem_loops  # inside the function: few points need it
+
+            if complaint := shmem_loops.absent():
+                return f"{benchmark.name}: {complaint}"
         if isinstance(benchmark, SymmetricBenchmark) and self._openshmem is None:
             return self._start_openshmem()
         if isinstance(benchmark, DeviceBenchmark):
@@ -254,7 +259,11 @@ class Worker:
             if self._devices is not None and buffers is not None and isinstance(benchmark, DeviceBenchmark):
                 self._devices.dress(setting, buffers, spec, benchmark)
             engine, kernel = self._engine, benchmark.kernel
-            if options.get("binding", "c") != "c":
+            if options.get("binding") == "shmem4py":
+                from labkit.kernels import shmem_loops  # inside the function: few points need it
+
+                engine = shmem_loops.Loops(self.mpi)
+            elif options.get("binding", "c") != "c":
                 engine = self._loops
                 if options["binding"] == "pickle":
                     kernel = f"{kernel}_pickle"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from labkit import benchmarks, launch
 from labkit.benchmarks import SymmetricBenchmark
 from labkit.benchmarks.shmem import atomic, reduce
+from labkit.errors import SpecError
 from labkit.spec import Effort, Spec
 from labkit.worker import ABSENT
 
@@ -21,6 +23,8 @@ ALL = [name for name, one in benchmarks.find().items() if isinstance(one, Symmet
 MOVING = [name for name in ALL if benchmarks.get(name).sized]
 PAIRS = [name for name in MOVING if "memory" in benchmarks.get(name).options.__dataclass_fields__]
 SIZES = (4, 8, 12, 4096, 100_000)
+PYTHON = {"binding": "shmem4py"}
+LAYERED = [name for name in PAIRS if "binding" in benchmarks.get(name).options.__dataclass_fields__]
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +51,10 @@ def calls(ranks: int) -> list[Spec]:
     specs += [Spec(benchmark="shmem.put_rate", size=8192, ranks=ranks, options={"memory": "global", "window": 20})]
     specs += [Spec(benchmark="shmem.broadcast", size=8, ranks=ranks, options={"root": ranks - 1})]
     specs += [Spec(benchmark="shmem.get_latency", size=8, ranks=ranks, options={"timing": "total"})]
+    specs += [Spec(benchmark="shmem.atomic", size=8, ranks=ranks, options={"timing": "total"})]
+    specs += [Spec(benchmark="shmem.put_rate", size=8, ranks=ranks, options={"caches": "cold"})]
+    if importlib.util.find_spec("shmem4py"):
+        specs += [Spec(benchmark=n, size=size, ranks=ranks, options=PYTHON) for n in LAYERED for size in (1, 4096)]
     # Open MPI 4.1.4 writes over its stack there, and OSU's test of it too
     crashes = {"call": "compare_swap"}
     return [one for one in dict.fromkeys(possible(specs)) if one.size != 4 or dict(one.options) != crashes]
@@ -115,6 +123,47 @@ def test_faults_of_the_library_are_noticed_everywhere(run_plan: Run, tmp_path: P
     assert len(samples(frames, "failed")) == len(specs)
 
 
+@pytest.mark.usefixtures("openshmem")
+def test_faults_of_shmem4py_are_noticed(run_plan: Run, tmp_path: Path) -> None:
+    if not importlib.util.find_spec("shmem4py"):
+        return
+    (tmp_path / "faulty.py").write_text(
+        "import sys\nfrom labkit.kernels import shmem_loops\nfrom labkit.worker.__main__ import main\n"
+        "genuine = shmem_loops._ends\n"
+        "def ends(work):\n    module, target, source, peer = genuine(work)\n"
+        "    return module, target[:-1], source[:-1], peer\n"
+        "shmem_loops._ends = ends\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    specs = [Spec(benchmark=name, size=64, options=PYTHON) for name in LAYERED]
+    frames, done = run_plan(specs, Effort(iterations=3, warmup=0), program=(str(tmp_path / "faulty.py"),))
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert samples(frames) == []
+    reasons = [frame.header["reason"] for frame in samples(frames, "failed")]
+    assert len(reasons) == len(specs) == 4
+    assert all("1 of 64 B differ" in reason for reason in reasons)
+
+
+def test_a_missing_shmem4py_is_named_and_other_points_are_measured(run_plan: Run, tmp_path: Path) -> None:
+    (tmp_path / "without.py").write_text(
+        "import sys\nfrom types import SimpleNamespace\nfrom labkit.kernels import shmem_loops\n"
+        "from labkit.worker.__main__ import main\n"
+        "shmem_loops.importlib = SimpleNamespace(util=SimpleNamespace(find_spec=lambda name: None))\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    specs = [Spec(benchmark="shmem.put_latency", options=PYTHON), Spec(benchmark="mpi.latency")]
+    frames, done = run_plan(specs, Effort(iterations=3), program=(str(tmp_path / "without.py"),))
+    assert done.returncode == 0, done.stderr[-2000:]
+    [failed] = samples(frames, "failed")
+    assert "pip install 'labkit[shmem]'" in failed.header["reason"]
+    assert len(samples(frames)) == 1
+
+
+def test_cold_windows_are_timed_one_by_one() -> None:
+    options = {"caches": "cold", "timing": "total"}
+    with pytest.raises(SpecError, match=r"timing=total, but with caches=cold each window is timed"):
+        benchmarks.resolve(Spec(benchmark="shmem.put_rate", size=8, options=options))
+
+
 def test_an_mpi_without_it_is_named(run_plan: Run, tmp_path: Path) -> None:
     (tmp_path / "without.py").write_text(
         "import sys\nfrom labkit.kernels import openshmem\nfrom labkit.worker.__main__ import main\n"
@@ -146,8 +195,10 @@ def test_the_path_of_openshmem_is_chosen_by_variables_of_ucx() -> None:
     spec = Spec(benchmark="shmem.put_latency", transport="tcp")
     placement = launch.Placement.of(spec, launcher)
     words = launcher.command(placement, [])
-    assert words[words.index("osc") + 1] == "^rdma"
+    assert words[words.index("osc") + 1] == "ucx"
     assert {("UCX_TLS", "tcp,self"), ("UCX_NET_DEVICES", "lo")} <= set(launcher.environment(placement).items())
+    shared = launcher.command(launch.Placement.of(spec.replace(transport="shm"), launcher), [])
+    assert shared[shared.index("osc") + 1] == "^rdma"
     other = launch.Placement.of(spec.replace(benchmark="mpi.latency"), launcher)
     assert "osc" not in launcher.command(other, [])
     assert "UCX_TLS" not in launcher.environment(other)

@@ -2,8 +2,9 @@
 
 PE r of the first half works on the elements of PE r + ranks/2, one after the other, all pairs at once. An operation
 that fetches is timed until its value is there, another one until the call returns. As osu_oshm_atomics (OMB 7.4,
-openshmem/osu_oshm_atomics.c) with `timing=total`: it works once on 500 elements, prints the mean latency of the pairs
-and the sum of their rates. Its operand is 1 or a random number, here the first element of a message.
+openshmem/osu_oshm_atomics.c) with `timing=total`: it writes 500 elements, 8 B apart, works on them once, and prints the
+mean latency of the pairs and the sum of their rates. Here the elements are written anew after each round. Its operand
+is 1 or a random number, here the first element of a message.
 
 In Open MPI 4.1.4 `compare_swap` on 4 B writes over the stack of its caller, so ranks crash in it, and so does
 osu_oshm_atomics.
@@ -66,10 +67,12 @@ BENCHMARK = shmem.pair(
     max_size=8,
     dtype=shmem.element,
     window=lambda spec: spec.option("window"),
+    buffers=lambda spec: (8, 8),
     apart=True,
     requests=lambda spec: 1,
     expected=_expected,
     metrics={"latency_us": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks // 2},
     reduce="mean",
+    equivalents={"osu_oshm_atomics": {"timing": "total"}},
     work=lambda spec: {"mode": get_args(Operation).index(spec.option("call")) + (8 if spec.size == 8 else 0)},
 )

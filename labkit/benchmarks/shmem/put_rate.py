@@ -1,8 +1,8 @@
 """Message rate of shmem_putmem: a window of puts, each with buffers of its own, and one shmem_quiet.
 
 PE r of the first half puts into the memory of PE r + ranks/2, all pairs at once. As osu_oshm_put_mr (OMB 7.4,
-openshmem/osu_oshm_put_mr.c), which times one window for each size, with cold caches, and adds up the rates of the
-pairs; here the windows are repeated, and the rate is that of all pairs over their mean time.
+openshmem/osu_oshm_put_mr.c) with `caches=cold`: it writes 200 MiB, times one window of each size, and adds up the rates
+of the pairs. Here windows are repeated, and the rate is that of all pairs over their mean time.
 """
 
 from labkit.benchmarks import shmem
