@@ -17,7 +17,7 @@ from labkit.errors import DataError, LaunchError, SpecError
 from labkit.host.torch import interpreter
 from labkit.learning.plan import Plan
 from labkit.spec import Effort, Spec
-from labkit.tools import torch
+from labkit.tools import _own_json, torch
 
 NAMES = (
     "all_reduce",
@@ -289,4 +289,4 @@ def test_without_torch_the_error_names_what_brings_it(monkeypatch: pytest.Monkey
 )
 def test_ranks_that_bring_no_result_are_an_error(printed: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=said):
-        torch._parsed(printed, tmp_path)
+        _own_json.parsed(printed, tmp_path)

@@ -205,9 +205,7 @@ def test_hosts_are_those_of_a_testbed(name: str) -> None:
         except SpecError:  # a tool that cannot do it anywhere
             continue
         assert make(spec.replace(testbed="virtual-cluster:2"), SHORT).client == usual.client
-        with pytest.raises(
-            SpecError, match=r"--hosts vc0,vc1, but .* Leave --hosts out, or name two hosts of --testbed"
-        ):
+        with pytest.raises(SpecError, match=r"--hosts vc0,vc1, but .* Leave --hosts out, name two hosts of --testbed"):
             make(spec, SHORT)
 
 

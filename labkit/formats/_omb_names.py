@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 VERSION = "7.4"  # the layout that is written
+OSHM_WIDTH = 20  # of a column of the programs of OpenSHMEM, UPC and UPC++
 _COLLECTIVES = {
     "allgather": "Allgather", "allgatherv": "Allgatherv", "allreduce": "Allreduce",
     "alltoall": "All-to-All Personalized Exchange", "alltoallv": "All-to-Allv Personalized Exchange",

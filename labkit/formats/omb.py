@@ -9,8 +9,6 @@ labkit's p99. OMB prints 0.00 for a percentile with too few iterations; it is le
 Some programs cannot be told apart by their text: osu_bw_fan_in and osu_bw_fan_out print what osu_bw does, and
 osu_oshm_get_nb what osu_oshm_get does. osu_neighbor_alltoallw has the title of osu_alltoallw, but a line on its graph
 before it; osu_oshm_put_overlap has that of osu_oshm_put_nb, but other columns.
-
-osu_oshm_atomics has operations where other tables have sizes. Its rows have the size of the operation's type here.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ from functools import lru_cache
 from operator import lt
 
 from labkit.columns import METRICS
-from labkit.formats import malformed
+from labkit.formats import _omb_operations, malformed
 from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
-from labkit.formats._omb_names import ATOMICS, COLUMNS, FACTORS, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
+from labkit.formats._omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
@@ -36,16 +34,14 @@ _BEFORE = re.compile(r"# Number of .+|Dimensions size = .+|Time took to create t
 ACCELERATOR = re.compile(r"-(CUDA MANAGED|CUDA|MANAGED|OPENACC|ROCM|CXL)\b")
 _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, avg: (\d{1,18}) ms")
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
-_OPERATION = re.compile(rf"shmem_(int|longlong)_({'|'.join(ATOMICS)})")
-_TYPES = {"int": 4, "longlong": 8}  # B
 ENDLESS = 1 << 62  # rows
 _FORMS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
 _MATRIX = re.compile(r"# +\d+(?: +\d+)*")
 _INVALID = "DATA VALIDATION ERROR: "
 _STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", _INVALID)
 _WIDTH = 18  # of a column
-# of a column of the programs of OpenSHMEM, UPC and UPC++; of the values of those with an overlap
-_OSHM_WIDTH, _OSHM_OVERLAP_WIDTH = 20, 17
+# of the values of programs of OpenSHMEM, UPC and UPC++ with an overlap
+_OSHM_OVERLAP_WIDTH = 17
 BEGINS, MARKS = r"# OSU ", ("# OSU ",)
 
 
@@ -129,7 +125,7 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
         )
         above = tuple(lines.table_lines[:-1])
         if columns[0] == "Operation":
-            parts = _operation_rows(lines)
+            parts = _omb_operations.rows(lines, ("#", *_STARTS))
         else:
             parts = _matrix_rows(lines, columns) if matrix else _rows(lines, columns, head, most)
         yield from in_parts(Table(test, title, version, parameters, table_columns, (), above, head=head), parts, lines)
@@ -324,30 +320,6 @@ def _matrix_rows(lines: Lines, head: Sequence[str]) -> Iterator[tuple[Row, ...]]
     )
 
 
-def _operation_rows(lines: Lines) -> Iterator[tuple[Row, ...]]:
-    """Rows of ``osu_oshm_atomics``: an operation, its rate and its latency."""
-    rows: list[Row] = []
-    while lines.row_follows(
-        lambda line: False,
-        lambda line: line.startswith(("#", *_STARTS)),
-        lambda line: line.startswith("shmem_"),
-    ):
-        text, number = lines.ahead or "", lines.number
-        name, *fields = text.split()
-        operation = _OPERATION.fullmatch(name)
-        if operation is None or len(fields) != 2:
-            raise lines.wrong("an operation, its rate and its latency, as in 'shmem_int_fadd 1.25 0.80'")
-        size, call = _TYPES[operation[1]], ATOMICS[operation[2]]
-        if any((row.size, row.values[0]) == (size, call) for row in rows):
-            raise lines.wrong("another operation: two runs may have written to this file, use one file per run")
-        rate, latency = (lines.value(field, TWO_DECIMALS, "a number as OMB prints it") for field in fields)
-        lines.take()
-        rows.append(Row(size, (call, rate, latency), line=number, text=text))
-    if not rows:
-        raise lines.wrong("a row of the table")
-    yield tuple(rows)
-
-
 # ---- values ----------------------------------------------------------------------------------------------------
 
 
@@ -402,7 +374,7 @@ def write(tables: Iterable[Table]) -> str:
         if table.columns[:1] == ("Window",):
             lines += _matrix_lines(table)
         elif table.columns[:1] == ("Operation",):
-            lines += _operation_lines(table)
+            lines += _omb_operations.written(table)
         elif table.test == "osu_init":
             low, high, mean = table.rows[0].values
             lines.append(f"nprocs: {table.parameters['nprocs']}, min: {low} ms, max: {high} ms, avg: {mean} ms")
@@ -415,7 +387,7 @@ def write(tables: Iterable[Table]) -> str:
 def _table_lines(table: Table) -> list[str]:
     """Head and rows: the size flushed left, or the first column as wide as its name."""
     oshm = table.test.startswith(("osu_oshm_", "osu_upc"))
-    widths = [12 if name == "Iterations" else _OSHM_WIDTH if oshm else _WIDTH for name in table.columns]
+    widths = [12 if name == "Iterations" else OSHM_WIDTH if oshm else _WIDTH for name in table.columns]
     start = f"{'# Size':10}" if table.sized else ""
     if not table.sized:
         widths[0] = len(table.columns[0]) + 2
@@ -442,14 +414,4 @@ def _matrix_lines(table: Table) -> list[str]:
         for at in range(0, len(table.rows), len(windows)):
             group = table.rows[at : at + len(windows)]
             lines.append(f"{group[0].size:<7}" + "".join(f"  {printed(row.values[place]):>10}" for row in group))
-    return lines
-
-
-def _operation_lines(table: Table) -> list[str]:
-    """Head and rows of ``osu_oshm_atomics``."""
-    types, calls = ({value: name for name, value in names.items()} for names in (_TYPES, ATOMICS))
-    lines = [f"{'# Operation':{_OSHM_WIDTH}}" + "".join(name.rjust(_OSHM_WIDTH) for name in table.columns[1:])]
-    for row in table.rows:
-        name = f"shmem_{types[row.size or 0]}_{calls[str(row.values[0])]}"
-        lines.append(f"{name:{_OSHM_WIDTH}}" + "".join(printed(value).rjust(_OSHM_WIDTH) for value in row.values[1:]))
     return lines
