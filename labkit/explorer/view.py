@@ -166,6 +166,8 @@ class View:
         if self.relation != "ratio":
             figure = figures.in_unit(figure, self.metric, self.unit)
         axes = {name: kind for name, kind in self.axes().items() if not self.relation or name == "xaxis_type"}
+        if axes.get("yaxis_type") == "linear":
+            figure.layout.yaxis.dtick = None  # that of a logarithmic axis would be a tick at every unit
         figure.update_layout(**axes, width=None, height=HEIGHT)
         return figure
 

@@ -6,13 +6,16 @@ decided in `labkit.figures.looks`.
 
 from __future__ import annotations
 
+import copy
 import html
 import json
 import math
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.figures._plotly import go
+from labkit.figures._plotly import go, held
 from labkit.figures.looks import COLOURS, Look
 from labkit.notes import joined
 from labkit.records.aggregate import GIVEN
@@ -112,14 +115,23 @@ TEMPLATE: Mapping[str, Any] = {
 
 def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go.Figure:
     """Give a figure its template, its size and trace ids that do not change from run to run."""
-    figure.update_layout(template=go.layout.Template(TEMPLATE), width=width, height=height)
-    if len(list(figure.select_yaxes())) == 1:
-        figure.layout.height = height + _lack(figure)
+    figure.update_layout(width=width, height=height)
+    traces, layout = held(figure)
+    layout["template"] = copy.deepcopy(_template())
+    if sum(re.fullmatch(r"yaxis\d*", name) is not None for name in layout) <= 1:
+        if lack := _lack(figure):
+            figure.layout.height = height + lack
         _fold(figure)
         _steps(figure)
-    for n, trace in enumerate(figure.data):
-        trace.uid = f"t{n}"
+    for n, trace in enumerate(traces):
+        trace["uid"] = f"t{n}"
     return figure
+
+
+@cache
+def _template() -> dict[str, Any]:
+    """The template as plotly has checked it, once: this takes longer than all the rest of a figure."""
+    return dict(go.layout.Template(TEMPLATE).to_plotly_json())
 
 
 def _places(x: Any) -> Iterable[Any]:
@@ -134,69 +146,80 @@ def _lack(figure: go.Figure) -> int:
 
     One of the usual height shrinks if it has few places to the right.
     """
-    layout = figure.layout
-    if layout.margin.t is not None or layout.margin.b is not None:
+    traces, layout = held(figure)
+    margin = layout.get("margin", {})
+    if margin.get("t") is not None or margin.get("b") is not None:
         return 0
     taken = sum(_around(figure))
-    if layout.height == HEIGHT and all(trace.type in ("scatter", "bar") for trace in figure.data):
-        places = {place for trace in figure.data for place in _places(trace.x)}
+    if layout["height"] == HEIGHT and all(trace["type"] in ("scatter", "bar") for trace in traces):
+        places = {place for trace in traces for place in _places(trace.get("x"))}
         return _LEAST + (_MORE if len(places) > _FEW else 0) - (HEIGHT - taken)
-    return max(0, _LEAST - int(layout.height) + taken)
+    return max(0, _LEAST - int(layout["height"]) + taken)
 
 
 def _around(figure: go.Figure) -> tuple[int, int]:
     """Return how much of a figure lies above and below the axes: margins, legend and small print, px."""
-    layout = figure.layout
-    above = layout.margin.t or TEMPLATE["layout"]["margin"]["t"]
-    above += _legend(figure) if layout.showlegend and layout.margin.t is None else 0
-    below = layout.margin.b or TEMPLATE["layout"]["margin"]["b"]
-    below += _LINE * str(layout.xaxis.title.text or "").count("<br>") if layout.margin.b is None else 0
+    _, layout = held(figure)
+    margin = layout.get("margin", {})
+    above = margin.get("t") or TEMPLATE["layout"]["margin"]["t"]
+    above += _legend(figure) if layout.get("showlegend") and margin.get("t") is None else 0
+    below = margin.get("b") or TEMPLATE["layout"]["margin"]["b"]
+    below += _LINE * _title(layout, "xaxis").count("<br>") if margin.get("b") is None else 0
     return above, below
+
+
+def _title(layout: Mapping[str, Any], axis: str) -> str:
+    """Return the title of an axis; empty if it has none."""
+    return str(layout.get(axis, {}).get("title", {}).get("text") or "")
 
 
 def _legend(figure: go.Figure) -> int:
     """Return the height of the legend, px: plotly fills its rows one after the other."""
+    traces, layout = held(figure)
     margin = TEMPLATE["layout"]["margin"]
-    across, rows, room = figure.layout.width - margin["l"] - margin["r"], 0, 0.0
-    named = [trace for trace in figure.data if trace.showlegend is not False]
+    across, rows, room = layout["width"] - margin["l"] - margin["r"], 0, 0.0
+    named = [trace for trace in traces if trace.get("showlegend") is not False]
     for trace in named:
-        wide = _LETTER * len(trace.name or "") + _KEY
+        wide = _LETTER * len(trace.get("name") or "") + _KEY
         if wide > room:
             rows, room = rows + 1, float(across)
         room -= wide
-    pitch = _ROW + _GAP * any(getattr(trace, "legendgroup", None) for trace in named)
+    pitch = _ROW + _GAP * any(trace.get("legendgroup") for trace in named)
     return _LEGEND + pitch * (rows - 1) if rows else 0
 
 
 def _fold(figure: go.Figure) -> None:
     """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
-    title, layout = figure.layout.yaxis.title.text or "", figure.layout
+    _, layout = held(figure)
+    title, height = _title(layout, "yaxis"), layout["height"]
     above, below = _around(figure)
-    middle = above + (layout.height - above - below) / 2
-    room = int(2 * min(middle, layout.height - middle) / _LETTER)
+    middle = above + (height - above - below) / 2
+    room = int(2 * min(middle, height - middle) / _LETTER)
     if len(title) > room and "<br>" not in title:
         figure.layout.yaxis.title.text = "<br>".join(textwrap.wrap(title, max(room, _SHORT)))
 
 
 def _steps(figure: go.Figure) -> None:
     """Put the ticks of a logarithmic upward axis at 1, 2 and 5, or at the decades: plotly's own would overlap."""
-    axis, layout = figure.layout.yaxis, figure.layout
-    if axis.type != "log" or any(one is not None for one in (axis.dtick, axis.tickvals, axis.range)):
+    traces, layout = held(figure)
+    axis = layout.get("yaxis", {})
+    if axis.get("type") != "log" or any(axis.get(name) is not None for name in ("dtick", "tickvals", "range")):
         return
-    ends = [_numbers(getattr(trace, name, None)) for trace in figure.data for name in ("y", "lowerfence", "upperfence")]
-    for trace in figure.data:
-        centre, error = _numbers(getattr(trace, "y", None)), getattr(trace, "error_y", None)
+    ends = [_numbers(trace.get(name)) for trace in traces for name in ("y", "lowerfence", "upperfence")]
+    for trace in traces:
+        centre, error = _numbers(trace.get("y")), trace.get("error_y") or {}
         for name, sign in (("array", 1), ("arrayminus", -1)):
-            length = _numbers(getattr(error, name, None))
+            length = _numbers(error.get(name))
             ends += [centre + sign * length] if centre.size == length.size else []
     heights = np.concatenate(ends) if ends else np.empty(0)
     heights = heights[heights > 0]
     decades = math.log10(heights.max() / heights.min()) if heights.size else 0.0
-    labels = (layout.height - sum(_around(figure))) / _LABEL
+    labels = (layout["height"] - sum(_around(figure))) / _LABEL
     if _SPAN <= decades <= labels - 1:  # of less, plotly finds ticks inside; of more, decades that have room
-        axis.dtick = "D2" if 3 * decades + 1 <= labels else 1
-        if _ticks(heights.min(), heights.max()) < _TICKS:
-            axis.dtick = f"L{_even(heights.max() / _TICKS):g}"
+        few = _ticks(heights.min(), heights.max()) < _TICKS
+        figure.layout.yaxis.dtick = (
+            f"L{_even(heights.max() / _TICKS):g}" if few else "D2" if 3 * decades + 1 <= labels else 1
+        )
 
 
 def _ticks(low: float, high: float) -> int:

@@ -42,6 +42,9 @@ def in_unit(figure: go.Figure, metric: str, unit: str) -> go.Figure:
             trace.hovertemplate = _hover(trace.hovertemplate, unit)
     title = drawn.layout.yaxis.title.text or ""
     drawn.update_layout(yaxis_title_text=title.replace(f"({base})", f"({unit})"))
+    step = drawn.layout.yaxis.dtick
+    if isinstance(step, str) and step.startswith("L"):  # even steps of a logarithmic axis are in its unit
+        drawn.layout.yaxis.dtick = f"L{float(step[1:]) * times:g}"
     return drawn
 
 
