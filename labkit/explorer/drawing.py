@@ -13,6 +13,7 @@ from labkit.columns import METRICS
 from labkit.columns import title as column_title
 from labkit.explorer.code import SIZE
 from labkit.explorer.view import View
+from labkit.figures._plotly import held
 from labkit.notes import joined
 from labkit.units import format_number, format_size
 
@@ -31,14 +32,15 @@ def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
     ----------
     asks : whether the page asks the kernel what any other trace says; if not, it says the places on both axes.
     """
-    for trace in figure.data:
-        if trace.hoverinfo == "skip":
+    traces, _ = held(figure)
+    for trace in traces:
+        if trace.get("hoverinfo") == "skip":
             continue
-        lines = (trace.hovertemplate or "").partition("<extra>")[0].split("<br>")
+        lines = (trace.pop("hovertemplate", None) or "").partition("<extra>")[0].split("<br>")
         kept = "<br>".join(line for line in lines if _KEPT.match(line) or not asks)
         kept = "" if not asks and _OF_AXES.search(kept) else kept
-        meta = (trace.meta or {}) | ({"hover": kept} if kept or asks else {})
-        trace.update(hovertemplate=None, hoverinfo="none", meta=meta)
+        trace["meta"] = trace.get("meta", {}) | ({"hover": kept} if kept or asks else {})
+        trace["hoverinfo"] = "none"
     return figure
 
 

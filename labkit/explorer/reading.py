@@ -44,10 +44,14 @@ def title(row: Mapping[str, Any]) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def meaning(spec: Spec, metric: str) -> str:
+def meaning(spec: Spec, metric: str, unit: str = "") -> str:
     """Return what a number of a point counts, in words; without a metric, what an iteration is.
 
     A ping-pong's latency is one way: half of an iteration.
+
+    Parameters
+    ----------
+    unit : in which it is shown; empty for the metric's own.
     """
     benchmark = benchmarks.get(spec.benchmark)
     work = benchmark.metrics.get("latency_us")
@@ -55,7 +59,7 @@ def meaning(spec: Spec, metric: str) -> str:
     both = "a round trip: there and back" if trips == 2 else "one operation" if trips == 1 else f"{trips:g} operations"
     if not metric:
         return f"time of a whole iteration, which is {both}, in µs"
-    unit, label = METRICS[metric].unit, METRICS[metric].label
+    unit, label = unit or METRICS[metric].unit, METRICS[metric].label
     if metric == "latency_us":
         how = {1.0: "one operation, a whole iteration", 2.0: "one way: half of an iteration, which is a round trip"}
         return f"{label} of {how.get(trips, f'one of {trips:g} operations of an iteration')}, in {unit}"

@@ -17,14 +17,14 @@ CAMPAIGN = "campaign"
 
 
 def bases(summary: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """What points of a table can be compared with: campaigns, and levels of factors as in ``transport=shm``.
+    """What points of a table can be compared with: campaigns, then levels of factors as in ``transport=shm``.
 
     Parameters
     ----------
     columns : in which the points differ.
     """
     found = []
-    for column in columns:
+    for column in sorted(columns, key=lambda name: name != CAMPAIGN):
         levels = sorted({level(value) for value in summary[column]} - {"-"})
         if len(levels) > 1 and (column in (CAMPAIGN, *SETTING) or column.startswith(("option_", "env_"))):
             found += levels if column == CAMPAIGN else [f"{named(column)}={one}" for one in levels]
@@ -55,20 +55,21 @@ def compared(
     SpecError
         If there is only one side.
     """
-    sides = _sides(names, benchmark, base, by, metric)
-    factor = (by.strip() or CAMPAIGN).partition("=")[0]
+    factor, _, levels = (by.strip() or CAMPAIGN).partition("=")
+    sides = _sides(names, benchmark, base, factor, metric, [one for one in levels.split(",") if one])
     return comparison.compare(sides, by=factor, allow=allow, metric=metric, relevant=relevant)
 
 
-def _sides(names: Sequence[str], benchmark: str, base: str, by: str, metric: str) -> dict[str, list[Launch]]:
+def _sides(
+    names: Sequence[str], benchmark: str, base: str, factor: str, metric: str, levels: Sequence[str] = ()
+) -> dict[str, list[Launch]]:
     """Launches of campaigns, or of the levels of a factor in them; the base comes first."""
-    factor, _, levels = (by.strip() or CAMPAIGN).partition("=")
     ordered = [base, *(name for name in names if name != base)] if base in names else list(names)
     sides = {name: comparison.read(store.opened(name), benchmark, metric) for name in ordered}
     sides = {name: launches for name, launches in sides.items() if launches}
     if factor != CAMPAIGN:
         pooled = [launch for launches in sides.values() for launch in launches]
-        sides = comparison.by_levels(pooled, factor, [one for one in levels.split(",") if one])
+        sides = comparison.by_levels(pooled, factor, levels)
     if len(sides) < 2:
         raise SpecError(
             f"One campaign on show has {benchmark}, but a comparison needs two. Select another, or compare levels of a "
@@ -89,5 +90,5 @@ def against(names: Sequence[str], benchmark: str, base: str, others: Sequence[st
         sides = _sides(names, benchmark, base, CAMPAIGN, metric)
         return comparison.pairwise(sides, by=CAMPAIGN, metric=metric, force=True)
     levels = [one.partition("=")[2] for one in others if one.startswith(f"{factor}=") and one != base]
-    sides = _sides(names, benchmark, "", f"{factor}={','.join([chosen, *levels])}", metric)
+    sides = _sides(names, benchmark, "", factor, metric, [chosen, *levels])
     return comparison.pairwise(sides, by=factor, metric=metric, force=True)

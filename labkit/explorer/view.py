@@ -154,7 +154,7 @@ class View:
                 statistic=self.statistic,
                 tail=None,
                 hover=hover,
-                parts=None if hover else self._parts(summary, rows),
+                drawn=None if hover else self.split(summary),
             )
         else:
             narrow = rows if hover else self._narrow(summary, rows)
@@ -166,8 +166,6 @@ class View:
         if self.relation != "ratio":
             figure = figures.in_unit(figure, self.metric, self.unit)
         axes = {name: kind for name, kind in self.axes().items() if not self.relation or name == "xaxis_type"}
-        if axes.get("yaxis_type") == "linear":
-            figure.layout.yaxis.dtick = None  # that of a logarithmic axis would be a tick at every unit
         figure.update_layout(**axes, width=None, height=HEIGHT)
         return figure
 
@@ -176,10 +174,13 @@ class View:
         column = statistic_column(self.metric, self.statistic)
         return self.metric if self.statistic == HEADLINE else {METRICS[self.metric].label: column}
 
-    def axes(self) -> dict[str, str]:
-        """Kinds of axes that were chosen, as plotly's layout names them."""
+    def axes(self) -> dict[str, str | None]:
+        """Kinds of axes that were chosen, as plotly's layout names them; steps of a logarithm fit no linear axis."""
         chosen = {"xaxis_type": self.x_log, "yaxis_type": self.y_log}
-        return {name: "log" if log else "linear" for name, log in chosen.items() if log is not None}
+        kinds: dict[str, str | None] = {
+            name: "log" if on else "linear" for name, on in chosen.items() if on is not None
+        }
+        return kinds | ({"yaxis_dtick": None} if self.y_log is False else {})
 
     def split(self, summary: pd.DataFrame) -> list[Line]:
         """The lines of the figure, each with its rows along the axis; of their columns those that are drawn."""

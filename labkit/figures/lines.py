@@ -106,13 +106,14 @@ def title(lines: Sequence[Line], metric: str) -> str:
 
 def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
     """Say why points have no such statistic; empty where all have it."""
-    lacking = rows[np.isnan(column(rows, metric, statistic))]
+    without = np.isnan(column(rows, metric, statistic))
+    if not without.any():
+        return ""
+    lacking = rows[without]
     needed = stats.NEEDED.get(statistic, 0)
     few = f"a launch has under {needed:,} samples"
     found = (why_not(row, metric, statistic) for row in lacking.to_dict("records"))
     reasons = dict.fromkeys(few if needed and _FEW.match(one) else _SOME.sub(_OF_MANY, one) for one in found)
-    if not reasons:
-        return ""
     rest = len(reasons) - _REASONS
     more = f"; {rest} more reason{'s' if rest > 1 else ''}" if rest > 0 else ""
     return f"no {STATISTICS[statistic].label} where {'; or '.join(list(reasons)[:_REASONS])}{more}"
@@ -126,12 +127,14 @@ def meaning(lines: Sequence[Line], metric: str) -> str:
     for line in lines:
         low, _ = ends_of(line.rows, metric, line.statistic)
         present = ~np.isnan(column(line.rows, metric, line.statistic))
-        labels = line.rows["headline"].to_numpy() if "headline" in line.rows else np.full(len(line.rows), "")
-        meanings = dict.fromkeys(filter(None, labels[present & ~np.isnan(low)].tolist()))
+        if "headline" not in line.rows:
+            continue
+        labels = line.rows["headline"]
+        meanings = dict.fromkeys(filter(None, labels[present & ~np.isnan(low)].unique().tolist()))
         drawn |= meanings
         if meanings:
             statistics[line.statistic] = None
-        single |= any(label == "1 launch" for label in labels[present])
+        single |= "1 launch" in labels[present].unique().tolist()
     if not drawn:
         return "1 launch each: no interval" if single else ""
     suffix = (

@@ -96,6 +96,14 @@ def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
     return [None if i is None or values[i] != values[i] else values[i] for i in order]
 
 
+def _arranged(values: Any, order: Sequence[int | None], hover: bool) -> Any:
+    """Return values in an order: a list with None in the gap, or for a page an array with NaN there."""
+    if hover:
+        return _with_gap(np.asarray(values).tolist(), order)
+    array = np.asarray(values, np.float64)
+    return np.insert(array, 1, np.nan) if len(order) > len(array) else array
+
+
 _SIZES = {  # benchmark, or its family → what its size is of
     "storage.encode": "block size (B)",
     "storage.decode": "block size (B)",
@@ -123,7 +131,7 @@ def versus_size(
     tail: str | None = "p99",
     bounds: Mapping[str, float] | None = None,
     hover: bool = True,
-    parts: Sequence[tuple[str, str, pd.DataFrame]] | None = None,
+    drawn: Sequence[Line] | None = None,
 ) -> go.Figure:
     """Draw a metric against message size, with its interval over launches and, thinner, a tail.
 
@@ -137,7 +145,8 @@ def versus_size(
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
-    parts : of `labkit.figures.style.split` with these series, their rows by size; made here when left out.
+    drawn : lines of `labkit.figures.lines.of` with these series and this statistic, their rows by size; made here when
+        left out.
 
     Raises
     ------
@@ -145,13 +154,13 @@ def versus_size(
         If there is nothing to draw, or a metric or column is unknown.
     """
     definition = metric_of(summary, metric)
-    frame = summary.sort_values("message_size_B", kind="stable")
-    sizes = frame["message_size_B"].tolist()
+    frame = summary if drawn is not None else summary.sort_values("message_size_B", kind="stable")
+    sizes = sorted(set(frame["message_size_B"].tolist()))
     smallest = min((size for size in sizes if size > 0), default=1)
     traces: list[dict[str, Any]] = []
     tails = False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
-    drawn = lines.of(style.split(frame, series) if parts is None else parts, metric, statistic)
+    drawn = lines.of(style.split(frame, series), metric, statistic) if drawn is None else drawn
     groups = list(dict.fromkeys(line.look.slot for line in drawn))
     for line in drawn:
         for trace in _lines(line, definition, tail, smallest, hover):
@@ -187,7 +196,7 @@ def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[s
     column : of that axis.
     """
     names = sorted(rows["benchmark"].unique()) if "benchmark" in rows else []
-    sizes = sorted({int(size) for size in rows["message_size_B"]}) if "message_size_B" in rows else []
+    sizes = sorted({int(size) for size in set(rows["message_size_B"].tolist())}) if "message_size_B" in rows else []
     return {"benchmarks": names, "metric": metric, "sizes": sizes, "axis": axis, "column": column}
 
 
@@ -201,14 +210,14 @@ def _lacking(frame: pd.DataFrame, metric: str, statistic: str, tail: str | None)
 def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover: bool) -> list[dict[str, Any]]:
     """Return the thick line of one series with its error bars, and the thin line of its tail."""
     rows, statistic = line.rows, line.statistic
-    if rows["message_size_B"].duplicated().any():
+    if rows["message_size_B"].nunique() < len(rows):
         repeated = int(rows.loc[rows["message_size_B"].duplicated(), "message_size_B"].iloc[0])
         differ = style.varying(rows[rows["message_size_B"] == repeated], skip=["message_size_B"])
         raise DataError(
             f"A series has several points at {repeated} B, which differ in {', '.join(differ) or 'their fingerprint'}. "
             "Add that column to series, or filter the table."
         )
-    x = [axes.place(size, smallest) for size in rows["message_size_B"]]
+    x = [axes.place(size, smallest) for size in rows["message_size_B"].tolist()]
     order = _gap(x, rows["message_size_B"].iloc[0] == 0)
     look, marker = style.ORIGINS[line.origin], style.marker(line.origin, line.look)
     drawn = []
@@ -221,12 +230,12 @@ def _lines(line: Line, metric: Metric, tail: str | None, smallest: float, hover:
             about["customdata"] = _with_gap(about["customdata"] or [""] * len(x), order)
         error = bars_of(line, metric.name, marker["color"]) if thick else None
         if error:
-            error |= {side: numbers(_with_gap(error[side], order), hover) for side in ("array", "arrayminus")}
+            error |= {side: _arranged(error[side], order, hover) for side in ("array", "arrayminus")}
         drawn.append(
             {
                 "type": "scatter",
-                "x": numbers(_with_gap(x, order), hover),
-                "y": numbers(_with_gap(y.tolist(), order), hover),
+                "x": _arranged(x, order, hover),
+                "y": _arranged(y, order, hover),
                 "error_y": error,
                 "mode": "lines+markers" if look.markers else "lines",
                 "marker": marker if thick else _doubted(marker, rows, name, order),
