@@ -11,20 +11,23 @@ from labkit import figures, project, studies
 from labkit.campaign.derived import EXAMPLES
 
 TARGET = project.SHIPPED / "templates" / "start"
-PICTURES = {  # file → campaign (empty: measured now), study and its figure
-    "messages": ("two-cores", "latency", "latency_figure"),
-    "bandwidth": ("two-cores", "bandwidth", "bandwidth_figure"),
-    "collectives": ("two-cores", "overlap", "forms_figure"),
-    "storage": ("two-cores", "storage", "read_figure"),
-    "verbs": ("two-cores", "verbs_latency_bandwidth", "bandwidth_figure"),
-    "hosts": ("virtual-cluster", "interference_and_qos", "pairs_figure"),
-    "programs": ("", "nas_kernels", "split_figure"),
-    "explain": ("two-cores", "what_if", "figure_17"),
-    "compare": ("two-cores", "compare", "figure"),
+SIZE = {"width": 380, "height": 250}  # px; the page shows 240 of them
+TICKS = 6  # to the right; of more, every second one
+PICTURES: dict[str, tuple[str, str, str, dict[str, object]]] = {
+    # file → campaign (empty: measured now), study, its figure and what that takes
+    "messages": ("two-cores", "latency", "latency_figure", {}),
+    "bandwidth": ("two-cores", "bandwidth", "bandwidth_figure", {}),
+    "collectives": ("two-cores", "overlap", "forms_figure", {}),
+    "storage": ("two-cores", "storage", "heat_map", {"test": "read", "sync": True}),
+    "verbs": ("two-cores", "verbs_latency_bandwidth", "bandwidth_figure", {}),
+    "hosts": ("virtual-cluster", "interference_and_qos", "pairs_figure", {}),
+    "programs": ("", "nas_kernels", "split_figure", {}),
+    "explain": ("two-cores", "loggp", "fit_figure", {"transport": "shm"}),
+    "compare": ("two-cores", "compare", "figure", {}),
 }
 
 
-def drawn(folder: str, study: str, figure: str) -> dict[str, object]:
+def drawn(folder: str, study: str, figure: str, how: dict[str, object]) -> dict[str, object]:
     """Return a figure of a study over an example, without what is too small to read in a picture of 240 px."""
     if folder:
         one = studies.get(study)(campaign=str(EXAMPLES / folder), measure=False)
@@ -32,8 +35,15 @@ def drawn(folder: str, study: str, figure: str) -> dict[str, object]:
         one = studies.get(study)(campaign=str(Path(tempfile.mkdtemp()) / "new"), launches=1)
         one.run()
     made = getattr(one, figure)
-    made = made() if callable(made) else made
-    made.update_layout(height=320, showlegend=False)
+    made = made(**how) if callable(made) else made
+    made.update_layout(showlegend=False, margin={"l": None, "r": 10, "t": 20, "b": None}, **SIZE)
+    for axis in (*made.select_xaxes(), *made.select_yaxes()):
+        title, _, unit = (axis.title.text or "").partition("<br>")[0].partition(" (")
+        short = title.partition(", ")[0]
+        axis.title.text = f"{short} ({unit}" if unit else short
+    for axis in made.select_xaxes():
+        if axis.tickvals is not None and len(axis.tickvals) > TICKS:
+            axis.tickvals, axis.ticktext = axis.tickvals[::2], axis.ticktext[::2]
     return dict(made.to_plotly_json())
 
 
