@@ -9,7 +9,7 @@ import pytest
 
 from labkit import Effort, Spec, benchmarks, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.testbeds import _guest, _kept, _rdma, soft_roce
+from labkit.testbeds import _guest, _kept, _rdma, soft_roce, virtual_cluster
 from labkit.tools import pyverbs
 from labkit.verbs.plan import Plan
 
@@ -217,3 +217,17 @@ def test_a_result_becomes_samples_with_its_facts() -> None:
     assert parsed.facts == {"verified": True}
     assert parsed.warnings[0].as_dict() == result["warnings"][0]
     assert parsed.reported[0].value == 9.0
+
+
+def test_doctor_says_why_no_virtual_cluster_comes_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found() -> tuple[str, str, str]:
+        one = next(check for check in testbeds.checks() if check.name == "testbed virtual-cluster")
+        return one.state, one.found, one.remedy
+
+    monkeypatch.setattr(virtual_cluster, "absent", list)
+    monkeypatch.setattr(virtual_cluster, "refusal", lambda: "This kernel has no HTB.")
+    assert found() == ("warn", "This kernel has no HTB.", "")
+    monkeypatch.setattr(virtual_cluster, "refusal", str)
+    assert found()[:2] == ("ok", "can be brought up")
+    monkeypatch.setattr(virtual_cluster, "absent", lambda: ["iproute2"])
+    assert found() == ("warn", "needs iproute2", "sudo apt-get install iproute2")

@@ -98,17 +98,22 @@ def names() -> list[str]:
 
 
 def checks() -> list[Check]:
-    """Check for each testbed whether it can be brought up; for ``labkit doctor``."""
-    checks_of_testbeds = []
+    """Check for each testbed whether it can be brought up; for ``labkit doctor``.
+
+    A testbed's file says what it lacks (``absent``), and where a trial is cheap, why it does not come up (``refusal``).
+    """
+    found = []
     for name in names():
         module = module_of(name)
-        if hasattr(module, "absent"):
-            packages = module.absent()
-            state_text = "can be brought up" if not packages else f"needs {', '.join(packages)}"
-            remedy = f"sudo apt-get install {' '.join(packages)}" if packages else ""
-            state: Literal["ok", "warn"] = "warn" if packages else "ok"
-            checks_of_testbeds.append(Check(f"testbed {name}", state, state_text, f"labkit testbed up {name}", remedy))
-    return checks_of_testbeds
+        if not hasattr(module, "absent"):
+            continue
+        packages = module.absent()
+        refused = module.refusal() if not packages and hasattr(module, "refusal") else ""
+        text = f"needs {', '.join(packages)}" if packages else refused or "can be brought up"
+        state: Literal["ok", "warn"] = "warn" if packages or refused else "ok"
+        remedy = f"sudo apt-get install {' '.join(packages)}" if packages else ""
+        found.append(Check(f"testbed {name}", state, text, f"labkit testbed up {name}", remedy))
+    return found
 
 
 def module_of(name: str) -> ModuleType:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import supervise
-from labkit.errors import LaunchError, SpecError, known
+from labkit.errors import LabkitError, LaunchError, SpecError, known
 from labkit.notes import badge
 from labkit.spec import Spec
 from labkit.supervise import supervisor
@@ -35,6 +35,20 @@ SHELL = str(_HERE / "_virtual_host.sh")
 _UP_S = 60.0  # on a machine under load; 0.2 s on an idle one
 
 
+def absent() -> list[str]:
+    """Return the packages that are not installed."""
+    return sorted({package for program, package in NEEDS.items() if not shutil.which(program, path=_path())})
+
+
+def refusal() -> str:
+    """Try two hosts, and return why there can be none; empty if they came up."""
+    try:
+        with open("2", {}):
+            return ""
+    except LabkitError as error:
+        return str(error)
+
+
 @contextmanager
 def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """Make the hosts and their network, and remove all of it at the end.
@@ -47,11 +61,10 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
         If it does not come up.
     """
     chosen = options_of(argument, options)
-    absent = sorted({package for program, package in NEEDS.items() if not shutil.which(program, path=_path())})
-    if absent:
+    if missing := absent():
         raise SpecError(
             "The testbed virtual-cluster needs packages that are not installed. Run: sudo apt-get install "
-            f"{' '.join(absent)}"
+            f"{' '.join(missing)}"
         )
     relay = "" if not (chosen.delay or chosen.loss) or _has_netem() else _relay()
     with _held(plan(chosen, os.geteuid() != 0, has_ipv6(), relay)) as (tree, answer):
