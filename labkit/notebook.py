@@ -176,7 +176,8 @@ def as_markdown(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> st
         [format_size(int(row[c])) if size else _cell(row, c) for c, size in zip(chosen.columns, sizes, strict=True)]
         for row in frame.to_dict("records")
     ]
-    heads = [_head(column) for column in chosen.columns]
+    short = [_head(column) for column in chosen.columns]
+    heads = [title(c) if short.count(head) > 1 else head for c, head in zip(chosen.columns, short, strict=True)]
     numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
     head, *body = ([_MARKS.sub(r"\\\1", cell) for cell in row] for row in [heads, *rows])
     align = "".join("r" if number else "l" for number in numeric)
@@ -184,7 +185,7 @@ def as_markdown(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> st
 
 
 def _head(column: str) -> str:
-    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric."""
+    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric, if it is one."""
     parts = split(column)
     if parts:
         metric, statistic = parts

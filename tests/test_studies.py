@@ -202,3 +202,9 @@ def test_openshmem_crosses_links_with_its_largest_size_by_rate_and_its_smallest_
     assert sorted(set(read.across("rate")["level"])) == [10, 1000]
     assert set(read.of("shmem.put_latency")["testbed"]) == {"local"}
     assert "With 4 ms of delay each way, a put of 8 B takes" in read.findings()
+
+
+def test_medians_of_two_metrics_are_told_apart_in_the_head() -> None:
+    frame = pd.DataFrame({"pure_us_p50": [1.0], "latency_us_p50": [2.0], "latency_us_p99": [3.0]})
+    head = notebook.as_markdown(frame).splitlines()[0]
+    assert head == "| pure time, median (µs) | latency, median (µs) | p99 (µs) |"

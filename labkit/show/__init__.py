@@ -83,7 +83,7 @@ def doctor(form: str) -> tuple[str, bool]:
     for check in checks:
         lines += [f"{check.state:4}  {check.name}: {check.found}"]
         if check.state != "ok":
-            lines += [f"      wanted: {check.wanted}", f"      do: {check.remedy}"]
+            lines += [f"      wanted: {check.wanted}", *([f"      do: {check.remedy}"] if check.remedy else [])]
     counts = (f"{sum(c.state == state for c in checks)} {state}" for state in ("ok", "warn", "bad"))
     return "\n".join([*lines, "", ", ".join(counts)]), sound
 
