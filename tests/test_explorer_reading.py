@@ -295,6 +295,15 @@ def test_units_are_of_one_quantity() -> None:
         units.factor("µs", "MB/s")
 
 
+def test_a_level_with_commas_is_one_level(example: Path) -> None:
+    shutil.copytree(SHIPPED / "data/campaigns/examples/virtual-cluster", example.parent / "virtual-cluster")
+    names = ["two-cores", "virtual-cluster"]
+    found = relation.bases(Store().summary(names, "mpi.latency"), ["testbed", "campaign"])
+    assert found == [*names, "testbed=local", "testbed=virtual-cluster:4,per_leaf=2,rate=200mbit"]
+    compared = relation.against(names, "mpi.latency", "testbed=local", found, "latency_us")
+    assert compared.sides == ("local", "virtual-cluster:4,per_leaf=2,rate=200mbit")
+
+
 def test_bases_are_campaigns_and_levels() -> None:
     summary = Store().summary(["two-cores"], "mpi.latency")
     assert relation.bases(summary, ["transport"]) == ["transport=auto", "transport=shm", "transport=tcp"]
