@@ -358,10 +358,13 @@ def test_the_panel_of_bounds_says_what_explain_says() -> None:
     assert "link of a host: 0.2 Gbit/s / 8, 1448 of 1514 B" in result.value
     figure = panel.children[2]
     assert any(trace.name.startswith("bound: ") for trace in figure.data)
-    link.value, mtu.value = "<1gbit>", 1500
+    link.value, mtu.value = "<1gbit>", "1500"
     judge.click()
     assert "link=&#x27;&lt;1gbit&gt;&#x27;, but it must read like" in result.value
-    link.value = "1gbit"
+    link.value, mtu.value = "1gbit", "1500 B"
+    judge.click()
+    assert "mtu=1500 B, but it must be a whole number of bytes" in result.value
+    mtu.value = ""
     judge.click()
     assert result.value.count("bad</td>") == 6, "what a user states replaces what the samples say"
     session.tell("view")

@@ -9,17 +9,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
 from labkit import campaign, units
 from labkit.columns import METRICS
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.explorer import export, panels, relation, state, store, theme, values, whole
+from labkit.explorer import drawing, export, panels, relation, state, store, theme, values, whole
 from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.session import Session
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
-from labkit.figures import looks
+from labkit.figures import looks, style
 from labkit.project import SHIPPED
 
 LATENCY = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us", statistic="p50")
@@ -351,3 +352,10 @@ def test_a_failed_run_says_why_without_what_was_printed_on_top() -> None:
     assert "needs exactly 2" in text
     assert "what was printed" in raw
     assert not made.run.disabled
+
+
+def test_small_print_that_was_broken_is_one_note_again() -> None:
+    long = "no 99th percentile where a launch has under 100 samples, and none at all where its source gives means only"
+    figure = go.Figure(layout={"xaxis": {"title": {"text": style.note("size", "bars: range of 3 launches", long)}}})
+    assert drawing.apart(figure) == f"bars: range of 3 launches; {long}"
+    assert figure.layout.xaxis.title.text == "size"

@@ -13,6 +13,7 @@ from labkit.columns import METRICS
 from labkit.columns import title as column_title
 from labkit.explorer.code import SIZE
 from labkit.explorer.view import View
+from labkit.figures import style
 from labkit.figures._plotly import held
 from labkit.notes import joined
 from labkit.units import format_number, format_size
@@ -49,7 +50,13 @@ def apart(figure: go.Figure) -> str:
     title, _, small = (figure.layout.xaxis.title.text or "").partition("<br><span")
     lines = [html.unescape(re.sub(r"<[^>]*>|^[^<]*>", "", line)) for line in small.split("<br>")]
     figure.update_layout(xaxis_title_text=title)
-    return joined(line for line in lines if line)
+    notes = list[str]()
+    for before, line in zip(["", *lines], lines, strict=False):
+        if before and len(before) + 1 + len(line.partition(" ")[0]) > style.FITS:  # one note, which was broken here
+            notes[-1] += f" {line}"
+        else:
+            notes.append(line)
+    return joined(note for note in notes if note)
 
 
 def said(view: View, name: str, row: Mapping[str, Any]) -> str:

@@ -99,7 +99,7 @@ def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
 def _arranged(values: Any, order: Sequence[int | None], hover: bool) -> Any:
     """Return values in an order: a list with None in the gap, or for a page an array with NaN there."""
     if hover:
-        return _with_gap(np.asarray(values).tolist(), order)
+        return _with_gap(values if isinstance(values, list) else values.tolist(), order)
     array = np.asarray(values, np.float64)
     return np.insert(array, 1, np.nan) if len(order) > len(array) else array
 

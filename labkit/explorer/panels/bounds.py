@@ -30,7 +30,7 @@ def build(session: Session) -> Any:
     """The panel."""
     wide = {"style": {"description_width": "initial"}}
     link = widgets.Text(description="link", placeholder="100gbit", layout={"width": "190px"}, **wide)
-    mtu = widgets.IntText(description="mtu", layout={"width": "130px"}, **wide)
+    mtu = widgets.Text(description="mtu", placeholder="1500", layout={"width": "130px"}, **wide)
     pcie = widgets.Text(description="pcie", placeholder="3x16", layout={"width": "140px"}, **wide)
     delay = widgets.Text(description="delay", placeholder="300ns", layout={"width": "150px"}, **wide)
     start = widgets.Button(description="Judge", tooltip="compare the benchmark of plot A with what its path allows")
@@ -47,7 +47,8 @@ def build(session: Session) -> Any:
         nonlocal about
         view, about = session.views.get("A"), session.subject
         try:
-            stated = Stated(link=link.value.strip(), mtu=mtu.value, pcie=pcie.value.strip(), delay=delay.value.strip())
+            texts = {"link": link.value.strip(), "pcie": pcie.value.strip(), "delay": delay.value.strip()}
+            stated = Stated(mtu=_mtu(mtu.value.strip()), **texts)
             stated.check()
             session.stated = stated
             text, drawn = _answer(session.campaigns, view.benchmark if view else "", stated)
@@ -66,6 +67,19 @@ def build(session: Session) -> Any:
     box = widgets.VBox([row, shown])
     session.on("view", cleared)
     return box
+
+
+def _mtu(text: str) -> int:
+    """Bytes of a frame's payload; 0 if it is not stated.
+
+    Raises
+    ------
+    SpecError
+        If it is no whole number.
+    """
+    if text and not (text.isascii() and text.isdigit()):
+        raise SpecError(f"mtu={text}, but it must be a whole number of bytes. Enter 1500, or leave it empty.")
+    return int(text or 0)
 
 
 def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[str, Any]:
