@@ -70,7 +70,7 @@ def test_labs_run_by_papermill(tmp_path: Path) -> None:
     for path in LABS:
         lab = definition.get(course.name_of(path.stem))
         total = sum(question.points for question in lab.questions)
-        assert f"## {lab.title}: {total} of {total} points" in said, path.stem
+        assert f"## {summary.headed(lab)} {total} of {total} points" in said, path.stem
 
 
 ROOM = "# Room to compute. Submit the result in the field above."
