@@ -14,6 +14,7 @@ from labkit.spec import Spec
 from labkit.testbeds import local
 
 PROBE = 20.0  # s; srun tries for ten to reach a node whose slurmd is dead
+AGAIN = 1.0  # s between two trials of a node
 
 
 def hosts(spec: Spec) -> tuple[str, ...]:
@@ -53,7 +54,19 @@ def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:
 
 
 def probed(hosts: Sequence[str]) -> dict[str, str]:
-    """Run a trivial step on each host; of those where it fails, host → why."""
+    """Run a trivial step on each host, and again for `PROBE` where it fails; of those where it never runs, host → why.
+
+    Slurm refuses new steps for a while on a host whose last step is still being cleared away.
+    """
+    reasons, end = dict.fromkeys(hosts, ""), time.monotonic() + PROBE
+    while reasons and time.monotonic() < end:
+        reasons = _probed_once(list(reasons), end)
+        time.sleep(AGAIN if reasons else 0)
+    return reasons
+
+
+def _probed_once(hosts: Sequence[str], end: float) -> dict[str, str]:
+    """Run a trivial step on each host, until a time of `time.monotonic`; of those where it fails, host → why."""
     words = ["srun", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--immediate=10"]
     steps = {
         name: subprocess.Popen(
@@ -65,7 +78,7 @@ def probed(hosts: Sequence[str]) -> dict[str, str]:
         )
         for name in hosts
     }
-    reasons, end = {}, time.monotonic() + PROBE
+    reasons = {}
     for name, step in steps.items():
         try:
             _, stderr = step.communicate(timeout=max(end - time.monotonic(), 0.1))
