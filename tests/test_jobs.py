@@ -316,6 +316,24 @@ def test_the_ends_of_a_tool_go_to_two_hosts_of_a_job(monkeypatch: pytest.MonkeyP
         outline.place(call.replace(hosts=("a", "b"), transport="unix"))
 
 
+def test_a_node_on_which_slurm_refuses_a_step_once_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    srun = tmp_path / "srun"  # refuses the first step on "busy", and every one on "dead"
+    srun.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in\n'
+        f'*nodelist=busy*) mkdir {tmp_path}/seen 2>/dev/null || exit 0; echo "srun: error: not now" >&2; exit 1;;\n'
+        f'*nodelist=dead*) mkdir {tmp_path}/dead 2>/dev/null || exec sleep 9; echo "srun: error: gone" >&2; exit 1;;\n'
+        "esac\n"
+    )
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(nodes, "PROBE", 1.5)
+    monkeypatch.setattr(nodes, "AGAIN", 0.05)
+    assert nodes.probed(["good", "busy", "dead"]) == {"dead": "srun: error: gone"}
+
+
 def test_the_span_of_hosts() -> None:
     assert allocation.span(["a"], LEAVES) == "one host"
     assert allocation.span(["a", "b"], LEAVES) == "same leaf"

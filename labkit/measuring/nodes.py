@@ -54,13 +54,13 @@ def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:
 
 
 def probed(hosts: Sequence[str]) -> dict[str, str]:
-    """Run a trivial step on each host, and again for `PROBE` where it fails; of those where it never runs, host → why.
+    """Run a trivial step on each host, and again for `PROBE` where it fails; where it never runs, host → why.
 
     Slurm refuses new steps for a while on a host whose last step is still being cleared away.
     """
     reasons, end = dict.fromkeys(hosts, ""), time.monotonic() + PROBE
     while reasons and time.monotonic() < end:
-        reasons = _probed_once(list(reasons), end)
+        reasons = {name: reasons[name] or reason for name, reason in _probed_once(list(reasons), end).items()}
         time.sleep(AGAIN if reasons else 0)
     return reasons
 
