@@ -66,6 +66,19 @@ def test_the_command_line_understands_readme(line: str) -> None:
         assert (ROOT / "templates" / "suites" / f"{options.suite}.toml").is_file()
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_the_command_line_understands_the_other_pages(page: Path) -> None:
+    for line in re.findall(r"^    (labkit .*?)(?: +#.*)?$", page.read_text().replace("\\\n", " "), re.MULTILINE):
+        if "…" in line or line.startswith("labkit testbed "):  # left open, or with options of a testbed
+            continue
+        for command in re.findall(r"labkit .*?(?= && | > | \| |$)", line):
+            options = parsed(command)
+            if getattr(options, "benchmark", "*") != "*":
+                assert benchmarks.get(options.benchmark)
+            if isinstance(name := getattr(options, "suite", None), str) and not name.endswith(".toml"):
+                assert (ROOT / "templates" / "suites" / f"{name}.toml").is_file(), line
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize("line", [line for line in LABKIT if parsed(line).run is measure.run])
 def test_what_readme_measures_can_be_planned(

@@ -27,6 +27,7 @@ PARTS = {
         "sockets",
         "verbs",
         "congestion",
+        "applications",
         "hpl",
         "nas",
         "on-a-cluster",
