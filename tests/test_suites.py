@@ -225,6 +225,14 @@ def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, m
     assert "4 from earlier, 6 from the cap" in show.suite([one], None)
 
 
+def test_a_plan_names_the_links_of_a_testbed_together(tmp_path: Path) -> None:
+    applications = suites.load("applications", ["launches=1"])
+    (one,) = (each for each in plan.plan(applications, tmp_path / "c") if each.entry.name == "38-microservices")
+    (places,) = (name for name in one.on if name.startswith("virtual-cluster"))
+    assert places == "virtual-cluster:4 in 7 variants"
+    assert len(set(one.on)) == len(one.on)
+
+
 def test_hosts_are_a_setting_of_ranks_that_can_have_several(tmp_path: Path) -> None:
     text = TINY + '[[sweep]]\nsetting = {hosts = ["same-leaf", "a,b"]}\n'
     assert [entry.setting["hosts"] for entry in suites.load(suite(tmp_path, text)).entries] == ["same-leaf", "a,b"]

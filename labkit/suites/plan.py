@@ -21,7 +21,7 @@ class Planned:
     entry : the notebook with its parameters and setting.
     points : number of points of its study, times launches.
     missing : number of points that are not in the campaign.
-    on : library or tool and testbed, each once.
+    on : libraries, tools and testbeds, each once.
     seconds : how long the missing points take: their time in earlier campaigns, else their limit.
     known : number of missing points whose time is known from earlier campaigns.
     bytes : estimated size of the samples of the missing points; see `labkit.measuring.volume`.
@@ -77,7 +77,10 @@ def times_of_earlier_campaigns() -> Mapping[str, float]:
 
 
 def _on(points: Sequence[Point]) -> tuple[str, ...]:
-    """Return the libraries, tools and testbeds of points."""
-    libraries = dict.fromkeys(p.library for p in points if p.library != "none")
-    testbeds = dict.fromkeys(p.spec.testbed for p in points)
-    return (*libraries, *(name for name in testbeds if name != "local"))
+    """Return the libraries, tools and testbeds of points; several of a kind, which differ in their options, as one."""
+    libraries = dict.fromkeys(name for p in points if p.library != "none" for name in p.library.split(", "))
+    kinds: dict[str, list[str]] = {}
+    for testbed in dict.fromkeys(p.spec.testbed for p in points if p.spec.testbed != "local"):
+        kinds.setdefault(testbed.partition(",")[0], []).append(testbed)
+    places = (names[0] if len(names) == 1 else f"{kind} in {len(names)} variants" for kind, names in kinds.items())
+    return (*libraries, *places)
