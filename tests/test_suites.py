@@ -226,8 +226,8 @@ def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, m
 
 
 def test_a_plan_names_the_links_of_a_testbed_together(tmp_path: Path) -> None:
-    applications = suites.load("applications", ["launches=1"])
-    (one,) = (each for each in plan.plan(applications, tmp_path / "c") if each.entry.name == "38-microservices")
+    text = 'title = "services"\n[[notebook]]\nname = "38-microservices"\nparameters = { router_leaves = "table" }\n'
+    (one,) = plan.plan(suites.load(suite(tmp_path, text)), tmp_path / "c")
     (places,) = (name for name in one.on if name.startswith("virtual-cluster"))
     assert places == "virtual-cluster:4 in 7 variants"
     assert len(set(one.on)) == len(one.on)
