@@ -129,7 +129,9 @@ def test_what_is_missing_without_a_reason_is_an_error() -> None:
     assert codes(result) == {"failed"}
 
 
-@pytest.mark.parametrize("name", ["two-cores", "two-cores-labs", "virtual-cluster"])
+@pytest.mark.parametrize(
+    "name", ["two-cores", pytest.param("two-cores-labs", marks=pytest.mark.slow), "virtual-cluster"]
+)
 def test_the_examples_pass_or_say_why_not(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["lint", str(EXAMPLES / name), "--format", "json"])
     result = json.loads(capsys.readouterr().out)
