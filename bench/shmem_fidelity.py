@@ -80,7 +80,7 @@ def ours(name: str, transport: str, memory: str) -> Results:
         for frame in Reader().feed(start([sys.executable, "-m", "labkit.worker", plan.encode()], specs[0])):
             if frame.header["kind"] != "samples":
                 if frame.header["kind"] == "failed":
-                    print(f"{name}: {frame.header}")
+                    print(f"{name}: a point failed: {frame.header['reason']}", flush=True)
                 continue
             spec, phases = specs[frame.header["index"]], frame.values.reshape(frame.header["shape"])
             key, times, overlap = str(spec.option("call") if name == "shmem.atomic" else spec.size), phases[0], np.nan

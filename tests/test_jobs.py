@@ -329,7 +329,7 @@ def test_a_node_on_which_slurm_refuses_a_step_once_is_not_left_out(
     )
     srun.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setattr(nodes, "PROBE", 1.5)
+    monkeypatch.setattr(nodes, "PROBE", 4.0)
     monkeypatch.setattr(nodes, "AGAIN", 0.05)
     assert nodes.probed(["good", "busy", "dead"]) == {"dead": "srun: error: gone"}
 
