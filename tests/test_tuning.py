@@ -18,6 +18,7 @@ from labkit.analysis.comparison.judging import Launches, Pair, judge
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, Failed, LabkitError, LaunchError, SpecError
+from labkit.formats import omb
 from labkit.show import tuned as shown
 from labkit.spec import Effort, Spec, sweep
 from labkit.stats.racing import standing
@@ -37,6 +38,7 @@ from labkit.tuning import (
     tune,
     tuner,
 )
+from labkit.tuning.everywhere import winners
 from labkit.tuning.openmpi import Rule
 from tests import made
 
@@ -58,7 +60,7 @@ def openmpi_only(monkeypatch: pytest.MonkeyPatch) -> None:
     mpirun = launch.Launcher("openmpi", "/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), launch._files.file("openmpi"))
     monkeypatch.setattr(launch, "get", lambda name: mpirun)
     monkeypatch.setattr(openmpi, "algorithms", lambda program, name: openmpi.listed(PRINTED, name))
-    monkeypatch.setattr(openmpi, "param_files", lambda program: "/etc/openmpi/openmpi-mca-params.conf")
+    monkeypatch.setattr(openmpi, "param_files", lambda program: ("/site/openmpi-mca-params.conf",))
 
 
 # ---- Open MPI's rules ------------------------------------------------------------------------------------------------
@@ -443,8 +445,9 @@ def test_tune_resumes_without_measuring_again(cluster: Cluster, tmp_path: Path) 
     ran.clear()
     assert shown.text(tune(plan(), Campaign(tmp_path / "c")), "table") == shown.text(first, "table")
     assert not ran
-    read_again = shown.text(read(Campaign(tmp_path / "c")), "table").splitlines()
-    assert read_again == [line for line in shown.text(first, "table").splitlines() if "outside labkit" not in line]
+    texts = [shown.text(one, "table").splitlines() for one in (read(Campaign(tmp_path / "c")), first)]
+    read_again, whole_text = [[line for line in text if "outside labkit" not in line] for text in texts]
+    assert read_again == whole_text
     for path in sorted((tmp_path / "c" / "samples" / "mpi.allreduce").glob("*-1.parquet")):
         path.unlink()
     assert by_name(tune(plan(), Campaign(tmp_path / "c"))) == by_name(first)
@@ -572,6 +575,47 @@ def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cl
     assert "not at every point" in written.left_out[0]
 
 
+def test_value_that_is_best_or_tied_everywhere_is_chosen_and_written(cluster: Cluster, tmp_path: Path) -> None:
+    """A limit that leads at one size and ties at the other is confirmed at both and written, with the site's files."""
+    every = (Setting("default"), *(Setting(one, environment=(("OMPI_MCA_btl_eager", one),)) for one in ("1", "2")))
+    asked = plan(settings=every)
+    cluster(TIMES)
+    ahead, level = standing([[1.0, 0.5, 0.9]] * 3), standing([[1.0, 1.01, 1.5], [1.02, 1.01, 1.5]] * 3)
+    assert (level.leader, set(level.racing)) == (0, {0, 1})
+    chosen, compromise = winners([ahead, level], files.parts(asked, asked.bases))
+    assert (chosen, compromise) == ([1, 1], None)
+    win = judge([Pair(Launches([9.0] * 8), Launches([5.0 + 0.01 * n for n in range(8)]))])[0]
+    tie = judge([Pair(Launches([9.0] * 8), Launches([9.0] * 8))])[0]
+    points = [Tuned(asked.bases[0], ahead, 1, win), Tuned(asked.bases[1], level, 1, tie)]
+    written = files.write(tmp_path, asked, points)
+    assert "btl_eager = 1" in written.paths[0].read_text()
+    assert dict(written.reads) == {f"OMPI_MCA_{openmpi.FILES}": f"{written.paths[0]},/site/openmpi-mca-params.conf"}
+    assert written.left_out == ()
+
+
+def test_values_that_differ_by_size_give_a_compromise_with_its_cost(cluster: Cluster, tmp_path: Path) -> None:
+    """Where each value loses somewhere, none is written: the one that loses least is told with what it costs."""
+    every = (Setting("default"), *(Setting(one, environment=(("OMPI_MCA_btl_eager", one),)) for one in ("1", "2")))
+    asked = plan(settings=every)
+    cluster(TIMES)
+    costs = np.log([[3.0, 1.0, 1.2], [3.0, 2.0, 1.0]])
+    noise = np.linspace(0, 0.002, 4)[:, None]
+    races = [standing(row + noise * (k + 1) * [1, -1, 1]) for k, row in enumerate(costs)]
+    assert [one.leader for one in races] == [1, 2]
+    chosen, compromise = winners(races, files.parts(asked, asked.bases))
+    assert chosen == [1, 2]
+    assert compromise is not None
+    assert compromise.variables == (("OMPI_MCA_btl_eager", "2"),)
+    points = tuple(Tuned(base, one, one.leader) for base, one in zip(asked.bases, races, strict=True))
+    text = shown.text(Outcome(asked, points, compromise=compromise), "table")
+    assert "Best compromise, by the race: OMPI_MCA_btl_eager=2" in text
+    assert "1 KiB, 2 ranks: +20 % behind 1 (default: ×3)" in text
+    assert "64 KiB, 2 ranks: best (default: ×3)" in text
+    assert "not written" not in text
+    document = json.loads(shown.text(Outcome(asked, points, compromise=compromise), "json"))
+    assert [round(one["behind"], 2) for one in document["tune"]["compromise"]["points"]] == [0.2, 0.0]
+
+
 def test_rule_is_not_written_without_the_rest_of_its_setting(cluster: Cluster, tmp_path: Path) -> None:
     """A claim about an algorithm together with an eager limit says nothing about the algorithm alone."""
     variables = (("OMPI_MCA_btl_eager", "1"), (FORCED, "3"), ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"))
@@ -606,12 +650,12 @@ def test_mpich_gets_rules_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert selection.chosen(rules.read_text(), "bcast", 2, 1024) == "MPIR_Bcast_intra_scatter_ring_allgather"
     assert selection.chosen(rules.read_text(), "bcast", 2, 65536) == "MPIR_Bcast_intra_binomial"
     assert f"export {selection.FILE}={rules}" in variables.read_text()
-    assert files.reading(written, "mpich") == ((selection.FILE, str(rules)),)
+    assert written.reads == ((selection.FILE, str(rules)),)
     assert written.left_out == ()
     written = files.write(tmp_path / "tree", asked, [replace(one, winner=4, confirmed=win) for one in claims])
     assert [path.name for path in written.paths] == ["mpich.env"]
     assert "MPIR_CVAR_BCAST_INTRA_ALGORITHM=tree" in written.paths[0].read_text()
-    assert files.reading(written, "mpich") == (("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "tree"),)
+    assert written.reads == (("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "tree"),)
 
 
 def test_file_that_does_not_help_is_a_warning(cluster: Cluster, tmp_path: Path) -> None:
@@ -697,11 +741,16 @@ def test_osu_program_that_is_absent_fails_or_gets_no_faster_is_told(
 
     monkeypatch.setattr(osu, "_output", fails)
     text = shown.text(tune(plan(), Campaign(tmp_path / "b")), "table")
-    assert "no whole proof outside labkit: osu_allreduce failed. It must be built for Open MPI 4.1.4." in text
+    assert (
+        "nothing outside labkit confirmed the claims: osu_allreduce failed. It must be built for Open MPI 4.1.4."
+        in text
+    )
     monkeypatch.setattr(osu.shutil, "which", lambda name: None)
     text = shown.text(tune(plan(), Campaign(tmp_path / "d")), "table")
-    assert "no proof outside labkit: osu_allreduce is not on PATH" in text
-    assert "proof" not in shown.text(tune(plan(), Campaign(tmp_path / "d"), proof=False), "table")
+    assert "nothing outside labkit confirmed the claims: osu_allreduce is not on PATH" in text
+    assert "nothing outside labkit confirmed the claims: --no-proof was given" in shown.text(
+        tune(plan(), Campaign(tmp_path / "d"), proof=False), "table"
+    )
 
 
 def test_text_without_the_value_is_refused() -> None:
@@ -714,33 +763,49 @@ def test_text_without_the_value_is_refused() -> None:
         osu.value("Segmentation fault", base, "latency_us", "x")
 
 
+def test_lines_of_a_program_about_its_memory_are_no_rows() -> None:
+    """Builds of OMB print where they allocate, from every rank: before the title, above the rows and among them."""
+    note = "# HOST/POSIX_MEMALIGN: allocated 4096 bytes at 0x55abf4fc{:04x}\n"
+    head, row = OSU.format(size=1024, time=3.5).rsplit("1024", 1)
+    text = note.format(0) + head + note.format(1) * 2 + "1024" + row + note.format(2)
+    assert osu.value(text, Spec(benchmark="mpi.allreduce", size=1024), "latency_us", "x") == 3.5
+    plain, noted = omb.parse(OSU.format(size=1024, time=3.5)), omb.parse(text)
+    assert [one.parameters for one in noted] == [one.parameters for one in plain]
+
+
 def test_files_of_variables_are_read_as_a_shell_does(tmp_path: Path) -> None:
     """The proof reads the file itself, not what labkit knows of it."""
     (tmp_path / "a b").mkdir()
     path = tmp_path / "a b" / "mpich.env"
     path.write_text("export MPIR_CVAR_BCAST_INTRA_ALGORITHM='x y'\n")
-    command = files.sourced(
-        files.Written((path,)), ["sh", "-c", 'echo "$MPIR_CVAR_BCAST_INTRA_ALGORITHM" "$1"', "sh", "z"]
-    )
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "x y z\n"
-    assert files.sourced(files.Written(), ["a"]) == ["a"]
+    command = ["sh", "-c", 'echo "$MPIR_CVAR_BCAST_INTRA_ALGORITHM" "$1" "$FI_X"', "sh", "z"]
+    line = files.line(files.Written((path,)), command, {"FI_X": "a;b"})
+    assert subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stdout == "x y z a;b\n"
+    assert files.line(files.Written(), ["a", "b c"], {}) == "a 'b c'"
 
 
 @pytest.mark.mpi
 def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script in the place of OSU's program: its ranks see the file in the runs with it, and only in these."""
+    """A script in the place of OSU's program: its ranks see the file and those of the site, and no choice of labkit's.
+
+    Only in the runs with the file, though. Shared memory is what the library takes by itself within a host.
+    """
     parameters = tmp_path / files.PARAMETERS
     parameters.write_text("btl_tcp_eager_limit = 4096\n")
     program = tmp_path / "osu_allreduce"
-    seen = f'case "$OMPI_MCA_{openmpi.FILES}" in {parameters}*) time=7.00;; *) time=10.00;; esac'
+    variables = files.listed(parameters, "auto")
+    before = variables[f"OMPI_MCA_{openmpi.FILES}"].removeprefix(str(parameters))
+    assert before.startswith(","), "the files of user and site follow"
+    seen = f'case "$OMPI_MCA_pml:$OMPI_MCA_{openmpi.FILES}" in :{parameters}{before}) time=7.00;; '
+    seen += ":?*) time=99.00;; ?*:*) time=88.00;; *) time=10.00;; esac"
     table = OSU.format(size=1024, time=1.0).replace("1.00", "$time")
     leader = '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ] || exit 0'
     program.write_text(f"#!/bin/sh\n{leader}\n{seen}\ncat <<END{table}END\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    base = measuring.expand([Spec(benchmark="mpi.allreduce", size=1024)], Effort(), [0])[0].spec
+    base = measuring.expand([Spec(benchmark="mpi.allreduce", size=1024, transport="shm")], Effort(), [0])[0].spec
     runs = osu.Runs(base, "osu_allreduce", "latency_us", tmp_path / "proof")
-    runs.run(files.Written((parameters,), parameters), 0, 1e-5, Effort(time_cap=0.1))
+    runs.run(files.Written((parameters,), tuple(variables.items())), 0, 1e-5, Effort(time_cap=0.1))
     assert (runs.side(False).values, runs.side(True).values) == ([10.0], [7.0])
 
 
@@ -805,7 +870,7 @@ def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
     parameters = tmp_path / files.PARAMETERS
     (tmp_path / files.RULES).write_text(openmpi.text([Rule("allreduce", 2, 1024, 99)]))
     parameters.write_text(f"{openmpi.DYNAMIC} = 1\n{openmpi.RULES} = {tmp_path / files.RULES}\n")
-    variables = files.reading(files.Written(parameters=parameters), "auto")
+    variables = tuple(files.listed(parameters, "auto").items())
     specs = [Spec(benchmark="mpi.allreduce", size=size, environment=variables) for size in (256, 2048, 1024)]
     campaign, effort = Campaign(tmp_path / "c"), Effort(iterations=3, warmup=0)
     measuring.measure(specs[:2], effort, into=campaign, launches=[0])

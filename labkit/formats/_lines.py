@@ -19,6 +19,7 @@ BLOCK = 1 << 10  # rows of a table that are matched at once
 KINDS = 8  # kinds of skipped lines that are told apart
 # srun -l and mpiexec -l, mpirun --tag-output
 _LABEL = re.compile(r" *(?:\d{1,7}:(?: |$)|\[\d{1,7}\] |\[\d+,\d+\]<std\w+>:? ?)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}$")  # ends "# HOST/POSIX_MEMALIGN: allocated 8 bytes at 0x55abf4fc0000"
 _NUMBER = rf"(?:[-+]?(?:\d[\d.]*|\.\d+)|{NO_NUMBER})"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})*")
 REMEDY = "Correct or delete that line or its table, and import the rest."
@@ -118,7 +119,8 @@ class Lines:
             if (":" in raw or raw[:1] == "[") and (label := _LABEL.match(raw)):
                 raw = raw[label.end() :]
             line = raw.rstrip()
-            if line and line[0] != "#" and not _may_belong(line) and not self._belongs(line):
+            note = line[:1] == "#" and "0x" in line and _ADDRESS.search(line)
+            if note or (line and line[0] != "#" and not _may_belong(line) and not self._belongs(line)):
                 self.skipped.add(full, self._read)
             else:
                 self._next.append((self._read, raw, line))

@@ -11,6 +11,7 @@ from labkit.analysis.comparison.judging import MOST, UNDECIDED
 from labkit.columns import METRICS
 from labkit.show.results import text_table
 from labkit.tuning import openmpi
+from labkit.tuning.everywhere import named
 from labkit.tuning.files import PARAMETERS, point
 from labkit.units import format_duration, format_number, format_share
 
@@ -112,6 +113,7 @@ def _races(outcome: Outcome) -> Iterator[str]:
             how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
             how = "won" if k == race.leader else how
+            how = "chosen, because it leads or ties at every point" if k == one.winner != race.leader else how
             yield f"  {format_share(race.behind[k], sign=True):>8}  {names[k]}: {how}"
         for k in sorted(set(race.failed) - set(race.behind)):
             yield f"  {'-':>8}  {names[k]}: failed in round {race.failed[k] + 1}"
@@ -137,17 +139,39 @@ def _below(outcome: Outcome) -> Iterator[str]:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"
     if any(one.outside for one in outcome.points):
         yield f"{outcome.program}: up to {outcome.plan.confirm} runs with the files and as many without, in turns"
-    if outcome.unproved:
-        yield f"no {'whole ' * bool(outcome.program)}proof outside labkit: {outcome.unproved}"
-    yield from (f"not written: {text}" for text in outcome.written.left_out)
+    yield from _confirmed_outside(outcome)
+    yield from _compromise(outcome)
+    if outcome.compromise is None:
+        yield from (f"not written: {text}" for text in outcome.written.left_out)
     yield from (f"written: {path}" for path in outcome.written.paths)
-    if outcome.written.parameters:
-        name = f"OMPI_MCA_{openmpi.FILES}"
-        yield f"use it: {name}={outcome.written.parameters} mpirun …"
-        yield f"   or add the lines of {PARAMETERS} to $HOME/.openmpi/mca-params.conf"
-    elif outcome.written.paths:
-        scripts = " && ".join(f". {path}" for path in outcome.written.paths if path.suffix == ".env")
-        yield f"use it: {scripts} && mpiexec …"
+    if outcome.command:
+        yield f"use it: {outcome.command}"
+    if any(path.name == PARAMETERS for path in outcome.written.paths):
+        yield f"   or add the lines of {PARAMETERS} to $HOME/.openmpi/mca-params.conf, and leave the variable out"
+
+
+def _confirmed_outside(outcome: Outcome) -> Iterator[str]:
+    """Yield whether a program that is not labkit's confirmed the claims."""
+    if not any(one.claimed for one in outcome.points):
+        return
+    if not any(one.outside for one in outcome.points):
+        yield f"nothing outside labkit confirmed the claims: {outcome.unproved or 'no program was run'}"
+    elif outcome.unproved:
+        yield f"{outcome.program} did not run at every point: {outcome.unproved}"
+
+
+def _compromise(outcome: Outcome) -> Iterator[str]:
+    """Yield what values lose least, and their cost at each point, if none is best everywhere."""
+    if outcome.compromise is None:
+        return
+    names = [one.name for one in outcome.plan.settings]
+    values = named(outcome.compromise.variables)
+    yield f"no value is best or tied at every point, so no file has one. Best compromise, by the race: {values}"
+    for one, k, behind in zip(outcome.points, outcome.compromise.settings, outcome.compromise.behind, strict=True):
+        default = one.race.behind.get(0, math.nan)
+        cost = f"{format_share(behind, sign=True)} behind {names[one.race.leader]}" if k != one.race.leader else "best"
+        beside = "" if k == 0 or one.race.leader == 0 else f" (default: {format_share(default, sign=True)})"
+        yield f"  {point(one.base)}: {cost}{beside}"
 
 
 def _contradictions(outcome: Outcome) -> list[str]:
@@ -171,10 +195,23 @@ def _document(outcome: Outcome) -> dict[str, Any]:
             "error": outcome.plan.error,
             "written": [str(path) for path in outcome.written.paths],
             "left_out": list(outcome.written.left_out),
+            "compromise": _compromise_values(outcome),
+            "command": outcome.command,
             "program": outcome.program,
             "unproved": outcome.unproved,
         },
     }
+
+
+def _compromise_values(outcome: Outcome) -> dict[str, Any] | None:
+    """Return the compromise with plain values."""
+    if (found := outcome.compromise) is None:
+        return None
+    points = [
+        {"message_size_B": one.base.size, "ranks": one.base.ranks, "behind": _plain(behind)}
+        for one, behind in zip(outcome.points, found.behind, strict=True)
+    ]
+    return {"values": dict(found.variables), "points": points}
 
 
 def _record(one: Tuned, outcome: Outcome) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from labkit.units import format_share, format_size
 if TYPE_CHECKING:
     from labkit.tuning.outcome import Tuned
     from labkit.tuning.plan import Plan
+    from labkit.tuning.settings import Setting
 
 RULES, PARAMETERS = "openmpi-tuned.rules", "openmpi-mca-params.conf"
 SELECTION = "mpich-selection.json"
@@ -41,15 +42,13 @@ class Written:
     Parameters
     ----------
     paths : of the files, in the order in which they were written.
-    parameters : Open MPI's file with parameters, which names the rules; None if there is none.
-    variables : of MPICH, with the one that names its selection; empty if there are none.
+    reads : variables with which ranks read the files, or that the files set; empty if there are none.
     digest : of their contents; empty if there are none.
     left_out : settings that are in no file, each with its reason.
     """
 
     paths: tuple[Path, ...] = ()
-    parameters: Path | None = None
-    variables: tuple[tuple[str, str], ...] = ()
+    reads: tuple[tuple[str, str], ...] = ()
     digest: str = ""
     left_out: tuple[str, ...] = field(default=())
 
@@ -86,8 +85,27 @@ def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
     known = (_MCA, *SHELL)
     if rows := [f"export {k}={shlex.quote(v)}" for k, v in variables.items() if not k.startswith(known)]:
         texts["other.env"] = _lines(head, rows)
-    of_mpich = [pair for pair in variables.items() if pair[0].startswith("MPIR_CVAR_")]
-    return replace(_put(folder, texts), variables=tuple(of_mpich), left_out=tuple(left_out))
+    reads = {name: value for name, value in variables.items() if not name.startswith(_MCA)}
+    if mca:
+        reads |= listed(_place(folder) / PARAMETERS, tuned[0].base.launcher)
+    return replace(_put(folder, texts), reads=tuple(reads.items()), left_out=tuple(left_out))
+
+
+def listed(parameters: Path, launcher: str) -> dict[str, str]:
+    """Return the variable that makes Open MPI read a file of parameters before those of user and site.
+
+    The variable replaces the whole list of files, so it has to name the others too: without them ranks lose what the
+    site sets, such as Debian's ``pml = ^ucx``.
+
+    Raises
+    ------
+    LaunchError
+        If the ompi_info beside the launcher does not list the files.
+    """
+    chosen = launch.get(launcher)
+    others = openmpi.param_files(chosen.of.program if chosen.of else chosen.program)
+    every = [str(parameters), *(one for one in others if one != str(parameters))]
+    return {f"{_MCA}{openmpi.FILES}": ",".join(every)}
 
 
 def _put(folder: Path, texts: dict[str, str]) -> Written:
@@ -105,7 +123,6 @@ def _put(folder: Path, texts: dict[str, str]) -> Written:
     whole = "".join(texts.values())
     return Written(
         paths=tuple(folder / name for name in texts),
-        parameters=_place(folder) / PARAMETERS if PARAMETERS in texts else None,
         digest=hashlib.sha256(whole.encode()).hexdigest()[:12] if whole else "",
     )
 
@@ -145,38 +162,44 @@ def check(folder: Path, base: Spec) -> None:
         ) from error
 
 
-def present(folder: Path, digest: str) -> Written:
+def present(folder: Path, digest: str, reads: Mapping[str, str]) -> Written:
     """Return the files that an earlier call wrote into a folder.
 
     Parameters
     ----------
     digest : of the files when ranks last read them; empty if none did.
+    reads : variables with which they did.
     """
     paths = tuple(folder / name for name in NAMES if (folder / name).is_file())
-    return Written(
-        paths=paths,
-        parameters=folder / PARAMETERS if digest and folder / PARAMETERS in paths else None,
-        digest=digest,
-    )
+    return Written(paths=paths, reads=tuple(reads.items()) if digest else (), digest=digest)
 
 
-def reading(written: Written, launcher: str) -> tuple[tuple[str, str], ...]:
-    """Return the variables with which ranks read the written files.
+def of_programs(base: Spec) -> Spec:
+    """Return a spec whose ranks use the files as programs do.
 
-    Ranks of Open MPI read them before those of site and user, ranks of MPICH in the place of its own selection.
+    Within a host a program takes the path that the library chooses. labkit's own choice of shared memory would hide
+    that the library chooses another one with the files.
     """
-    if written.parameters is None:
-        return written.variables
-    chosen = launch.get(launcher)
-    before = openmpi.param_files(chosen.of.program if chosen.of else chosen.program)
-    return ((f"{_MCA}{openmpi.FILES}", ",".join(filter(None, [str(written.parameters), before]))),)
+    return base.replace(transport="auto") if base.transport == "shm" else base
 
 
-def sourced(written: Written, command: Sequence[str]) -> list[str]:
-    """Return a command line that reads the files of variables first, as a shell does."""
-    scripts = [str(path) for path in written.paths if path.suffix == ".env"]
-    lines = "".join(f". {shlex.quote(os.path.realpath(one))} && " for one in scripts)
-    return ["sh", "-c", f'{lines}exec "$@"', "sh", *command] if scripts else list(command)
+def line(written: Written, command: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Return a line for a shell that starts a command so that it reads the files.
+
+    Parameters
+    ----------
+    variables : that the command needs beside those of the files.
+
+    Examples
+    --------
+    >>> written = Written(reads=(("OMPI_MCA_mca_base_param_files", "/a/b.conf,/c.conf"),))
+    >>> line(written, ["mpirun", "-np", "2", "PROGRAM"], {})
+    'OMPI_MCA_mca_base_param_files=/a/b.conf,/c.conf mpirun -np 2 PROGRAM'
+    """
+    scripts = [path for path in written.paths if path.suffix == ".env"]
+    sourced = "".join(f". {shlex.quote(os.path.realpath(one))} && " for one in scripts)
+    given = dict(variables) | {name: value for name, value in written.reads if name.startswith(_MCA)}
+    return sourced + " ".join([*(f"{name}={shlex.quote(value)}" for name, value in given.items()), shlex.join(command)])
 
 
 def _place(folder: Path) -> Path:
@@ -232,23 +255,18 @@ def _contents(
     rules: list[Rule | Choice] = []
     everywhere: list[dict[str, str]] = []
     left_out: list[str] = []
-    name = openmpi.collective(tuned[0].base.benchmark)
     for one in tuned:
-        setting = plan.settings[one.winner if one.claimed else 0]
-        variables = dict(setting.environment)
-        if name and launch.get(one.base.launcher).kind == "openmpi":
-            rule, variables = _rule(name, one.base, variables, setting.name)
-            rules.append(rule)
-        elif own and name:
-            choice, variables = _choice(one.base, variables, own)
-            rules.append(choice)
-        variables |= {f"{field}:": str(value) for field, value in setting.fields}
+        rule, variables = _split(one.base, plan.settings[one.winner if one.claimed or one.tied else 0], own)
+        if rule is not None:
+            rules.append(rule if one.claimed else _without(rule))
         everywhere.append(variables)
+    if not any(one.claimed for one in tuned):
+        return rules, {}, []
     common = everywhere[0] if everywhere else {}
     for variables in everywhere:
         common = dict(common.items() & variables.items())
     for n, (one, variables) in enumerate(zip(tuned, everywhere, strict=True)):
-        if set(variables) - set(common):
+        if one.claimed and set(variables) - set(common):
             left_out.append(
                 f"{plan.settings[one.winner].name} is faster at {point(one.base)}, but not at every point, and the "
                 "library has no rule for all of it by size"
@@ -256,6 +274,23 @@ def _contents(
             if rules:  # the claim is about the whole setting
                 rules[n] = _without(rules[n])
     return rules, _of_library({key: common[key] for key in sorted(common)}, tuned[0].base, left_out), left_out
+
+
+def parts(plan: Plan, bases: Sequence[Spec]) -> list[list[frozenset[tuple[str, str]]]]:
+    """Return what of each setting has no rule by size, (points, settings)."""
+    own = _own(bases[0])
+    return [[frozenset(_split(base, setting, own)[1].items()) for setting in plan.settings] for base in bases]
+
+
+def _split(base: Spec, setting: Setting, own: Own | None) -> tuple[Rule | Choice | None, dict[str, str]]:
+    """Return the rule by size that a setting makes at a point, and its variables and fields that have none."""
+    name, variables = openmpi.collective(base.benchmark), dict(setting.environment)
+    rule: Rule | Choice | None = None
+    if name and launch.get(base.launcher).kind == "openmpi":
+        rule, variables = _rule(name, base, variables, setting.name)
+    elif own and name:
+        rule, variables = _choice(base, variables, own)
+    return rule, variables | {f"{field}:": str(value) for field, value in setting.fields}
 
 
 def _of_library(common: dict[str, str], base: Spec, left_out: list[str]) -> dict[str, str]:

@@ -133,11 +133,22 @@ def numbered(level: str, names: Mapping[str, int], name: str) -> int:
     return names[level]
 
 
-def param_files(program: str) -> str:
-    """Return the files with parameters that this Open MPI reads, separated by commas; empty if it does not say."""
-    text, _ = printed.by_neighbour(program, "ompi_info", "--all", "--parsable", "--level", "9")
+def param_files(program: str) -> tuple[str, ...]:
+    """Return the files with parameters that this Open MPI reads; the first one that sets a parameter wins.
+
+    Raises
+    ------
+    LaunchError
+        If the ompi_info beside the launcher does not list them.
+    """
+    text, reason = printed.by_neighbour(program, "ompi_info", "--all", "--parsable", "--level", "9")
     match = re.search(rf":param:{FILES}:value:(.*)$", text, re.MULTILINE)
-    return match[1] if match else ""
+    if not match:
+        raise LaunchError(
+            f"{reason or f'ompi_info lists no {FILES}'}, so it is unknown which files of parameters Open MPI reads. "
+            "A variable that names another file would replace them. Reinstall Open MPI."
+        )
+    return tuple(one for one in match[1].split(",") if one)
 
 
 def seen_size(rule: Rule) -> int:

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ FOLDER = "proof"  # in the campaign
 STARTED = "# started: "
 COUNTS = (10, 100_000)  # iterations of a run
 _STARTING_S = 10.0
+_OWN = ("MPI4PY_", "OMPI_MCA_plm_rsh", "PRTE_MCA_plm_ssh")  # variables that serve labkit's own ranks and hosts
 
 Sides = dict[int, tuple[Launches, Launches]]  # number of a point → runs without the files, and with them
 
@@ -165,19 +166,28 @@ def value(text: str, base: Spec, metric: str, where: str) -> float:
     raise DataError(f"{where} has no {metric} of {benchmarks.label(base)}. Delete it, and run the same command again.")
 
 
-def _output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
-    """Start the program as labkit starts ranks, with the files or without, and return what it prints."""
+def line(base: Spec, argv: Sequence[str], written: files.Written | None) -> str:
+    """Return the line for a shell that starts a program on the ranks of a spec, with the files or without.
+
+    This is what users are told to write, and what the proof runs. Only on a testbed, whose hosts are labkit's own, the
+    proof adds how its hosts are reached.
+    """
     launcher = launch.get(base.launcher)
-    placement = Placement.of(base, launcher, testbeds.outline(base.testbed))
-    command = launcher.command(placement, [shutil.which(argv[0]) or argv[0], *argv[1:]])
-    variables: dict[str, str] = {}
-    if written:
-        command, variables = files.sourced(written, command), dict(files.reading(written, base.launcher))
+    placement = Placement.of(files.of_programs(base), launcher, testbeds.outline(base.testbed))
+    given = {} if placement.remote_shell else launcher.environment(placement)
+    own = {name for name in given if name.startswith(_OWN) or "ALLOW_RUN_AS_ROOT" in name}
+    needed = {name: value for name, value in given.items() if name not in own}
+    return files.line(written or files.Written(), launcher.command(placement, argv), needed)
+
+
+def _output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
+    """Start the program as a user would, with the files or without, and return what it prints."""
+    launcher = launch.get(base.launcher)
+    placement = Placement.of(files.of_programs(base), launcher, testbeds.outline(base.testbed))
     with testbeds.open(base.testbed) as testbed:
-        command = testbed.wrap(command)
-        environment = os.environ | launcher.environment(placement) | variables
+        command = testbed.wrap(["sh", "-c", line(base, [shutil.which(argv[0]) or argv[0], *argv[1:]], written)])
         limit = max(effort.time_limit, _STARTING_S)
-        with supervise.start(command, env=environment) as tree:
+        with supervise.start(command, env=os.environ | launcher.environment(placement)) as tree:
             status = tree.wait(limit)
             tree.stop()
             text, stderr = tree.stdout.read().decode("utf-8", "replace"), tree.stderr_text()

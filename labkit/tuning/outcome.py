@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from labkit.analysis.comparison.judging import FASTER, Judgement
+from labkit.analysis.comparison.judging import FASTER, SAME, UNDECIDED, Judgement
 from labkit.spec import Spec
 from labkit.stats.racing import Standing
 from labkit.tuning import files
+from labkit.tuning.everywhere import Compromise
 from labkit.tuning.plan import Plan
 
 
@@ -41,6 +42,11 @@ class Tuned:
         return next((one for one in (self.proved, self.outside) if one is not None and one.verdict != FASTER), None)
 
     @property
+    def tied(self) -> bool:
+        """Whether the launches found the winner neither faster nor slower than the default."""
+        return self.confirmed is not None and self.confirmed.verdict in (SAME, UNDECIDED)
+
+    @property
     def claimed(self) -> bool:
         """Whether the winner is confirmed to be faster than the default."""
         return self.confirmed is not None and self.confirmed.verdict == FASTER
@@ -55,16 +61,20 @@ class Outcome:
     plan : what was asked for.
     points : one for each base of the plan.
     written : files, and what could not be written with its reason.
+    compromise : what loses least of the settings without rules by size, if none is best or tied at every point.
+    command : line for a shell that starts a program so that it reads the files; empty if there are none.
     ended : why measuring ended early; empty if it did not.
     starts, exhaustive : launches of a setting at a point that the race took, and that all settings would take in all
         rounds.
     program : that is not labkit's and read the files; empty if none was asked to.
-    unproved : why there is no proof outside labkit, or no whole one; empty if there is.
+    unproved : why there is no proof outside labkit, or no whole one; empty if there is, or if nothing is claimed.
     """
 
     plan: Plan
     points: tuple[Tuned, ...]
     written: files.Written = field(default_factory=files.Written)
+    compromise: Compromise | None = None
+    command: str = ""
     ended: str = ""
     starts: int = 0
     exhaustive: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,13 @@ from labkit.campaign import Campaign
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.spec import Effort, Spec
 from labkit.stats.racing import ERROR, ROUNDS
+from labkit.tuning.everywhere import Variables
 from labkit.tuning.settings import FIELDS, Setting
 
 FACT = "tune"  # key in campaign.json: benchmark → the plan and the confirmations
 LAUNCHES = 8  # a side of a confirmation
 _PLAN, _CONFIRMED, _POINTS = "plan", "confirmed", "points"
+_PARTS, _READS, _COMMAND = "parts", "reads", "command"
 _ODD = re.compile(r"[\x00-\x1f\x7f<>&`]|.{1000}")  # no setting has these, and they could harm a page or a terminal
 _NUMBERS = ("rounds", "error", "relevant", "confirm")
 
@@ -103,16 +105,25 @@ def _setting(name: str, fields: Mapping[str, str | int], environment: Mapping[st
     return Setting(name, tuple(fields.items()), tuple(sorted(environment.items())))
 
 
-def note(campaign: Campaign, plan: Plan, bases: tuple[Spec, ...], points: Mapping[tuple[int, int], str]) -> None:
+def note(
+    campaign: Campaign,
+    plan: Plan,
+    bases: tuple[Spec, ...],
+    points: Mapping[tuple[int, int], str],
+    parts: Sequence[Sequence[Variables]],
+) -> None:
     """Write the plan to the campaign, with the specs as they were resolved.
 
     Parameters
     ----------
     points : (base, setting) → fingerprint, which also tells two installations of a library and its versions apart.
+    parts : (bases, settings), what of a setting has no rule by size.
     """
     resolved = dataclasses.replace(plan, bases=bases).as_dict()
     rows = [[points[n, k] for k in range(len(plan.settings))] for n in range(len(bases))]
-    _put(campaign, plan.benchmark, {**_table(campaign, plan.benchmark), _PLAN: resolved, _POINTS: rows})
+    plain = [[sorted(map(list, one)) for one in of_base] for of_base in parts]
+    kept = _table(campaign, plan.benchmark)
+    _put(campaign, plan.benchmark, {**kept, _PLAN: resolved, _POINTS: rows, _PARTS: plain})
 
 
 def noted(campaign: Campaign, benchmark: str = "") -> Plan:
@@ -157,6 +168,26 @@ def fingerprints(campaign: Campaign, plan: Plan) -> dict[tuple[int, int], str]:
     return found
 
 
+def parts(campaign: Campaign, plan: Plan) -> list[list[Variables]]:
+    """Return what of each setting has no rule by size, (bases, settings), as a campaign's last plan has it.
+
+    Raises
+    ------
+    DataError
+        If that is damaged or missing.
+    """
+    rows = _table(campaign, plan.benchmark).get(_PARTS)
+    try:
+        found = [[frozenset((str(name), str(value)) for name, value in one) for one in row] for row in rows or ()]
+    except (TypeError, ValueError):
+        found = []
+    if [len(row) for row in found] != [len(plan.settings)] * len(plan.bases):
+        raise DataError(
+            f"{campaign.path}/campaign.json: the settings of tuning {plan.benchmark} are damaged. Tune again."
+        )
+    return found
+
+
 def number_of(campaign: Campaign, benchmark: str, name: str, *, add: bool = True) -> int:
     """Return the number of a confirmation by its name; the campaign remembers the order.
 
@@ -171,6 +202,19 @@ def number_of(campaign: Campaign, benchmark: str, name: str, *, add: bool = True
         if add:
             _put(campaign, benchmark, {**table, _CONFIRMED: names})
     return names.index(name)
+
+
+def remember(campaign: Campaign, benchmark: str, reads: Mapping[str, str], command: str) -> None:
+    """Write to the campaign how ranks and programs read the files."""
+    _put(campaign, benchmark, {**_table(campaign, benchmark), _READS: dict(reads), _COMMAND: command})
+
+
+def remembered(campaign: Campaign, benchmark: str) -> tuple[dict[str, str], str]:
+    """Return how ranks and programs read the files: variables, and a line for a shell."""
+    table = _table(campaign, benchmark)
+    reads = table.get(_READS, {})
+    given = reads.items() if isinstance(reads, dict) else ()
+    return {str(name): str(value) for name, value in given}, str(table.get(_COMMAND, ""))
 
 
 def last_of(campaign: Campaign, benchmark: str, beginning: str) -> str:

@@ -13,9 +13,9 @@ from labkit.errors import DataError
 from labkit.measuring import Point
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
-from labkit.tuning import files, openmpi, osu, selection
+from labkit.tuning import files, osu
 from labkit.tuning.outcome import Outcome, Tuned
-from labkit.tuning.plan import fingerprints, last_of, noted, number_of
+from labkit.tuning.plan import fingerprints, last_of, noted, number_of, parts, remembered
 from labkit.tuning.tuner import CONFIRM, FILE, PROGRAM, Tuner
 
 
@@ -51,14 +51,22 @@ class _Reader(Tuner):
         if not all(any((n, k, 0) in self.values for k in range(len(self.plan.settings))) for n in self._bases()):
             raise DataError(f"{self.campaign.path} has no whole round of tuning {self.plan.benchmark}. Tune again.")
         self.begun, self.spent = 0.0, 0
+        self.parts = parts(self.campaign, self.plan)
         return self._decided(self.campaign.path / "tune", proof=True)
 
     def _of_file(self, spec: Spec) -> list[tuple[int, int]]:
-        """Return the place of ranks that read written files; none for another spec."""
-        if not {f"OMPI_MCA_{openmpi.FILES}", selection.FILE} & set(dict(spec.environment)):
-            return []
-        place = _key(spec)
-        return [(n, len(self.plan.settings)) for n, base in enumerate(self.plan.bases) if _key(base) == place]
+        """Return the place of ranks that read written files, or of those beside them; none for another spec."""
+        reads, given = remembered(self.campaign, self.plan.benchmark)[0], dict(spec.environment)
+        found = []
+        for n, base in enumerate(self.plan.bases):
+            alone = files.of_programs(base)
+            if _key(alone) != _key(spec):
+                continue
+            if reads and given == dict(base.environment) | reads:
+                found.append((n, len(self.plan.settings)))
+            elif alone != base and given == dict(base.environment):
+                found.append((n, len(self.plan.settings) + 1))
+        return found
 
     def _add(self, n: int, k: int, spec: Spec) -> None:
         """Add a spec without a fingerprint: that of the machine that measured is not known here."""
@@ -67,7 +75,12 @@ class _Reader(Tuner):
     def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
         """Return the files that were written when it was measured, as far as they are still there."""
         name = last_of(self.campaign, self.plan.benchmark, f"{FILE}:")
-        return files.present(output, name.removeprefix(f"{FILE}:"))
+        reads, _ = remembered(self.campaign, self.plan.benchmark)
+        return files.present(output, name.removeprefix(f"{FILE}:"), reads)
+
+    def _command(self, written: files.Written) -> str:
+        """Return the line that started a program so that it read the files."""
+        return remembered(self.campaign, self.plan.benchmark)[1] if written.paths else ""
 
     def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:
         """Return what a program printed when it was measured."""
@@ -79,10 +92,6 @@ class _Reader(Tuner):
         folder = self.campaign.path / osu.FOLDER / digest
         sides = osu.kept(claims, folder, metric=self.plan.metric, runs=self.plan.confirm)
         return self._seen(tuned, sides), test, ""
-
-    def _reading(self, written: files.Written, launcher: str) -> tuple[tuple[str, str], ...]:
-        """Nothing reads them now."""
-        return ()
 
     def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:
         """Return whether a round was measured to its end: whatever came later proves it."""

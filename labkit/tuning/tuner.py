@@ -27,8 +27,9 @@ from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
 from labkit.stats.racing import Standing, masked, standing
 from labkit.tuning import files, osu
+from labkit.tuning.everywhere import Variables, winners
 from labkit.tuning.outcome import Outcome, Tuned
-from labkit.tuning.plan import Plan, note, number_of
+from labkit.tuning.plan import Plan, note, number_of, remember
 from labkit.tuning.settings import Setting
 
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
@@ -84,6 +85,7 @@ class Tuner:
     points: dict[tuple[int, int], Point] = field(default_factory=dict)  # (base, setting) → launch 0
     values: dict[tuple[int, int, int], float] = field(default_factory=dict)  # (base, setting, launch) → median
     starts: dict[tuple[int, int, int], str] = field(default_factory=dict)  # the same → ISO 8601
+    parts: list[list[Variables]] = field(default_factory=list)  # (bases, settings) → what has no rule by size
 
     def run(self, output: Path, proof: bool) -> Outcome:
         """Do all of it."""
@@ -94,20 +96,22 @@ class Tuner:
     def _decided(self, output: Path, proof: bool) -> Outcome:
         """Race, confirm, write and prove."""
         standings = self._race()
+        chosen, compromise = winners(standings, self.parts)
         tuned = [
-            Tuned(self.points[n, 0].spec, one, one.leader, reason="" if one.leader else "the default leads the race")
-            for n, one in enumerate(standings)
+            Tuned(self.points[n, 0].spec, one, k, reason="" if k else "the default leads the race")
+            for n, (one, k) in enumerate(zip(standings, chosen, strict=True))
         ]
         tuned = self._confirmed(tuned)
         written = self._written(output, tuned)
-        if proof and (written.parameters or written.variables):
+        command = self._command(written)
+        if proof and written.reads:
             tuned = self._proved(tuned, written)
         program = unproved = ""
-        if proof and written.paths:
-            tuned, program, unproved = self._outside(tuned, written)
+        if any(one.claimed for one in tuned):
+            tuned, program, unproved = self._outside(tuned, written) if proof else (tuned, "", "--no-proof was given")
         ran = sum(one in self.values for one in self._raced(standings))
         every = len(self.plan.bases) * len(self.plan.settings) * self.plan.rounds
-        return Outcome(self.plan, tuple(tuned), written, self.ended, ran, every, program, unproved)
+        return Outcome(self.plan, tuple(tuned), written, compromise, command, self.ended, ran, every, program, unproved)
 
     def _name(self) -> None:
         """Resolve and name the specs of all settings; a setting that cannot be is an error before anything starts."""
@@ -115,7 +119,9 @@ class Tuner:
             for k, setting in enumerate(self.plan.settings):
                 self._add(n, k, setting.of(base))
         named = {pair: point.fingerprint for pair, point in self.points.items()}
-        note(self.campaign, self.plan, tuple(self.points[n, 0].spec for n in self._bases()), named)
+        bases = tuple(self.points[n, 0].spec for n in self._bases())
+        self.parts = files.parts(self.plan, bases)
+        note(self.campaign, self.plan, bases, named, self.parts)
 
     def _add(self, n: int, k: int, spec: Spec) -> None:
         """Add the spec of a setting at a point, resolved and named."""
@@ -253,24 +259,36 @@ class Tuner:
         return replace(one, confirmed=judgement, reason=judgement.reason or f"the winner is {judgement.verdict}")
 
     def _proved(self, tuned: Sequence[Tuned], written: files.Written) -> list[Tuned]:
-        """Measure ranks that read the written file and ranks that do not, in turns, at the points with a claim."""
-        launcher = self.points[0, 0].spec.launcher
-        setting = Setting(f"{FILE}:{written.digest}", environment=self._reading(written, launcher))
-        k = len(self.plan.settings)
+        """Measure ranks that read the written files and ranks that do not, in turns, at the points with a claim.
+
+        Both take their path as programs do.
+        """
+        name, k = f"{FILE}:{written.digest}", len(self.plan.settings)
         claims = [n for n, one in enumerate(tuned) if one.claimed]
+        plain = 0
         for n in claims:
-            self._add(n, k, setting.of(self.plan.bases[n]))
-        judged = self._against_default(dict.fromkeys(claims, k), {k: setting.name})
+            base = files.of_programs(self.plan.bases[n])
+            self._add(n, k, Setting(name, environment=written.reads).of(base))
+            if base != self.plan.bases[n]:
+                plain = k + 1
+                self._add(n, plain, base)
+        judged = self._against_default(dict.fromkeys(claims, k), {k: name}, plain)
         return [replace(one, proved=judged.get(n)) for n, one in enumerate(tuned)]
 
-    def _reading(self, written: files.Written, launcher: str) -> tuple[tuple[str, str], ...]:
-        """Return the variables with which ranks read the written files."""
-        return files.reading(written, launcher)
+    def _command(self, written: files.Written) -> str:
+        """Return the line that starts a program so that it reads the files, and remember it."""
+        if not written.paths:
+            return ""
+        command = osu.line(self.points[0, 0].spec, ["PROGRAM"], written)
+        remember(self.campaign, self.plan.benchmark, dict(written.reads), command)
+        return command
 
     def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:
         """Let the OSU program for this work read the files; return also its name, and why there is no more proof."""
         claims = {n: one for n, one in enumerate(tuned) if one.claimed}
         bases = {n: one.base for n, one in claims.items()}
+        if not written.paths:
+            return list(tuned), "", "no file holds the settings"
         if why := next(filter(None, map(osu.missing, bases.values())), ""):
             return list(tuned), "", why
         number_of(self.campaign, self.plan.benchmark, f"{PROGRAM}:{written.digest}")
@@ -296,13 +314,14 @@ class Tuner:
         by_base = dict(zip(enough, judged, strict=True))
         return [replace(one, outside=by_base.get(n)) for n, one in enumerate(tuned)]
 
-    def _against_default(self, sides: dict[int, int], names: dict[int, str]) -> dict[int, Judgement]:
+    def _against_default(self, sides: dict[int, int], names: dict[int, str], default: int = 0) -> dict[int, Judgement]:
         """Measure settings and the default in interleaved fresh launches, and judge them together.
 
         Parameters
         ----------
         sides : base → setting.
         names : setting → name under which its launches are numbered.
+        default : the setting of the default.
         """
         first = {k: self._first(name) for k, name in sorted(names.items())}
         for number in range(self.plan.confirm):
@@ -311,8 +330,8 @@ class Tuner:
                 if not self._affords(2 * len(bases)):
                     self.ended = self.ended or "the budget ended while winners were confirmed"
                     break
-                self._measure([pair for n in bases for pair in ((n, 0), (n, k))], first[k] + number)
-        pairs = {n: (self._side(n, 0, first[k]), self._side(n, k, first[k])) for n, k in sides.items()}
+                self._measure([pair for n in bases for pair in ((n, default), (n, k))], first[k] + number)
+        pairs = {n: (self._side(n, default, first[k]), self._side(n, k, first[k])) for n, k in sides.items()}
         enough = {n: sides for n, sides in pairs.items() if min(len(one.values) for one in sides) > 1}
         if not enough:
             return {}
