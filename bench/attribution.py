@@ -13,6 +13,7 @@ call alike, they differ by that cost, which does not depend on the path. Needs r
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -167,4 +168,6 @@ def called(iterations: int, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3000))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("iterations", nargs="?", type=int, default=3000, help="timed iterations (default: %(default)s)")
+    sys.exit(main(parser.parse_args().iterations))

@@ -7,7 +7,7 @@ of campaigns (default: an example), dealt at random to two sides. ``python bench
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -103,8 +103,13 @@ def stored(campaign: Path, count: int, **rules: float) -> tuple[int, Iterator[li
 
 def main() -> None:
     """Print the tables."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    folders = [Path(name) for name in sys.argv[2:]] or [EXAMPLE]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", nargs="?", type=int, default=1000, metavar="TRIALS", help="comparisons of each kind")
+    parser.add_argument(
+        "folders", nargs="*", type=Path, default=[EXAMPLE], metavar="CAMPAIGN", help="with stored launches"
+    )
+    given = parser.parse_args()
+    count, folders = given.count, given.folders
     rows = []
     for folder in folders:
         for relevant in (0.02, 1e-9):

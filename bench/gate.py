@@ -5,7 +5,7 @@ A gate has 20 comparisons of 6 launches each, and a chance of a false alarm of 1
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,16 @@ def rates(campaigns: int, shape: str, day: float, gates: int, seed: int = 1) -> 
 
 def main() -> None:
     """Print a row for each kind of noise and length of history."""
-    gates = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "gates",
+        nargs="?",
+        type=int,
+        default=500,
+        metavar="GATES",
+        help="simulated gates of each kind (default: %(default)s)",
+    )
+    gates = parser.parse_args().gates
     print(f"{gates} gates each; launches spread by {NOISE:.0%}, whole campaigns by 0 or as much")
     print(
         f"{'noise':12} {'campaigns':>9} {'spread of campaigns':>20} {'false alarms':>13} "

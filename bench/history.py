@@ -5,7 +5,7 @@ The campaigns are made up: 20 series, one value of a campaign each: ``python ben
 
 from __future__ import annotations
 
-import sys
+import argparse
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,16 @@ def rates(campaigns: int, shape: str, histories: int, seed: int = 1) -> tuple[fl
 
 def main() -> None:
     """Print a row for each kind of noise and number of campaigns."""
-    histories = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "histories",
+        nargs="?",
+        type=int,
+        default=500,
+        metavar="HISTORIES",
+        help="simulated histories of each kind (default: %(default)s)",
+    )
+    histories = parser.parse_args().histories
     print(f"{histories} histories of {SERIES} series; days spread by {DAY:.0%}, {CHANCE:.0%} declared")
     steps = " ".join(f"+{step:.0%}" for step in STEPS)
     print(

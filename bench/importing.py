@@ -6,6 +6,7 @@ with random values, and one table with ever larger sizes. The folder is deleted 
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
 import random
@@ -72,8 +73,13 @@ def write(path: Path, name: str, most: float) -> int:
 
 def main() -> None:
     """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "megabytes", nargs="*", type=float, default=[1.0, 10.0, 100.0], metavar="MB", help="sizes of the texts"
+    )
+    sizes = parser.parse_args().megabytes
     print(f"{'text':28}{'MB':>8}{'points':>10}{'CPU s':>8}{'MB/s':>8}{'wall s':>8}{'peak MiB':>10}{'MB kept':>9}")
-    for megabytes in [float(word) for word in sys.argv[1:]] or [1.0, 10.0, 100.0]:
+    for megabytes in sizes:
         for name in TEXTS:
             with tempfile.TemporaryDirectory(prefix="labkit-bench-") as folder:
                 path, into = Path(folder) / "text.txt", Path(folder) / "campaign"

@@ -6,7 +6,7 @@ that labkit finds itself: ``python bench/loggp.py [TRIALS]``.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 
 import numpy as np
@@ -64,7 +64,11 @@ def trial(random: np.random.Generator, launches: int, of_launch: float, of_point
 
 def main() -> None:
     """Print a row for each case: shares of resolved parameters whose interval contains the true value."""
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "trials", nargs="?", type=int, default=1000, metavar="TRIALS", help="trials of each case (default: %(default)s)"
+    )
+    trials = parser.parse_args().trials
     random = np.random.default_rng(20261122)
     names = [f"{name} {number + 1}" for number in range(2) for name in TRUE[number]]
     print(f"{trials} trials; launches, scatter of launches, of points, right breaks; covered, and (resolved) in %")

@@ -3,7 +3,7 @@
 ``python bench/pictures.py [NAME …]``
 """
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -48,8 +48,14 @@ def drawn(folder: str, study: str, figure: str, how: dict[str, object]) -> dict[
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"pictures to draw: {', '.join(PICTURES)} (default: all)"
+    )
+    names = parser.parse_args().names or list(PICTURES)
+    if unknown := set(names) - set(PICTURES):
+        parser.error(f"there is no picture {', '.join(sorted(unknown))}; choose from {', '.join(PICTURES)}")
     TARGET.mkdir(exist_ok=True)
-    names = sys.argv[1:] or list(PICTURES)
     pictures = figures.svgs([drawn(*PICTURES[name]) for name in names])
     for name, picture in zip(names, pictures, strict=True):
         assert picture, name

@@ -6,7 +6,7 @@ The data are made up: eight sizes of the same true time, so that every order is 
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections import Counter
 
 import numpy as np
@@ -36,7 +36,11 @@ def verdict(values: NDArray[np.float64]) -> str:
 
 def main() -> None:
     """Print a row for each scatter and number of launches, then one for each form of a distribution."""
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "trials", nargs="?", type=int, default=1000, metavar="TRIALS", help="series of each kind (default: %(default)s)"
+    )
+    trials = parser.parse_args().trials
     random = np.random.default_rng(20261122)
     print(f"{trials} series of {SIZES} equal sizes; false alarms by confidence, then falls found as shown or indicated")
     for heavy in (False, True):

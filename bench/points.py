@@ -7,6 +7,7 @@ that took no time; everything else is as in a measurement: plan, pipe, samples f
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
@@ -103,16 +104,13 @@ def measured(count: int, folder: Path) -> list[str]:
     return [f"{count:,}", *(f"{number:.2f}" for number in numbers)]
 
 
-def main(words: Sequence[str]) -> None:
-    """Measure, print, and write the table."""
-    if words[:1] == ["--stub"]:
-        stub(words[1])
-        return
+def main(counts: Sequence[int]) -> None:
+    """Measure, print, and write the table if no counts are given."""
     rows = []
     DISK.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="labkit-points-", dir=DISK) as folder:
         measured(2, Path(folder) / "c")  # loads what every process loads once
-    for count in map(int, words) if words else COUNTS:
+    for count in counts or COUNTS:
         with tempfile.TemporaryDirectory(prefix="labkit-points-", dir=DISK) as folder:
             rows.append(measured(count, Path(folder) / "c"))
         print(*rows[-1], flush=True)
@@ -120,7 +118,7 @@ def main(words: Sequence[str]) -> None:
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = f"`bench/points.py`, {when}, {platform.node()}, {os.cpu_count()} cores, load average "
     about += f"{os.getloadavg()[0]:.1f} at its end; all numbers per point, of the process that measures alone:"
-    if not words:
+    if not counts:
         page = ROOT / "docs" / "performance.md"
         before, _, rest = page.read_text().partition(BEGIN)
         text = f"{before}{BEGIN}\n{about}\n\n{table(head, rows, align='rrrrr')}\n{END}{rest.partition(END)[2]}"
@@ -128,4 +126,11 @@ def main(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("counts", nargs="*", type=int, metavar="POINTS", help="points of each start")
+    parser.add_argument("--stub", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.stub:
+        stub(given.stub)
+    else:
+        main(given.counts)

@@ -6,6 +6,7 @@ late rank, or one slow host: nothing was measured. Every question is asked by a 
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -212,4 +213,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -13,6 +13,7 @@ hosts : time to read lists of 5000 hosts
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -358,4 +359,11 @@ def main(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "rows", nargs="*", metavar="ROW", help=f"tables to print: {', '.join(ROWS)} (default: {', '.join(USUAL)})"
+    )
+    rows = parser.parse_args().rows
+    if unknown := set(rows) - set(ROWS):
+        parser.error(f"there is no row {', '.join(sorted(unknown))}; choose from {', '.join(ROWS)}")
+    main(rows)

@@ -6,6 +6,7 @@ known. The networks are fat trees of 100 Gbit/s with leaves of 64 hosts.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -68,4 +69,6 @@ if __name__ == "__main__":
     if "--one" in sys.argv:
         print(json.dumps(simulated(*CASES[sys.argv[2]], int(sys.argv[3]))))
     else:
-        main([int(word) for word in sys.argv[1:]] or list(RANKS))
+        parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("ranks", nargs="*", type=int, default=list(RANKS), metavar="RANKS", help="numbers of ranks")
+        main(parser.parse_args().ranks)

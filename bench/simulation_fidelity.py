@@ -8,7 +8,7 @@ default TCP protocol runs a large exchange (docs/virtual-cluster.md).
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from collections.abc import Sequence
 
@@ -86,4 +86,7 @@ def main(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else str(project.CAMPAIGNS / "examples" / "virtual-cluster"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    example = str(project.CAMPAIGNS / "examples" / "virtual-cluster")
+    parser.add_argument("campaign", nargs="?", default=example, metavar="CAMPAIGN", help="with measured points")
+    main(parser.parse_args().campaign)

@@ -6,6 +6,7 @@ bench/slow_rank.py [RANKS [BENCHMARK]]``.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -51,8 +52,13 @@ def one_start(spec: Spec, library: Path, rank: int) -> Samples:
 
 def main() -> None:
     """Print the finding for every start, and how many were right."""
-    ranks = int(sys.argv[1]) if len(sys.argv) > 1 else 2
-    name = sys.argv[2] if len(sys.argv) > 2 else "mpi.allreduce"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "ranks", nargs="?", type=int, default=2, metavar="RANKS", help="number of ranks (default: %(default)s)"
+    )
+    parser.add_argument("name", nargs="?", default="mpi.allreduce", metavar="BENCHMARK", help="(default: %(default)s)")
+    given = parser.parse_args()
+    ranks, name = given.ranks, given.name
     spec = benchmarks.resolve(Spec(benchmark=name, size=8, ranks=ranks))
     late = 0 if "root" in spec.values else ranks - 1
     with tempfile.TemporaryDirectory() as folder:

@@ -8,6 +8,7 @@ bench/store.py [POINTS…]``; the folder is deleted at the end.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -93,7 +94,11 @@ def ask(code: str) -> tuple[float, float, float]:
 
 def main() -> None:
     """Print a table for each number of points."""
-    for count in [int(word) for word in sys.argv[1:]] or [1_000, 10_000, 100_000]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "points", nargs="*", type=int, default=[1_000, 10_000, 100_000], metavar="POINTS", help="of each store"
+    )
+    for count in parser.parse_args().points:
         with tempfile.TemporaryDirectory(prefix="labkit-bench-", dir="/tmp") as place:
             began = time.perf_counter()
             name = made(Path(place) / "c", count)

@@ -6,6 +6,7 @@ delays the links: ``python bench/virtual_cluster.py``. TCP over Ethernet can car
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 
@@ -117,4 +118,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -241,3 +241,20 @@ def test_every_test_that_the_security_document_names_is_there() -> None:
         path = ROOT / "tests" / file
         assert path.is_file(), file
         assert not name or f"def {name}(" in path.read_text(), f"{file}::{name}"
+
+
+BENCHES = sorted(path for path in (ROOT / "bench").glob("*.py") if "__main__" in path.read_text())
+
+
+def test_every_bench_parses_its_arguments() -> None:
+    """Without that, --help would start to measure."""
+    assert len(BENCHES) > 20
+    assert [path.name for path in BENCHES if ".parse_args()" not in path.read_text()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", BENCHES, ids=lambda path: path.stem)
+def test_a_bench_describes_itself_and_measures_nothing(path: Path) -> None:
+    done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("usage: ")
+    assert len(done.stdout.splitlines()) < 60

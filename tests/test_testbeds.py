@@ -231,3 +231,20 @@ def test_doctor_says_why_no_virtual_cluster_comes_up(monkeypatch: pytest.MonkeyP
     assert found()[:2] == ("ok", "can be brought up")
     monkeypatch.setattr(virtual_cluster, "absent", lambda: ["iproute2"])
     assert found() == ("warn", "needs iproute2", "sudo apt-get install iproute2")
+
+
+def test_a_guest_has_its_processor_time_however_busy_the_machine_is() -> None:
+    """Waiting for a processor does not count, using one does; a guest that does nothing is given up too."""
+    busy = _guest.Boot(60)
+    assert not any(busy.over(now, used=now * 0.02, waited=now * 0.9) for now in range(0, 3000, 10))
+    assert "60 s of processor time" in busy.over(3001, used=60.02, waited=2700)
+    hung = _guest.Boot(60)
+    assert not any(hung.over(now, used=min(now, 20), waited=0) for now in (0, 30, 61, 100))
+    assert "next to nothing" in hung.over(122, used=20, waited=0)
+
+
+def test_a_guest_that_does_not_answer_is_told_in_few_lines() -> None:
+    text = _guest._unanswered("No answer.", "\r\n".join(f"[{n}] line" for n in range(100)) + "\n\n", "")
+    assert text.splitlines()[-1] == "  [99] line"
+    assert len(text.splitlines()) < 20
+    assert "Its console is empty." in _guest._unanswered("No answer.", "", "")
