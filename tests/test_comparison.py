@@ -432,3 +432,13 @@ def test_wrong_requests_are_one_error(
     printed = capsys.readouterr()
     assert said in " ".join(printed.err.split())
     assert printed.out == ""
+
+
+def test_hundreds_of_points_that_drift_are_compared() -> None:
+    """More sides than a binomial coefficient of floats can count."""
+    rising = [
+        Launches([1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [f"2026-01-01T00:00:0{n}" for n in range(6)]) for _ in range(1200)
+    ]
+    pairs = [Pair(one, other) for one, other in zip(rising[::2], rising[1::2], strict=True)]
+    doubts = comparison._of_order(pairs, judge(pairs))
+    assert "1200 of 1200 points and sides rise or fall" in doubts[-1]

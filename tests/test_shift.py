@@ -102,3 +102,18 @@ def test_trend() -> None:
     assert shift.trend([4, 3, 2, 1]) == (-1, pytest.approx(2 / 24))
     assert shift.trend([5, 5, 5, 5]) == (0, pytest.approx(1))
     assert shift.trend([1.0]) == (0, 1)
+
+
+def test_sides_of_very_different_lengths_are_compared() -> None:
+    """One launch beside thousands: the distribution of the smaller side is counted, in whichever order they are given."""
+    many = np.random.default_rng(1).normal(size=2500)
+    assert shift.rank_sum_p(many, [9.0]) == shift.rank_sum_p([9.0], many) == pytest.approx(2 / 2501)
+
+
+def test_trend_of_many_values_agrees_with_the_exact_one() -> None:
+    """The normal approximation takes over where it is good, and thousands of launches take no table of their pairs."""
+    values = np.random.default_rng(3).normal(size=shift.EXACT_TREND + 1) + np.linspace(0, 0.6, shift.EXACT_TREND + 1)
+    exact, approximate = shift.trend(values[:-1]), shift.trend(values)
+    assert exact[1] == pytest.approx(approximate[1], rel=0.4)
+    assert shift.trend(np.arange(3000))[0] == 1.0
+    assert shift.trend(np.arange(3000))[1] < 1e-100

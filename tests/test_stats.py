@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from labkit import stats
 from labkit.errors import DataError
+from labkit.stats import binomial
 
 times = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=200)
 
@@ -194,3 +195,17 @@ def test_nothing_and_nan_are_refused() -> None:
         stats.mean_rate(8.0, [0.0, 0.0])
     with pytest.raises(DataError, match=r"q=1\.5"):
         stats.ranks(10, 1.5)
+
+
+@pytest.mark.parametrize(("count", "n", "p"), [(60, 1030, 0.05), (3, 10, 0.05), (1000, 1000, 0.5), (520, 1100, 0.5)])
+def test_upper_tail_of_the_binomial_is_exact(count: int, n: int, p: float) -> None:
+    chance = Fraction(p)
+    exact = sum(math.comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(count, n + 1))
+    assert binomial.at_least(count, n, p) == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_upper_tail_of_the_binomial_has_no_limit_of_trials() -> None:
+    """A comparison of 100,000 points has 200,000 sides."""
+    assert binomial.at_least(10_000, 200_000, 0.05) == pytest.approx(0.5, abs=0.01)
+    assert binomial.at_least(200_000, 200_000, 0.05) == 0.0
+    assert binomial.at_least(1, 200_000, 1e-12) == pytest.approx(2e-7, rel=1e-3)

@@ -26,6 +26,7 @@ from labkit.samples import Samples
 from labkit.samples.facts import INVOLUNTARY_SWITCHES
 from labkit.spec import Spec
 from labkit.stats import modes, periodic
+from labkit.stats.binomial import at_least
 from labkit.units import format_chance, format_number, format_share, format_size
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
     first, rest = times[:count], times[count:]
     middle = float(np.median(rest))
     above = int((first > middle).sum())
-    chance = sum(math.comb(count, k) for k in range(above, count + 1)) / 2**count
+    chance = at_least(above, count, 0.5)
     ratio = float(np.median(first)) / middle
     if chance > _CHANCE or ratio < _SLOWER:
         return []

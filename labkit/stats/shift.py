@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from labkit.stats.rank_interval import LEVEL
 
 EXACT = 2500  # pairs of values up to which the distribution of the rank sum is counted out: 50 launches a side
+EXACT_TREND = 100  # values up to which the distribution of Kendall's tau is counted out
 _ALL = 40_000  # arrangements of several groups that are all looked at; of more, as many as follows are drawn
 _DRAWN = 99_999
 _SEED = 20261122
@@ -63,6 +64,8 @@ def rank_sum_p(first: ArrayLike, second: ArrayLike) -> float:
     2.0
     """
     one, other = np.ravel(np.asarray(first, np.float64)), np.ravel(np.asarray(second, np.float64))
+    if one.size > other.size:  # the p is the same, and the distribution of the smaller side is the smaller table
+        one, other = other, one
     n, m = one.size, other.size
     ranks = midranks(np.concatenate([one, other]))
     if n * m <= EXACT:
@@ -77,7 +80,7 @@ def rank_sum_p(first: ArrayLike, second: ArrayLike) -> float:
     distance = abs(float(ranks[:n].sum()) - n * (total + 1) / 2) - 0.5
     if variance <= 0 or distance <= 0:
         return 1.0
-    return min(1.0, 2 * (1 - NormalDist().cdf(distance / math.sqrt(variance))))
+    return math.erfc(distance / math.sqrt(2 * variance))
 
 
 def several_p(groups: Sequence[ArrayLike]) -> float:
@@ -178,7 +181,9 @@ def shift(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> tuple[fl
 
 
 def trend(values: ArrayLike) -> tuple[float, float]:
-    """Kendall's tau of values in the order of time, and its two-sided exact p; ties make the p cautious.
+    """Kendall's tau of values in the order of time, and its two-sided p; ties make the p cautious.
+
+    The p is exact up to `EXACT_TREND` values, and from there on that of the normal approximation.
 
     Examples
     --------
@@ -191,7 +196,10 @@ def trend(values: ArrayLike) -> tuple[float, float]:
     if n < 2:
         return 0.0, 1.0
     pairs = n * (n - 1) // 2
-    score = int(np.sign(np.subtract.outer(array, array))[np.tril_indices(n, -1)].sum())
+    score = sum(int(np.sign(array[k] - array[:k]).sum()) for k in range(1, n))
+    if n > EXACT_TREND:
+        distance = max(abs(score) - 1, 0) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+        return score / pairs, math.erfc(distance / math.sqrt(2))
     ways = np.ones(1)
     for more in range(2, n + 1):
         ways = np.convolve(ways, np.ones(more) / more)  # places that the next value can take

@@ -38,6 +38,7 @@ from labkit.analysis.comparison.sides import Launch, by_levels, known, of_sample
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.notes import joined
+from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
 from labkit.units import format_share, format_size
@@ -241,17 +242,12 @@ def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
         )
     sides = {id(side): side for pair in pairs for side in (pair.base, pair.other)}.values()
     drifting = sum(map(drifts, sides))
-    if drifting and _at_least(drifting, len(sides), 1 - LEVEL) <= 1 - LEVEL:
+    if drifting and at_least(drifting, len(sides), 1 - LEVEL) <= 1 - LEVEL:
         doubts.append(
             f"the launches of {drifting} of {len(sides)} points and sides rise or fall with time (Kendall's test, "
             "5 %): the machine drifted. Measure again when it is quiet"
         )
     return doubts
-
-
-def _at_least(count: int, n: int, p: float) -> float:
-    """Probability of `count` or more of n events of probability p each."""
-    return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(count, n + 1))
 
 
 def _of_correction(pairs: Sequence[Pair]) -> list[str]:
