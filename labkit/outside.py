@@ -167,10 +167,26 @@ def json_object(path: Path) -> dict[str, Any]:
     DataError
         If it cannot be read, or holds something else.
     """
-    value = _parsed(path, json.loads)
+    value = _parsed(path, lambda content: json.loads(content, object_pairs_hook=once))
     if not isinstance(value, dict):
         raise DataError(f"{path} holds {type(value).__name__}, but it must be a JSON object. Restore it.")
     return value
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON from its pairs; a hook for `json.loads`.
+
+    Raises
+    ------
+    ValueError
+        If a key stands twice with different values: one of them would be lost.
+    """
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found and found[name] != value:
+            raise ValueError(f"the key {name[:80]!r} stands twice in one object, with different values")
+        found[name] = value
+    return found
 
 
 def _parsed(path: Path, parse: Callable[[str], Any]) -> Any:

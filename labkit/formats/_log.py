@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.errors import DataError
 from labkit.formats import malformed
 from labkit.notes import Note, note
+from labkit.outside import once
 from labkit.spec import Reported, Scalar
 
 LARGEST = 64 << 20  # B of a log: those of the tools have some kB
@@ -46,6 +47,7 @@ class Run:
     size : of a message, request or record, B; 0 where there is none or the log does not say.
     ranks : number of processes; 0 where the log does not say.
     options : further coordinates, as the options of the benchmark.
+    stated : settings that the log states beside the options. Runs that differ in one are no launches of one point.
     parameters : what else the log says about the run.
     version : of the tool, empty where it is not printed.
     verified : whether the tool checked its results and found them right.
@@ -60,6 +62,7 @@ class Run:
     size: int = 0
     ranks: int = 1
     options: Mapping[str, Scalar] = field(default_factory=dict)
+    stated: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
     verified: bool = False
@@ -173,6 +176,53 @@ class Lines:
         raise malformed(self.where, last, self.texts[last - 1], f"{wanted} by here, the end of the run", REMEDY)
 
 
+_PAIR = re.compile(
+    r"(?P<name>[A-Za-z][\w#()/.+-]*(?: [\w#()/.+-]+){0,5}) *[:=] *(?P<value>[^\s|,;=][^|\t;,]*?)(?= {2,}|\t|[|,;]|$)"
+)
+# what changes from run to run of the same setting: where the ends are, when it ran, and what was drawn
+_VOLATILE = re.compile(
+    r"address|\b[lg]id\b|qpn|psn|rkey|vaddr|\bpid\b|(?<!dual-)\bport\b|cookie|uuid|\bdate\b|\btime\b|began|started|finished"
+    r"|\bhost\b|hostname|local|remote|seed|socket$",
+    re.IGNORECASE,
+)
+
+
+def settings(texts: Iterable[str]) -> dict[str, str]:
+    """Return the settings that lines above a result state, as ``name : value`` or ``name=value``.
+
+    Addresses, times of day and the like are left out: they differ between runs of one setting.
+
+    Examples
+    --------
+    >>> settings([" CQ Moderation   : 64", " Dual-port : OFF  Device : dev0", " local address: LID 0x01 QPN 0x88"])
+    {'cq_moderation': '64', 'dual_port': 'OFF', 'device': 'dev0'}
+    """
+    found = {}
+    for line in texts:
+        for pair in _PAIR.finditer(line):
+            if not _VOLATILE.search(pair["name"]):
+                found[setting_name(pair["name"])] = pair["value"].strip()[:200]
+    return {name: value for name, value in found.items() if name and value}
+
+
+def flat(document: Mapping[str, Any], *leave_out: str) -> dict[str, str]:
+    """Return the scalars of a section of settings in JSON, by name; nested names are joined by an underscore."""
+    found: dict[str, str] = {}
+    for name, value in document.items():
+        if name in leave_out or _VOLATILE.search(name):
+            continue
+        if isinstance(value, Mapping):
+            found |= {f"{setting_name(name)}_{key}": text for key, text in flat(value).items()}
+        elif isinstance(value, str | int | float):
+            found[setting_name(name)] = str(value).lower() if isinstance(value, bool) else str(value)[:200]
+    return found
+
+
+def setting_name(text: str) -> str:
+    """Return the name of a setting in lower case, with an underscore for what no name can have."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:60]
+
+
 def _plain(line: str) -> str:
     """Return a line without colours, the label of a rank, and blanks at its end."""
     if "\x1b" in line:
@@ -192,25 +242,30 @@ def binary(text: str, prefix: str) -> float:
     return float(text) * BINARY[prefix]
 
 
-def document(text: str, where: str) -> Any:
+def document(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Return the first JSON value of a text that may have lines above and below it.
+
+    Parameters
+    ----------
+    pairs : makes an object from its keys and values, for a format that knows what a repeated key means.
 
     Raises
     ------
     DataError
-        If there is none, or it is cut off.
+        If there is none, it is cut off, or an object has a key twice.
     """
     start = re.search(r"^[\[{]", text.removeprefix("\ufeff"), re.MULTILINE)
     body = text.removeprefix("\ufeff")[start.start() :] if start else ""
     try:
-        value, _ = json.JSONDecoder(parse_constant=_no_number).raw_decode(body)
+        decoder = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=pairs or once)
+        value, _ = decoder.raw_decode(body)
     except json.JSONDecodeError as error:
         line = error.lineno + (text[: start.start()].count("\n") if start else 0)
         raise malformed(where, line, body[error.pos : error.pos + 80] or "its end", "JSON", REMEDY) from error
     except RecursionError as error:
         raise malformed(where, 0, body[:80], "JSON that is not nested a thousand times", REMEDY) from error
     except ValueError as error:
-        raise malformed(where, 0, str(error)[:80], "finite numbers", REMEDY) from error
+        raise malformed(where, 0, str(error)[:120], "finite numbers, and every key once", REMEDY) from error
     return value
 
 

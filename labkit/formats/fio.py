@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, document
+from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, document, flat
 from labkit.notes import note
+from labkit.outside import once
 from labkit.spec import Reported, Scalar
 
 Direction = Literal["read", "write"]
@@ -92,7 +93,7 @@ def _values(
     if not start:
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
     try:
-        document = json.loads(text[start.start() :])
+        document = json.loads(text[start.start() :], object_pairs_hook=once)
         jobs = [job for job in document["jobs"] if only in ("", job["jobname"])]
         if only and len(jobs) != 1:
             raise malformed(_WHAT, 0, f"{len(jobs)} jobs of the name {only}", "one")
@@ -301,6 +302,9 @@ def _of_text(
                 lines.source(number, end),
             )
         )
+        if setup:
+            stated = {"ioengine": setup["engine"], "rw": setup["rw"], "bs": setup["bs"]}
+            made[-1] = replace(made[-1], stated=stated)
     return made
 
 
@@ -321,6 +325,9 @@ def _size(text: str) -> int:
     """Convert a block size such as ``64.0KiB`` or ``4096B``."""
     match = re.fullmatch(r"([\d.]+)([KMG]?)i?B?", text)
     return round(binary(match[1], match[2])) if match else 0
+
+
+_NO_SETTINGS = ("rw", "readwrite", "name", "filename", "output", "output-format", "directory", "write_bw_log")
 
 
 def _of_json(whole: Any, where: str) -> list[Run]:
@@ -357,7 +364,8 @@ def _of_json(whole: Any, where: str) -> list[Run]:
             synced = syncs > 0 and not each
             jobs = int(told.get("numjobs", 1)) if "group_reporting" in told else 1
             way_of = _with(str(told.get("ioengine", "psync")), way)
-            made.append(_made(way_of, values, number, size, options, jobs, version, synced, json.dumps(told)[:SHOWN]))
+            run = _made(way_of, values, number, size, options, jobs, version, synced, json.dumps(told)[:SHOWN])
+            made.append(replace(run, stated=flat(told, *_NO_SETTINGS)))
     return made
 
 

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.formats import metric
-from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.formats._log import NUMBER, Lines, Log, Run, settings
 from labkit.notes import note
 
 _BEGINS = re.compile(r"HPLinpack +([\d.]+) +-- +High-Performance Linpack benchmark")
-_ROW = re.compile(rf"(W[RC]\w{{4,20}}) +(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,6}}) +(\d{{1,6}}) +({NUMBER}) +({NUMBER})$")
+_ROW = re.compile(
+    rf"(W[RC]\w{{1,20}}) +(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,6}}) +(\d{{1,6}}) +({NUMBER}) +({NUMBER})"
+    rf"(?: +\( *{NUMBER}\))?$"  # builds for GPUs add the rate of one
+)
 _CHECK = re.compile(r"\|\|Ax-b\|\|_oo *(?:/ *\(.*|=.*)")
 
 
@@ -30,7 +34,12 @@ def rows(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     if not places:
         raise lines.wrong(last, "a row of results (T/V, N, NB, P, Q, Time, Gflops) in this run of HPL")
     ends = [number - 1 for number, _ in places[1:]] + [last]
-    return [_run(lines, number, end, row, version) for (number, row), end in zip(places, ends, strict=True)]
+    stated = settings(line for line in lines.texts[first - 1 : places[0][0] - 1] if not _GRID.match(line))
+    made = [_run(lines, number, end, row, version) for (number, row), end in zip(places, ends, strict=True)]
+    return [replace(run, stated=stated) for run in made]
+
+
+_GRID = re.compile(r"(?:N|NB|P|Q) +:")  # each row has its own
 
 
 def _run(lines: Lines, number: int, end: int, row: re.Match[str], version: str) -> Run:

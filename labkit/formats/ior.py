@@ -8,12 +8,14 @@ inside one start.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from labkit.formats import malformed
-from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, document, over_repeats, real, whole
+from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, document, over_repeats, real, settings, whole
 from labkit.notes import note
 from labkit.spec import Reported, Scalar
 
@@ -80,17 +82,25 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     """Read one run of the program."""
     head, _ = lines.need(_HEAD.pattern, first, last, "the summary of all tests")
     names = lines.texts[head - 1].split()
-    named = (lines.texts[number - 1] for number in range(first, head))
+    named = [lines.texts[number - 1] for number in range(first, head)]
     told = {pair[1]: pair[2] for line in named if (pair := _PAIR.match(line)) and pair[1] in _KEPT}
     made = []
     for number in range(head + 1, last + 1):
         if not re.match(r"(?:write|read) ", lines.texts[number - 1]):
             break
         row = _row(lines, number, names)
-        made.append(_run(row, told, version, number, lines.where, lines.source(head, number)))
+        run = _run(row, told, version, number, lines.where, lines.source(head, number))
+        made.append(replace(run, stated=_stated(named)))
     if not made:
         raise lines.wrong(head + 1, "a row of write or read")
     return made
+
+
+def _stated(named: Sequence[str]) -> dict[str, str]:
+    """Return the settings of the section ``Options:`` and of the command line."""
+    after = itertools.takewhile(lambda line: not line.startswith("Results"), named)
+    found = settings(line for line in after if not line.startswith(("Machine", "Path", "FS", "StartTime", "TestID")))
+    return {name: value for name, value in found.items() if name not in ("used_fs", "inodes", "used_inodes")}
 
 
 def _row(lines: Lines, number: int, names: list[str]) -> dict[str, Any]:

@@ -26,13 +26,17 @@ from labkit.formats._log import (
     Log,
     Run,
     document,
+    flat,
     inside,
 )
+from labkit.outside import once
 from labkit.spec import Reported
 
 _WHAT = "iperf3 -J output"
 _MB = 8e6  # bits
 _PER_WAY = ("bandwidth_MBps", "sent_MBps", "retransmits", "jitter_us", "lost_percent")
+_BACK = "_bidir_reverse"
+_PER_STREAM = ("sock_bufsize", "sndbuf_actual", "rcvbuf_actual")  # printed once for each, in one object
 _CPU = ("host_total", "remote_total")
 
 
@@ -50,9 +54,11 @@ def parse(text: str) -> list[Reported]:
         If the output has the key ``error``, is not JSON, or lacks its end.
     """
     try:
-        document = json.loads(text)
+        document = loaded(text)
     except json.JSONDecodeError as error:
         raise malformed(_WHAT, error.lineno, text[error.pos : error.pos + 80] or "its end", "JSON") from error
+    except ValueError as error:
+        raise malformed(_WHAT, 0, str(error)[:120], "every key once") from error
     if not isinstance(document, dict):
         raise malformed(_WHAT, 1, text[:80], "a JSON object")
     if "error" in document:
@@ -63,9 +69,31 @@ def parse(text: str) -> list[Reported]:
         raise malformed(_WHAT, 0, f"no {error.args[0]!r}", "intervals and end with their sums") from error
 
 
+def loaded(text: str) -> Any:
+    """Load the JSON; iperf3 3.7 prints the sums of ``--bidir`` twice under one name, of the way back last.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, or another key stands twice.
+    """
+    return json.loads(text, object_pairs_hook=_ways)
+
+
+def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object in which the second of two equal sums has the name that later versions print."""
+    seen, named = set[str](), []
+    for name, value in pairs:
+        back = name in seen and name.startswith("sum") and not name.endswith(_BACK)
+        if name not in seen or name not in _PER_STREAM:
+            named.append((name + _BACK if back else name, value))
+        seen.add(name)
+    return once(named)
+
+
 def received(text: str) -> int:
     """B that the receiver got, of output that `parse` takes."""
-    return int(json.loads(text)["end"]["sum_received"]["bytes"])
+    return int(loaded(text)["end"]["sum_received"]["bytes"])
 
 
 def both(text: str) -> list[Reported]:
@@ -93,12 +121,12 @@ def moved(text: str) -> dict[str, int]:
     ``received_B`` and ``written_B`` of the direction that moved more; empty for UDP, where iperf3 does not tell them
     apart.
     """
-    sums = {name: value for name, value in json.loads(text)["end"].items() if name.startswith("sum_")}
+    sums = {name: value for name, value in loaded(text)["end"].items() if name.startswith("sum_")}
     totals = {}
     for key, prefix in (("received_B", "sum_received"), ("written_B", "sum_sent")):
         if ways := [int(value["bytes"]) for name, value in sums.items() if name.startswith(prefix)]:
             totals[key] = max(ways)
-    return totals if len(totals) == 2 and "sum" not in json.loads(text)["end"] else {}
+    return totals if len(totals) == 2 and "sum" not in loaded(text)["end"] else {}
 
 
 def _labels(sum_name: str) -> dict[str, str]:
@@ -108,7 +136,7 @@ def _labels(sum_name: str) -> dict[str, str]:
 
 def _whole(end: Mapping[str, Any]) -> list[Reported]:
     values = []
-    for suffix in ("", "_bidir_reverse"):
+    for suffix in ("", _BACK):
         if suffix and f"sum_received{suffix}" not in end:
             continue
         received, sent, labels = end[f"sum_received{suffix}"], end[f"sum_sent{suffix}"], _labels(suffix)
@@ -169,7 +197,7 @@ def runs(text: str, where: str) -> list[Run]:
     and is refused.
     """
     if re.search(r"^[\[{]", text, re.MULTILINE) and '"intervals"' in text:
-        return _json(document(text, where), text, where)
+        return _json(document(text, where, _ways), text, where)
     lines, made = Lines(text, where), []
     for first, last, _ in lines.blocks(_HOST):
         made.append(_text(lines, first, last))
@@ -200,11 +228,19 @@ def _json(whole: Any, text: str, where: str) -> list[Run]:
             line=1,
             size=int(start["blksize"]),
             options={"streams": int(start["num_streams"])},
+            stated=_stated(whole, start),
             parameters={"reverse": str(start.get("reverse", "")), "duration": str(start.get("duration", ""))},
             version=str(whole["start"].get("version", "")).removeprefix("iperf "),
             source=json.dumps(start)[:SHOWN],
         )
     ]
+
+
+def _stated(whole: Any, start: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings of a test: its parameters, buffers, segment size, and congestion control of both ends."""
+    asked = {k: whole["start"][k] for k in ("sock_bufsize", "tcp_mss", "target_bitrate") if k in whole["start"]}
+    ends = {k: v for k, v in whole["end"].items() if k.endswith("_tcp_congestion")}
+    return flat({**asked, **start, **ends}, "num_streams", "blksize", "protocol")
 
 
 def _text(lines: Lines, first: int, last: int) -> Run:
@@ -244,11 +280,30 @@ def _text(lines: Lines, first: int, last: int) -> Run:
         line=number,
         size=int(told[1][3]) if told else 0,
         options={"streams": len(streams)},
+        stated=_stated_in_text(lines, first, last),
         version=version,
         remarks=(FEW_DIGITS,),
         doubts=() if told else (SIZE_UNKNOWN,),
         source=lines.source(first, last),
     )
+
+
+_CONGESTION = re.compile(r"(snd|rcv)_tcp_congestion (\w+)$")
+_ASKED = re.compile(r"Starting Test: .*byte blocks, (.*)$")
+
+
+def _stated_in_text(lines: Lines, first: int, last: int) -> dict[str, str]:
+    """Return the settings that the text states: with ``-V`` those of the test, and congestion control."""
+    found: dict[str, str] = {}
+    for line in lines.texts[first - 1 : last]:
+        if pair := _CONGESTION.match(line):
+            side = "sender" if pair[1] == "snd" else "receiver"
+            found[f"{side}_tcp_congestion"] = pair[2]
+        if asked := _ASKED.match(line):
+            found |= {"test": asked[1]}
+        if line.startswith("Reverse mode"):
+            found["reverse"] = "1"
+    return found
 
 
 LOG = Log("iperf3", ("Connecting to host", "tcp_mss_default", "sum_received"), _BEGINS, runs)

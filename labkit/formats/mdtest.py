@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from labkit.formats._log import MEAN_OF_RATES, NUMBER, Lines, Log, Run, over_repeats
+from labkit.formats._log import MEAN_OF_RATES, NUMBER, Lines, Log, Run, over_repeats, settings
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -37,6 +37,7 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str]) -> list[Run
     if not tasks or not iterations:
         raise lines.wrong(first, "1 task or more")
     remarks = (note("repeats-in-a-start", f"{iterations} iterations inside one start", count=iterations), MEAN_OF_RATES)
+    stated = settings(line for line in lines.texts[first - 1 : start - 1] if "FS" not in line and "Path" not in line)
     made = []
     for number in range(start + 1, last + 1):
         line = lines.texts[number - 1]
@@ -60,6 +61,7 @@ def _block(lines: Lines, first: int, last: int, head: re.Match[str]) -> list[Run
                 line=number,
                 ranks=tasks,
                 options={"operation": row[1].lower(), "items": int(items[1][2]) // tasks if items else 0},
+                stated=stated,
                 parameters={"nodes": head[3]},
                 version=head[1],
                 remarks=remarks if iterations > 1 else (),

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, real, whole
+from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, flat, real, whole
 from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar
 
@@ -48,6 +48,7 @@ def runs(text: str, where: str) -> list[Run]:
                 line=number,
                 size=whole(given.get("data_size", 0), "data_size", where),
                 options=options | {"operation": operation},
+                stated=flat(given, *options, "data_size", "operation"),
                 parameters={key: str(given[key]) for key in ("server", "key_pattern", "test_time") if key in given},
                 doubts=tuple(_doubts(part, operation, where)),
                 source=json.dumps({name: {k: v for k, v in part.items() if not isinstance(v, list)}})[:SHOWN],

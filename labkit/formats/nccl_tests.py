@@ -17,11 +17,11 @@ names the program.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real, whole
+from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, flat, real, setting_name, settings, whole
 from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar
 
@@ -41,6 +41,7 @@ _PROGRAM = re.compile(r"(?:.*[/ ])?(\w+?)_perf(?:_mpi)?(?:\.exe)?(?: .*)?$")
 _RANK = re.compile(r"#? +Rank +(\d{1,9}) ")
 _NAMES = {"alltoall": "all_to_all", "alltoallv": "all_to_allv"}
 _PLACES = ("out_of_place", "in_place")
+_CLOSING = 200  # lines of rows and of the end of a table
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -56,9 +57,23 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
+_ENDS = re.compile(r"# Avg bus bandwidth|#? ?Collective test concluded: ")
+
+
+def _concluded(lines: Lines, start: int) -> int:
+    """Return after which line the output of the program above a table ends, as it names the program once more."""
+    last = start - 1
+    for number in range(start, min(start + _CLOSING, len(lines)) + 1):
+        if _ENDS.match(lines.texts[number - 1]):
+            last = number
+        elif _HEAD.match(lines.texts[number - 1]):
+            break
+    return last
+
+
 def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
     """Read one table."""
-    above = lines.texts[start - 1 : head]
+    above = lines.texts[_concluded(lines, start) : head]
     ranks = {int(match[1]) for line in above if (match := _RANK.match(line))}
     program = [match[1] for line in above if (match := _PROGRAM.match(line))]
     version = next((line.split()[3] for line in above if line.startswith("# nccl-tests version ")), "")
@@ -81,6 +96,7 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
     collective, doubts = _collective(lines, program, len(ranks), rows)
     if not ranks:
         doubts.append(note("ranks-unknown", "the log does not list the ranks"))
+    stated = _stated(above)
     made = []
     for number, row, cells in rows:
         for place, name in enumerate(_PLACES):
@@ -102,6 +118,7 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
                     size=int(row[1]),
                     ranks=len(ranks),
                     options=_options(name, row[3], row[4] or "none", row[5] or "-1"),
+                    stated=stated,
                     version=version,
                     verified=checked and not wrong,
                     doubts=(*doubts, *([note("wrong-bytes", "nccl-tests found wrong elements")] if wrong else [])),
@@ -109,6 +126,18 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
                 )
             )
     return made
+
+
+def _stated(above: Sequence[str]) -> dict[str, str]:
+    """Return the settings of the line ``# nThread 1 nGpus 8 minBytes …``, without the range of sizes, and of others."""
+    found = settings(line for line in above if not _RANK.match(line))
+    for line in above:
+        if line.startswith("# nThread "):
+            pairs = re.findall(r"([A-Za-z]+(?: [a-z]+)?):? +(\d+)", line.partition("step:")[0])
+            pairs += re.findall(r"([a-z][\w ]*?): *(\w+)", line.partition("step:")[2])
+            found |= {setting_name(name): value for name, value in pairs}
+    left_out = ("minbytes", "maxbytes", "step", "out_of_bounds_values", "avg_bus_bandwidth")
+    return {name: value for name, value in found.items() if name not in left_out}
 
 
 def _options(place: str, datatype: str, reduction: str, root: str) -> dict[str, Scalar]:
@@ -143,12 +172,19 @@ def _collective(
     return "of a collective that the log does not name", []
 
 
+def _section(text: Any, name: str) -> Mapping[str, Any]:
+    found = text.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
 def _json(text: Any, where: str) -> list[Run]:
     """Read the JSON file."""
     words = (
         " ".join(map(str, text.get("args", []))) if isinstance(text.get("args"), list) else str(text.get("args", ""))
     )
     program = re.search(r"(\w+?)_perf", words)
+    stated = {setting_name(name): value for name, value in re.findall(r"(?:^| )(-[-\w]+)[ =]([^\s-]\S*)", words)}
+    stated |= flat(_section(text, "config"), "devices")
     devices = text.get("config", {}).get("devices", [])
     made = []
     for number, row in enumerate(text["results"], 1):
@@ -174,6 +210,7 @@ def _json(text: Any, where: str) -> list[Run]:
                     size=whole(row["size"], "size", where),
                     ranks=len(devices) if isinstance(devices, list) else 0,
                     options=_options(name, str(row["type"]), str(row["redop"]), str(row["root"])),
+                    stated=stated,
                     verified=wrong in (0, 0.0) and wrong is not None,
                     doubts=tuple(doubts),
                     source=str(row)[:2000],

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -212,10 +213,25 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
         line=first,
         size=max(size, 0),
         options={"nodelay": any(word.startswith("nodelay") for word in words)},
+        stated=_stated(pairs, words),
         parameters={"request": str(request), "response": str(response)} if request >= 0 else {},
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+_ASKED = re.compile(
+    r"(?:LOCAL|REMOTE)_(?:SEND|RECV)_SIZE|(?:LSS|RSR|RSS|LSR)_SIZE(?:_REQ)?|(?:LOCAL|REMOTE)_(?:NODELAY|CORK|SEND_ALIGN"
+    r"|RECV_ALIGN|SEND_OFFSET|RECV_OFFSET|CONG_CONTROL|INTERFACE_NAME|SOCKET_TOS)|BURST_SIZE|INTERVAL_\w+|REQUEST_SIZE"
+    r"|RESPONSE_SIZE|DIRECTION|(?:LOCAL|REMOTE)_(?:SSL|ENABLE)\w*|PROTOCOL|SOCKET_TYPE|FILL_FILE|CONFIDENCE_LEVEL"
+)
+
+
+def _stated(pairs: Mapping[str, str], words: Sequence[str]) -> dict[str, str]:
+    """Return the settings among the selectors, and what the head of the test names behind its colons."""
+    found = {name.lower(): value for name, value in pairs.items() if _ASKED.fullmatch(name)}
+    named = (word.strip() for word in words[1:])
+    return found | {setting_name(word): "true" for word in named if re.fullmatch(r"[a-z][\w +/%-]{1,60}", word)}
 
 
 def _keys(lines: Lines, first: int, last: int) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import metric
-from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.formats._log import NUMBER, Lines, Log, Run, settings
 from labkit.notes import note
 
 _BEGINS = re.compile(r" {0,3}([A-Z]{2}(?:-MZ)?)(?: Multi-Zone)? Benchmark Completed")
@@ -58,12 +58,26 @@ def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
         line=first,
         ranks=int(processes[1][1]) if processes else 1,
         options={"kernel": kernel, "class": letter[1], "threads": int(threads[1][1]) if threads else 1},
+        stated=_stated(lines.texts[first - 1 : last]),
         parameters={"operation": optype[1][1] if optype else "", "size": size[1][1].strip() if size else ""},
         version=version[1][1].strip() if version else "",
         verified=right,
         doubts=tuple(doubts),
         source=lines.source(first, end + 2),
     )
+
+
+_SETTINGS = ("iterations", "active_threads", "total_threads", "total_processes", "active_processes")
+_COMPILED = re.compile(
+    r" +(F77|MPIF77|FC|FLINK|CC|CLINK|FMPI_LIB|FMPI_INC|C?FFLAGS|FLINKFLAGS|CFLAGS|CLINKFLAGS|RAND) += (.*)$"
+)
+
+
+def _stated(texts: list[str]) -> dict[str, str]:
+    """Return iterations, processes and compile options."""
+    found = {name: value for name, value in settings(texts).items() if name in _SETTINGS}
+    compiled = filter(None, map(_COMPILED.match, texts))
+    return found | {pair[1].lower(): pair[2].strip() for pair in compiled}
 
 
 LOG = Log("NPB", ("Benchmark Completed",), _BEGINS, runs)

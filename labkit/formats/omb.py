@@ -36,6 +36,7 @@ _INIT = re.compile(r"nprocs: (\d{1,9}), min: (\d{1,18}) ms, max: (\d{1,18}) ms, 
 _HELLO = re.compile(r"This is a test with (\d{1,9}) processes")
 ENDLESS = 1 << 62  # rows
 _FORMS = {"Iterations": WHOLE, "Validation": "Pass|Fail", "Transmit Size": WHOLE, "Window": WHOLE, "Size": WHOLE}
+_FACT = re.compile(r"(?:# )?([^:=\[]{1,60}?)(?: ?:| =) +(.+?)\.?")
 _MATRIX = re.compile(r"# +\d+(?: +\d+)*")
 _INVALID = "DATA VALIDATION ERROR: "
 _STARTS = ("nprocs: ", "This is a test with ", "Dimensions size = ", "Time took to create topology graph:", _INVALID)
@@ -124,6 +125,8 @@ def _program(lines: Lines, most: int) -> Iterator[Table]:
             ("Window", "MB/s", "Messages/s") if matrix else tuple(name for name in columns if name != "Size")
         )
         above = tuple(lines.table_lines[:-1])
+        parameters |= _below_head(lines)
+        types.add(parameters.get("Datatype", ""))
         if columns[0] == "Operation":
             parts = _omb_operations.rows(lines, ("#", *_STARTS))
         else:
@@ -202,6 +205,15 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
     return _columns(head), parameters, lines.table_lines[-1] if lines.table_lines else head
 
 
+def _below_head(lines: Lines) -> dict[str, str]:
+    """Take the lines that some versions print between the head and the first row, and return the parameters there."""
+    found = list[str]()
+    while (ahead := lines.ahead) is not None and ahead.startswith("# ") and _FACT.fullmatch(ahead):
+        found.append(ahead)
+        lines.take()
+    return dict(_facts(tuple(found)))
+
+
 def _title(line: str | None) -> re.Match[str] | None:
     """Title and version, where a line is a title."""
     return _TITLE.fullmatch(line) if line and line.startswith("# OSU ") else None
@@ -226,7 +238,7 @@ def _facts(lines: tuple[str, ...]) -> Mapping[str, str]:
     for line in above:
         facts |= {key.strip(): value.strip() for key, value in re.findall(r"\[ ([^:]+):([^]]+)\]", line)}
     for line in above:
-        if pair := re.fullmatch(r"(?:# )?([^:=\[]{1,60}?)(?: ?:| =) +(.+?)\.?", line):
+        if pair := _FACT.fullmatch(line):
             facts[pair[1]] = pair[2]
     return facts
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import Lines, Log, Run, inside, of_size
+from labkit.formats._log import Lines, Log, Run, inside, of_size, settings
 from labkit.notes import note
 from labkit.spec import Reported, Scalar
 
@@ -238,6 +238,10 @@ def runs(text: str, where: str) -> list[Run]:
             options["bidirectional"] = True
         if connection := lines.find(r" *Connection type *: *(\w{2,4})", first, last):
             options["connection"] = connection[1][1]
+        stated = settings(re.sub(r'["{}]|,$', "", line) for line in _stating(lines, first, last))
+        stated = {name: value for name, value in stated.items() if name not in _AS_OPTIONS}
+        if "Post List" in head[0]:
+            stated.setdefault("post_list", "stated")
         sizes = _of_json(lines, first, last) if head["json"] else _of_table(lines, first, last)
         for size, (line, values) in sizes.items():
             unit = note("unit-assumed", "the JSON does not name the unit of its bandwidths: MiB/s is assumed")
@@ -248,12 +252,23 @@ def runs(text: str, where: str) -> list[Run]:
                     line=line,
                     size=size,
                     options=options,
+                    stated=stated,
                     parameters={name: str(value) for name, value in options.items()},
                     doubts=(unit,) if head["json"] and kind == "BW" else (),
                     source=lines.source(max(first, line - 30), line + 1),
                 )
             )
     return made
+
+
+_AS_OPTIONS = ("number_of_qps", "tx_depth", "mtu", "connection_type", "test")
+_RESULTS = re.compile(r"\s*(?:#bytes|#, |\"?results\"?\s*:)")
+
+
+def _stating(lines: Lines, first: int, last: int) -> list[str]:
+    """Return the lines of a run that state settings: those above its results."""
+    found = lines.find(_RESULTS.pattern, first, last)
+    return lines.texts[first - 1 : found[0] - 1 if found else last]
 
 
 def _of_table(lines: Lines, first: int, last: int) -> dict[int, tuple[int, list[Reported]]]:

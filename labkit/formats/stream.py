@@ -56,6 +56,7 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
                 line=number,
                 size=int(size[1]) * (int(word[1][1]) if word else 8),
                 options={"kernel": row[1].lower(), "threads": int(threads[1][1]) if threads else 1},
+                stated={"repetitions": repeats[1][1]} if repeats else {},
                 version=version,
                 verified=bool(valid) and not bad,
                 remarks=(remark,),

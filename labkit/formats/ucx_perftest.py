@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 import re
 
+from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run, inside
+from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -107,20 +108,28 @@ def _number(cell: str, number: int, line: str) -> float:
 _BEGINS = re.compile(
     r"\|\s*(?:Stage|Test)\s*\|\s*# iterations\s*\||iterations,(?:[\d.]+_percentile|typical)_lat,avg_lat,overall_lat,"
 )
-_BOX = re.compile(r"\| (Test|Message size): +(\S.*?) *\|$")
+_BOX = re.compile(r"\| ([A-Z][A-Za-z /]{1,40}): +(\S.*?) *\|$")
 _OPERATIONS = {"tag": "tag", "put": "put", "get": "get", "am": "am", "active message": "am"}
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each table. A client prints neither test nor size; they stand in a box above, if there is one."""
+    """Make a run of each table. A client prints neither test nor size; they stand in a box, if the server's is there.
+
+    The box stands above the head, or below it where both ends wrote to one terminal.
+    """
     lines, made = Lines(text, where), []
     places = [number for number, line in lines if _BEGINS.match(line)]
-    starts = [1, *[places[k] + 1 for k in range(len(places) - 1)]]
-    for number, (first, place) in enumerate(zip(starts, places, strict=True)):
-        last = places[number + 1] - 4 if number + 1 < len(places) else len(lines)
+    for number, place in enumerate(places):
+        first = places[number - 1] + 1 if number else 1
+        after = places[number + 1] - 4 if number + 1 < len(places) else len(lines)
+        above = _boxes(lines.texts[first - 1 : place])
+        below = _boxes(lines.texts[place : after + 3]) if not above else {}
+        box = above or below
+        if number + 1 < len(places) and not above and _boxes(lines.texts[places[number + 1] - 4 : places[number + 1]]):
+            box = {}  # the box above the next head is that of the next table
         begin = max(first, place - 4)  # the heading has lines above the one that tells its kind
-        box = {match[1]: match[2] for line in lines.texts[first - 1 : place] if (match := _BOX.match(line))}
-        values = inside(lines, begin if box else max(1, place - 3), last, parse)
+        plain = [line for line in lines.texts[begin - 1 : after] if not _BOX.match(line)]
+        values = _values(lines, begin if box else max(1, place - 3), after, plain)
         unnamed = lines.texts[place - 1].startswith("iterations,") and not box
         size = int(box["Message size"]) if box.get("Message size", "").isdecimal() else 0
         title = box.get("Test", "")
@@ -136,12 +145,28 @@ def runs(text: str, where: str) -> list[Run]:
                 line=place,
                 size=size,
                 options={"operation": operation or "unknown"},
+                stated={setting_name(name): value for name, value in box.items() if name != "Message size"},
                 parameters=box,
                 doubts=tuple(doubts),
-                source=lines.source(begin, last),
+                source=lines.source(begin, after),
             )
         )
     return made
+
+
+def _values(lines: Lines, first: int, last: int, plain: list[str]) -> list[Reported]:
+    """Parse a table; a box between its lines is none of them."""
+    if any(_BOX.match(line) for line in lines.texts[first - 1 : last]):
+        try:
+            return parse("".join(f"{line}\n" for line in plain))
+        except DataError as error:
+            raise lines.wrong(first, f"a whole run: {error.brief}") from error
+    return inside(lines, first, last, parse)
+
+
+def _boxes(texts: list[str]) -> dict[str, str]:
+    """Return the settings in a box of the server."""
+    return {match[1]: match[2] for line in texts if (match := _BOX.match(line))}
 
 
 LOG = Log("ucx_perftest", ("# iterations", "avg_lat,overall_lat"), _BEGINS, runs)

@@ -133,7 +133,9 @@ def _ranks(run: Run, benchmark: Benchmark, given: Given) -> tuple[int, list[Note
 
 def _options(benchmark: Benchmark, fixed: Mapping[str, Scalar], run: Run) -> dict[str, Scalar]:
     """Return the options of a point: its benchmark's; if labkit only imports that one, all that the log names."""
-    options = dataclasses.asdict(benchmark.options()) | dict(fixed)
+    options: dict[str, Scalar] = dict.fromkeys(dataclasses.asdict(benchmark.options())) | dict(fixed)
     free = isinstance(benchmark, LogBenchmark)
     given = {name: value for name, value in run.options.items() if free or name in options}
-    return options | {name: value[:LONGEST] if isinstance(value, str) else value for name, value in given.items()}
+    stated = {name: value for name, value in run.stated.items() if name not in given and name not in fixed}
+    every = options | stated | given
+    return {name: value[:LONGEST] if isinstance(value, str) else value for name, value in every.items()}
