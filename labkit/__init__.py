@@ -10,13 +10,14 @@ Examples
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = ["Campaign", "Effort", "LabkitError", "LabkitWarning", "Spec", "load", "measure", "sweep"]
 
+TYPE_CHECKING = False  # typing takes a while to load, and Ctrl-C may come before it has
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     import pandas as pd
 

@@ -9,8 +9,10 @@ to them in place.
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import os
+import re
 import secrets
 import stat
 import sys
@@ -18,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +31,7 @@ Content = bytes | str | Callable[[Path], object]
 STDOUT = "-"
 _WAITING = 16  # files that are waited for at once
 PATIENCE = 10.0  # s that labkit waits for the reader of a FIFO
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.(?P<pid>\d+)-(?P<space>[0-9a-f]{8})-[0-9a-f]{8}", re.DOTALL)
 _DIRECT = ("/dev/fd/", "/dev/std", "/proc/")  # names of descriptors, which a renamed file would leave empty
 
 
@@ -128,16 +132,44 @@ def create(path: Path, content: Content, *, mode: int = 0o666, durable: bool = F
 def aside(path: Path) -> Iterator[Path]:
     """Name a new file beside another, for `move`. A file that still has this name when the context ends is removed."""
     if len(os.fsencode(path.name)) > 255:
-        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-    unique = f"{os.getpid()}-{secrets.token_hex(4)}"
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
+    unique = f"{os.getpid()}-{_space()}-{secrets.token_hex(4)}"
     fresh = path.with_name(f".{path.name}.{unique}")
     if len(os.fsencode(fresh.name)) > 255:
-        fresh = path.with_name(f".labkit-{unique}")
+        fresh = path.with_name(f".labkit.{unique}")
     try:
         yield fresh
+    except OSError as error:
+        if error.filename is None or Path(os.fsdecode(error.filename)).name == fresh.name:
+            error.filename = str(path)  # a write names no file, and nobody knows the other name
+        raise
     finally:
         with suppress(OSError):
             fresh.unlink(missing_ok=True)
+
+
+def clear(folder: Path, name: str = "") -> None:
+    """Remove the unfinished files of processes of this host that are dead.
+
+    Parameters
+    ----------
+    folder : with the files.
+    name : of the file that was to be written; any if left out.
+    """
+    with suppress(OSError):
+        for entry in os.listdir(folder):  # noqa: PTH208 (names alone)
+            unfinished = _UNFINISHED.fullmatch(entry)
+            if unfinished is None or unfinished["space"] != _space() or (name and unfinished["name"] != name):
+                continue
+            if not Path(f"/proc/{unfinished['pid']}").exists():
+                (folder / entry).unlink(missing_ok=True)
+
+
+@cache
+def _space() -> str:
+    """Return eight digits for that in which numbers of processes are unique: the host and its namespace."""
+    space = f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
+    return hashlib.sha256(space.encode()).hexdigest()[:8]
 
 
 def move(fresh: Path, path: Path, *, durable: bool = False) -> None:
@@ -272,6 +304,7 @@ def _descriptor(path: Path, kind: str) -> int:
 @contextmanager
 def _whole(path: Path) -> Iterator[IO[bytes]]:
     """A file that gets its name at the end of the context, and is removed if that fails."""
+    clear(path.parent, path.name)
     with aside(path) as fresh:
         with fresh.open("xb") as file:
             yield file

@@ -484,13 +484,13 @@ def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monk
     folder = Campaign(tmp_path / "c").path / "jobs"
     folder.mkdir()
     monkeypatch.setattr(submitting, "PATIENCE", 0.3)
-    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(folder)!r})): pass"
-    with submitting._submission_lock(folder):
+    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(folder.parent)!r})): pass"
+    with submitting._submission_lock(folder.parent):
         others = {name: value for name, value in os.environ.items() if name != lease.OWNER}
         done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=others)
     assert f"Process {os.getpid()} on " in done.stderr
     assert "is submitting into" in done.stderr
-    with submitting._submission_lock(folder):
+    with submitting._submission_lock(folder.parent):
         pass
     assert not list(folder.iterdir())
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import measuring, records, samples, supervise, testbeds, writing
+from labkit import measuring, outside, records, samples, supervise, testbeds, writing
 from labkit.campaign import Campaign, archive, merging, saving
 from labkit.campaign.events import read
 from labkit.errors import DataError, LostError
@@ -372,7 +372,7 @@ def test_a_point_is_acknowledged_only_when_its_file_is_on_the_disk(
 
     def settled(path: Path) -> None:
         settle(path)
-        log.append(f"settle {path.name.removeprefix('.')[:18]}")
+        log.append(f"settle {outside.resolved(path).name.removeprefix('.')[:18]}")
 
     def acknowledged(happened: Any) -> None:
         log.extend(f"told {event['file'][-26:-8]}" for event in happened)

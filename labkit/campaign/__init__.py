@@ -16,12 +16,12 @@ from __future__ import annotations
 import fnmatch
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from labkit import __version__, outside, samples
+from labkit import __version__, beneath, outside, samples, writing
 from labkit.campaign import derived, lease, names
 from labkit.campaign.anchor import Anchor
 from labkit.campaign.files import Files
@@ -29,10 +29,12 @@ from labkit.campaign.folder import Folder
 from labkit.campaign.places import HOME, find, fresh, newest, root
 from labkit.campaign.saving import Saving
 from labkit.errors import DataError, LostError
-from labkit.samples import Samples, compacted
+from labkit.samples import Samples, compacted, start
 from labkit.samples.start import Starts
 
 FORMAT = 1
+_OWN = ("campaign.json", "progress.json", "explorer.json")  # files that labkit writes, beside derived ones
+_FOLDERS = ("samples", start.FOLDER, "jobs", "notebooks", "records")  # with files that it writes
 __all__ = ["FORMAT", "HOME", "Campaign", "collected", "find", "fresh", "newest", "root"]
 
 
@@ -213,9 +215,11 @@ class Campaign(Folder):
         counts: dict[str, int] = {}
         with self.lease():
             for name in self.benchmarks():
-                files = self.files(name)
-                if len(files.points) >= least and files.compactable():
-                    counts[name] = files.compact()
+                with beneath.folder(self.open_path, f"samples/{name}") as place:
+                    files = Files.of(place)
+                    if len(files.points) >= least and files.compactable():
+                        counts[name] = files.compact()
+                if name in counts:
                     self.tell("compacted", benchmark=name, points=counts[name])
         return counts
 
@@ -228,23 +232,43 @@ class Campaign(Folder):
         LaunchError
             If another run holds it, and its heartbeats have not stopped.
         DataError
-            If it is an example that comes with labkit, or the folder cannot be written.
+            If it is an example that comes with labkit, the folder cannot be written, or a file in it is a link.
         """
         if self.bundled:
             raise DataError(
                 f"{self.path} is an example of labkit, and labkit never changes it. Name another campaign with "
                 "--into, or copy the folder and use the copy."
             )
+        if self._anchor is None:
+            self._refuse_links()
         with lease.hold(self.path):
             outer = self._anchor
             anchor = outer or Anchor(self.path)
             self._anchor = anchor
             try:
+                if outer is None:
+                    self._clear()
                 yield
             finally:
                 self._anchor = outer
                 if outer is None:
                     anchor.close()
+
+    def _refuse_links(self) -> None:
+        """Refuse links in the places of what labkit writes, before a run begins; each write refuses them again."""
+        for name in (*derived.WRITTEN, *_OWN, *_FOLDERS):
+            beneath.refuse_links(self.path, name)
+        for folder in _FOLDERS:
+            if (self.path / folder).is_dir():
+                beneath.refuse_links(self.path / folder)
+        for name in self.benchmarks():
+            beneath.refuse_links(self.path / "samples" / name)
+
+    def _clear(self) -> None:
+        """Remove unfinished files of processes that were killed."""
+        for name in ("", *_FOLDERS, *(f"samples/{name}" for name in self.benchmarks())):
+            with suppress(OSError), beneath.folder(self.open_path, name) as place:
+                writing.clear(place)
 
     def reading(self) -> AbstractContextManager[None]:
         """Hold the lock of the folder of derived files, also for a campaign that cannot be written.

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from labkit import notes, samples, writing
+from labkit import notes, samples, scratch, writing
 from labkit.campaign import Campaign, events, find, names, packing, reading
 from labkit.campaign.packing import BROKEN, PIECE, Limits
 from labkit.errors import DataError, LabkitWarning
@@ -149,8 +148,9 @@ def examined(place: Path, limits: Limits | None = None, keep: Keep = _hashed) ->
     if place.is_dir():
         yield _folder(place, keep)
         return
-    with tempfile.TemporaryDirectory(prefix="labkit-") as unpacked:
-        yield _archive(place, Path(unpacked), limits, keep)
+    with scratch.folder("labkit-archive-") as temporary:
+        (unpacked := temporary / "campaign").mkdir()
+        yield _archive(place, unpacked, limits, keep)
 
 
 @contextmanager

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, writing
+from labkit import beneath, outside, writing
 from labkit.campaign import events, identity, old_log, reading
 from labkit.campaign.anchor import Anchor, unwritable
 from labkit.errors import DataError
+from labkit.writing import Content
 
 
 class Folder:
@@ -88,16 +88,23 @@ class Folder:
             self.check()
             raise unwritable(self.path, error, self._anchor.saved if self._anchor else 0) from error
 
-    def put(self, name: str, text: str, *, durable: bool = False) -> None:
+    def put(self, name: str, text: Content, *, durable: bool = False) -> None:
         """Write a small file of the campaign, whole; `durable` as of `writing.replace`.
 
         Raises
         ------
         LostError
             If it cannot be written.
+        DataError
+            If it is a link.
         """
         with self.writing():
-            writing.replace(self.open_path / name, text, durable=durable)
+            beneath.put(self.open_path, name, text, durable=durable)
+
+    def drop(self, name: str) -> None:
+        """Remove a file of the campaign, if it is there."""
+        with self.writing():
+            beneath.drop(self.open_path, name)
 
     def update(self, facts: Mapping[str, Any]) -> None:
         """Add facts to campaign.json."""
@@ -125,7 +132,7 @@ class Folder:
         if not self._telling or not path.exists():
             self._begin_events(path)
         self._telling = False  # a line that is cut off, as on a full disk, must not have another behind it
-        _append(path, b"".join(event.line() for event in happened))
+        beneath.append(self.open_path, events.NAME, b"".join(event.line() for event in happened))
         self._telling = True
         self._lines([event.text for event in happened if event.text])
         if self._anchor:
@@ -135,7 +142,7 @@ class Folder:
         """Prepare the file of events. A campaign from before there were events gets those in its log."""
         if path.exists():
             if not reading.ends_a_line(path):  # the last writer was interrupted
-                _append(path, b"\n")
+                beneath.append(self.open_path, events.NAME, b"\n")
             return
         log = ""
         if (self.open_path / old_log.LOG).exists():
@@ -147,16 +154,7 @@ class Folder:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         lines = "".join(f"{now} {' '.join(text.split())}\n" for text in texts)
         if lines:
-            _append(self.open_path / old_log.LOG, lines.encode(errors="replace"))
-
-
-def _append(path: Path, lines: bytes) -> None:
-    """Add lines to a file, usually in one write. Refuse a pipe instead of waiting for it."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-    with open(os.open(path, flags, 0o666), "ab", buffering=0) as file:  # noqa: PTH123
-        view = memoryview(lines)
-        while view:
-            view = view[file.write(view) :]
+            beneath.append(self.open_path, old_log.LOG, lines.encode(errors="replace"))
 
 
 def _json(facts: Mapping[str, Any]) -> str:

@@ -8,14 +8,13 @@ the name that people read.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit import samples
+from labkit import beneath, samples
 from labkit.campaign import Campaign, archive, derived, identity, names
 from labkit.campaign.packing import Limits
 from labkit.campaign.saving import Saving
@@ -200,11 +199,12 @@ class _Merger:
             campaign_id = ids.get(name, self._id)
             if campaign_id == self._id or inner[0] in _NOT_COPIED or derived.is_report(inner[0]):
                 continue
-            target = names.inside(self._campaign.path, "/".join((ORIGINS, self._names[campaign_id], *inner)))
+            target = "/".join((ORIGINS, self._names[campaign_id], *inner))
+            there = names.inside(self._campaign.path, target)
             # of two states of a file, as of a log, the longer one is kept: so the order of merges does not matter
-            if not target.exists() or target.stat().st_size < path.stat().st_size:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(path, target)
+            if not there.exists() or there.stat().st_size < path.stat().st_size:
+                with self._campaign.writing():
+                    beneath.put(self._campaign.open_path, target, beneath.copied(path))
 
 
 def _without_origins(facts: Mapping[str, Any]) -> dict[str, Any]:

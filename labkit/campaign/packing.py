@@ -196,7 +196,8 @@ def unpack(archive: zipfile.ZipFile, into: Path, limits: Limits) -> Iterator[tup
             yield info.filename, f"damaged ({error})"
         except OSError as error:
             raise DataError(
-                f"{archive.filename} cannot be unpacked: {error.strerror}. Free space in {into.parent}, or set TMPDIR."
+                f"{archive.filename} cannot be unpacked: {error.strerror}. Free space in {into.parent.parent}, or set "
+                "TMPDIR."
             ) from error
         else:
             yield info.filename, digest.hexdigest()

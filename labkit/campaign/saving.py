@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from labkit import samples, writing
+from labkit import beneath, samples, writing
 from labkit.campaign import names
 from labkit.campaign.events import Event
 from labkit.errors import LabkitError
@@ -48,9 +48,9 @@ class Saving:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign, self._written = campaign, list[_Written]()
         self._since = 0.0
-        self._folders = set[Path]()  # new or looked at in this group
+        self._folders = dict[str, Path]()  # of benchmarks, open while the group is written
         self._starts = set[str]()  # records on the disk
-        self._stack = ExitStack()  # removes temporary files
+        self._stack = ExitStack()  # removes temporary files, closes folders
 
     def add(self, point: Samples, fingerprint: str) -> Path:
         """Write a point; acknowledge the group if it is full or old.
@@ -64,11 +64,7 @@ class Saving:
         name = names.point(point.spec.benchmark, fingerprint, point.launch)
         with campaign.writing():
             self._keep(point)
-            path = campaign.open_path / name  # the open folder: a move at this moment breaks nothing
-            if path.parent not in self._folders:
-                names.inside(campaign.open_path, name)  # refuses links that lead out
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._folders.add(path.parent)
+            path = self._folder(point.spec.benchmark) / Path(name).name
             content = samples.encoded(point)
             temporary = self._stack.enter_context(writing.aside(path))
             with temporary.open("xb") as file:
@@ -80,17 +76,21 @@ class Saving:
             self.flush()
         return campaign.path / name
 
+    def _folder(self, benchmark: str) -> Path:
+        """Open the folder of a benchmark, without following links: a move at this moment breaks nothing."""
+        if benchmark not in self._folders:
+            place = beneath.folder(self._campaign.open_path, f"samples/{benchmark}", make=True)
+            self._folders[benchmark] = self._stack.enter_context(place)
+        return self._folders[benchmark]
+
     def _keep(self, point: Samples) -> None:
         """Have the record of the point's start on the disk, before any point that refers to it."""
         record = point.start
         if record is None or record.digest in self._starts or not record.content:
             return
         name = names.start(record.digest)
-        names.inside(self._campaign.open_path, name)
-        path = self._campaign.open_path / name
         if start.Starts(self._campaign.open_path).get(record.digest).problem:
-            path.parent.mkdir(exist_ok=True)
-            writing.replace(path, record.content, durable=True)
+            beneath.put(self._campaign.open_path, name, record.content, durable=True)
             writing.settle(self._campaign.open_path)
         self._starts.add(record.digest)
 
@@ -107,7 +107,7 @@ class Saving:
         LostError
             If the campaign cannot be written.
         """
-        group, self._written, self._folders = self._written, [], set()
+        group, self._written, self._folders = self._written, [], {}
         stack = self._stack.pop_all()
         with stack, self._campaign.writing(begun=True):
             if group:

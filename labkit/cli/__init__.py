@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
-from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, streams, testbed, tune
+from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, stopping, streams, testbed, tune
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
 from labkit.errors import LabkitError
 from labkit.host import allocation
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from labkit.suites import Suite
 
 _NUMBERS = {"int": "a whole number", "float": "a number"}
+_STOPPED = "stopped. All measured points are kept."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +40,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exit_status(options: argparse.Namespace) -> int:
-    """Run the verb and return its exit code; say what stopped it."""
+    """Run the verb and return its exit code; 128 + the number of the signal that stopped it."""
+    with stopping.Heard() as heard:
+        try:
+            status = _outcome(options)
+        except Exception:
+            if not heard.number:
+                raise
+            say(_STOPPED)  # libraries that are interrupted while they load raise errors of many kinds
+            status = ERROR
+        return 128 + heard.number if heard.number and status else status
+
+
+def _outcome(options: argparse.Namespace) -> int:
+    """Run the verb and return its exit code; say what is wrong."""
     try:
         status = int(options.run(options))
         streams.flush()
@@ -53,8 +67,8 @@ def _exit_status(options: argparse.Namespace) -> int:
         say(str(missing))
         return ERROR
     except KeyboardInterrupt:
-        say("stopped. All measured points are kept.")
-        return 130
+        say(_STOPPED)
+        return ERROR
     except BrokenPipeError:
         streams.silence()
         return OK

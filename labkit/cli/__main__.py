@@ -1,7 +1,7 @@
-"""``python -m labkit.cli`` is ``labkit``."""
+"""``python -m labkit.cli`` is ``labkit``: scripts of batch jobs that wait may name it."""
 
 import sys
 
-from labkit.cli import main
+from labkit.__main__ import main
 
 sys.exit(main())

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from labkit import extras, project, supervise
 from labkit.explorer import schemas
@@ -42,28 +39,10 @@ def run(folder: Path, words: Sequence[str]) -> int:
     extras.need("jupyterlab")
     root = ["--allow-root"] if os.geteuid() == 0 else []
     command = [sys.executable, "-c", _PROGRAM, "--ip=127.0.0.1", *root, f"--ServerApp.root_dir={folder}", *words]
-    with (
-        _ended_by_signals(),
-        supervise.start(command, env=environment(), stdout=None, stderr=None, grace=4.0) as tree,
-    ):
+    with supervise.start(command, env=environment(), stdout=None, stderr=None, grace=4.0) as tree:
         try:
             while tree.poll() is None:
                 time.sleep(0.3)
         except KeyboardInterrupt:
             return 0
         return int(tree.returncode or 0)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP end it as Ctrl-C does, so that nothing is left behind."""
-
-    def end(number: int, frame: Any) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

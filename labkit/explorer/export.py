@@ -15,7 +15,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 
-from labkit import campaign, spreadsheet, writing
+from labkit import beneath, campaign, spreadsheet, writing
 from labkit.campaign import derived
 from labkit.errors import DataError, ReportError
 from labkit.explorer.view import View
@@ -118,15 +118,14 @@ def write(
 
 def kept(folder: Path, stem: str, form: str, data: bytes) -> Path:
     """Write a file that replaces none, and return its path; the same content is not written twice."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for count in itertools.count(1):  # earlier exports stay
-        path = folder / (f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}")
-        if path.is_file() and path.read_bytes() == data:
-            return path
-        if not os.path.lexists(path):
-            with writing.opened(path) as file:
-                file.write(data)
-            return path
+    with beneath.folder(folder.parent, folder.name, make=True) as place:
+        for count in itertools.count(1):  # earlier exports stay
+            name = f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}"
+            if (place / name).is_file() and (place / name).read_bytes() == data:
+                return folder / name
+            if not os.path.lexists(place / name):
+                writing.replace(place / name, data, durable=True)
+                return folder / name
     raise AssertionError
 
 

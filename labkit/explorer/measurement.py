@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from labkit import supervise, writing
+from labkit import supervise
 from labkit.campaign import Campaign, events, reading, signatures
 from labkit.errors import DataError
 from labkit.measuring import PROGRESS, Progress
@@ -34,8 +34,8 @@ class Measurement:
     def __init__(self, campaign: Campaign, words: Sequence[str]) -> None:
         self.campaign, self.words = campaign, list(words)
         self.stopping = False
-        (campaign.path / PROGRESS).unlink(missing_ok=True)
-        command = [sys.executable, "-m", "labkit.cli", *words, "--into", str(campaign.path.resolve())]
+        campaign.drop(PROGRESS)
+        command = [sys.executable, "-m", "labkit", *words, "--into", str(campaign.path.resolve())]
         self._before = 0  # events of earlier runs
         with suppress(OSError, DataError):
             self._before = len(events.read(campaign.path))
@@ -110,7 +110,7 @@ def note(campaign: Campaign, words: Sequence[str], state: str) -> None:
     """Note in a campaign which run measures into it."""
     signature = signatures.sign(json.dumps(list(words)).encode())
     content = {"words": list(words), "state": state, "pid": os.getpid(), "signature": signature}
-    writing.replace(campaign.path / NOTE, json.dumps(content))
+    campaign.put(NOTE, json.dumps(content))
 
 
 def unfinished(folder: Path) -> list[str]:

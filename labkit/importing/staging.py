@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from labkit import scratch, writing
+from labkit import beneath, scratch, writing
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.known import Known
@@ -78,13 +77,10 @@ class Staging:
         """Move all files to the campaign and acknowledge each when its name is on disk; name the notebook for them."""
         self._write(*[name for name, points in self._points.items() if points])
         for path in self.files:
-            folder = campaign.path / "samples" / path.parent.name
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.move(path, folder / path.name)
-            writing.settle(folder)
-            campaign.tell(
-                "imported", file=f"samples/{folder.name}/{path.name}", sha256=compacted.digest(folder / path.name)
-            )
+            name, digest = f"samples/{path.parent.name}", compacted.digest(path)
+            with campaign.writing(), beneath.folder(campaign.open_path, name, make=True) as place:
+                writing.move(path, place / path.name, durable=True)
+            campaign.tell("imported", file=f"{name}/{path.name}", sha256=digest)
         parameters = campaign.facts.get("parameters")
         given = parameters if isinstance(parameters, dict) else {}
         if self.files and NOTEBOOK not in given:

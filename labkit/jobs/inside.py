@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, studies, suites, writing
+from labkit import outside, studies, suites
 from labkit.campaign import Campaign, lease
 from labkit.campaign.lease import HEARTBEAT
 from labkit.errors import DataError, LabkitError
@@ -62,20 +62,19 @@ def noted(campaign: Campaign, suite: suites.Suite, say: Callable[[str], None]) -
         yield lambda status: None
         return
     folder = campaign.path / "jobs"
-    folder.mkdir(exist_ok=True)
     os.environ[allocation.LEFT_OUT] = str(folder / "left-out.txt")
-    note = folder / f"{os.environ.get(SUBMISSION, '0')}-{job.name}.json"
+    note = f"jobs/{os.environ.get(SUBMISSION, '0')}-{job.name}.json"
     facts: dict[str, Any] = {"allocation": job.facts(), "start": time.time(), "before": len(campaign.done())}
-    if note.exists():
+    if (campaign.path / note).exists():
         facts["requeued"] = True
-    _write(note, facts)
+    campaign.put(note, _json(facts))
     _wait_for_killed_job(campaign, say)
     campaign.update({"planned": planned(suite, campaign)})
     campaign.log(f"job {job.name} begins on {', '.join(job.hosts)}")
 
     def ended(status: int) -> None:
         end = {"end": time.time(), "status": status, "measured": len(campaign.done()) - facts["before"]}
-        _write(note, facts | end)
+        campaign.put(note, _json(facts | end))
         campaign.log(f"job {job.name} ended with {status}")
 
     yield ended
@@ -102,5 +101,5 @@ def _wait_for_killed_job(campaign: Campaign, say: Callable[[str], None]) -> None
         time.sleep(1)
 
 
-def _write(path: Path, facts: dict[str, Any]) -> None:
-    writing.replace(path, json.dumps(facts, indent=1) + "\n")
+def _json(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, indent=1) + "\n"

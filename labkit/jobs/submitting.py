@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from labkit import benchmarks, outside, suites, writing
+from labkit import benchmarks, beneath, outside, suites
 from labkit.campaign import Campaign, lease, root
 from labkit.campaign.signatures import sign
 from labkit.errors import LaunchError, SpecError
@@ -51,8 +51,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     if (into / "campaign.json").exists():
         _refuse_active_job(into)
     campaign = Campaign(into, {"suite": suite.name, "title": suite.title})
-    jobs_folder.mkdir(exist_ok=True)
-    with _submission_lock(jobs_folder):
+    with _submission_lock(into):
         _refuse_active_job(into)
         if local_folder := _node_local(into):
             say(
@@ -66,20 +65,20 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
         for host in exclude:
             say(f"node {host} is excluded: {left_out(into)[host]}. To use it again, delete {jobs_folder}/left-out.txt.")
         script = jobs_folder / f"{number}.{SYSTEMS[site.system].template.rpartition('.')[2]}"
-        script.write_text(render(request, site, into, submission=number, exclude=exclude))
-        (jobs_folder / f"{number}.toml").write_text(place.read_text() if place else f'system = "{site.system}"\n')
+        campaign.put(f"jobs/{script.name}", render(request, site, into, submission=number, exclude=exclude))
+        campaign.put(f"jobs/{number}.toml", place.read_text() if place else f'system = "{site.system}"\n')
         # before the job starts: two hosts that append to one file on NFS overwrite each other's lines
         campaign.log(f"submission {number} to {site.system}, {request.nodes} nodes, {request.minutes} minutes")
         try:
             job_number = SYSTEMS[site.system].submit(str(script))
         except LaunchError:
             for path in jobs_folder.glob(f"{number}.*"):
-                path.unlink()
+                campaign.drop(f"jobs/{path.name}")
             raise
         job = Job(into, number, site.system, job_number, time.time(), request.array)
         facts = {"system": job.system, "number": job.number, "submitted": job.submitted, "request": request.__dict__}
         facts["signature"] = sign(signable(job.system, job.number))
-        writing.replace(jobs_folder / f"{number}.json", json.dumps(facts, default=list, indent=1) + "\n", durable=True)
+        campaign.put(f"jobs/{number}.json", json.dumps(facts, default=list, indent=1) + "\n", durable=True)
     return job
 
 
@@ -134,13 +133,15 @@ def _refuse_active_job(into: Path) -> None:
 
 
 @contextmanager
-def _submission_lock(jobs_folder: Path) -> Iterator[None]:
+def _submission_lock(into: Path) -> Iterator[None]:
     """Let nobody else submit into a campaign meanwhile, from this host or another one."""
+    jobs_folder = into / "jobs"
     end = time.monotonic() + PATIENCE
     with ExitStack() as stack:
+        place = stack.enter_context(beneath.folder(into, jobs_folder.name, make=True))
         while True:
             try:
-                stack.enter_context(lease.hold(jobs_folder))
+                stack.enter_context(lease.hold(place))
                 break
             except LaunchError as error:
                 if time.monotonic() > end:

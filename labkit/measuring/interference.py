@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labkit import benchmarks, notes, supervise, testbeds, tools
+from labkit import benchmarks, notes, scratch, supervise, testbeds, tools
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
@@ -80,11 +79,11 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     order = ("alone", "beside") if point.launch % 2 == 0 else ("beside", "alone")
     phases: dict[str, Samples] = {}
     seconds = bound(point.spec, effort)
-    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
+    with scratch.folder("labkit-interference-") as folder:
         for phase in order:
             with ExitStack() as stack:
                 trees = stack.enter_context(_aggressor(point, others, seconds, testbed)) if phase == "beside" else []
-                phases[phase] = _phase(replace(point, spec=victim), effort, Path(folder) / phase, testbed)
+                phases[phase] = _phase(replace(point, spec=victim), effort, folder / phase, testbed)
                 _alive(trees, seconds)
     campaign.save(_together(point, order, phases["alone"], phases["beside"], kept), point.fingerprint)
 

@@ -6,8 +6,9 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from labkit import benchmarks, launch, testbeds
+from labkit import benchmarks, beneath, launch, testbeds
 from labkit.campaign import Campaign
 from labkit.host import allocation
 from labkit.spec import Spec
@@ -41,13 +42,11 @@ def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:
     if job is None or job.system != "slurm" or not remote:
         return []
     if not path:
-        folder = campaign.path / "jobs"
-        folder.mkdir(exist_ok=True)
-        path = os.environ[allocation.LEFT_OUT] = str(folder / "left-out.txt")
+        path = os.environ[allocation.LEFT_OUT] = str(campaign.path / "jobs" / "left-out.txt")
     reasons = probed(remote)
-    with open(path, "a") as file:  # noqa: PTH123 (one line in one write)
-        for name, reason in reasons.items():
-            file.write(f"{name}\tranks and a trivial step failed there in job {job.name}: {reason}\n")
+    for name, reason in reasons.items():
+        line = f"{name}\tranks and a trivial step failed there in job {job.name}: {reason}\n"
+        beneath.append(Path(path).parents[1], f"jobs/{Path(path).name}", line.encode())
     for name, reason in reasons.items():
         campaign.tell("left_out", host=name, reason=reason, job=job.name)
     return list(reasons)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from labkit import __version__, writing
+from labkit import __version__, beneath, writing
 from labkit.campaign import Campaign, signatures
 from labkit.errors import DataError
 from labkit.records import tables
@@ -102,10 +102,11 @@ def _keep(frame: pd.DataFrame, path: Path, stamp: bytes) -> None:
         table = tables.arrow(frame)
         if not tables.frame(table).equals(frame):
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with writing.aside(path) as temporary:
-            pq.write_table(table, temporary)
-            signature = signatures.sign(stamp + temporary.read_bytes())
-            if signature:
-                writing.move(temporary, path)
-                writing.replace(_signature(path), signature)
+        with beneath.folder(path.parent.parent, path.parent.name, make=True) as place:
+            kept = place / path.name
+            with writing.aside(kept) as temporary:
+                pq.write_table(table, temporary)
+                signature = signatures.sign(stamp + temporary.read_bytes())
+                if signature:
+                    writing.move(temporary, kept)
+                    writing.replace(_signature(kept), signature)

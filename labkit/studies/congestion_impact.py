@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, figures, studies
+from labkit import benchmarks, beneath, figures, studies
 from labkit.analysis import congestion, gpcnet
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import SpecError
@@ -211,10 +211,10 @@ class Study(studies.Study):
         written = []
         for name, samples in kinds.items():
             for launch in sorted({one.launch for one in samples}):
-                target.mkdir(parents=True, exist_ok=True)
-                path = target / f"{name}-{launch}.txt"
-                path.write_text(gpcnet.text([one for one in samples if one.launch == launch]))
-                written.append(path.name)
+                file = f"{name}-{launch}.txt"
+                text = gpcnet.text([one for one in samples if one.launch == launch])
+                beneath.put(target.parent, f"{target.name}/{file}", text)
+                written.append(file)
         where = f"`{target}`" if folder else "the folder `gpcnet` beside the campaign's records"
         return f"Written to {where}: {', '.join(written)}." if written else LEFT_OUT
 

@@ -143,7 +143,7 @@ def run(
         campaign.compact(least=MANY)
         add_static_figures([notebook.path for notebook in executed if notebook.path.exists()])
     table = cached.of(campaign)
-    save_records(table, campaign.path / "records.parquet")
+    campaign.put("records.parquet", records_file(table))
     campaign.update(
         {"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]}
     )
@@ -181,8 +181,12 @@ def _absent(campaign: Campaign) -> tuple[str, ...]:
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:
     """Write records to Parquet; an option that benchmarks give different types becomes text."""
     with writing.opened(target) as file:
-        plain = frame.astype({name: "string" for name in frame if name.startswith("option_")})
-        file.write(tables.parquet(plain))
+        file.write(records_file(frame))
+
+
+def records_file(frame: pd.DataFrame) -> bytes:
+    """Return the content of a Parquet file of records."""
+    return tables.parquet(frame.astype({name: "string" for name in frame if name.startswith("option_")}))
 
 
 def _missing(entry: Entry, present: set[tuple[str, str, int]]) -> int:

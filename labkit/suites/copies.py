@@ -12,8 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from labkit import project, states, writing
+from labkit import beneath, project, states
 from labkit.campaign import Campaign
+from labkit.errors import DataError
 from labkit.suites.definition import Entry
 
 _writing = Lock()  # two notebooks run at a time
@@ -33,11 +34,10 @@ def made_from(entry: Entry, shared: str) -> str:
 
 def note(campaign: Campaign, entry: Entry, copy: Path, inputs: str) -> None:
     """Note from what a copy was made. A failure does no harm: the copy then counts as one of the campaign."""
-    with _writing, suppress(OSError):
+    with _writing, suppress(OSError, DataError):
         file = _file(campaign)
         known = _known(file) | {entry.name: {"inputs": inputs, "copy": states.digest(states.of(copy))}}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        writing.replace(file, json.dumps(known, indent=1).encode())
+        beneath.put(campaign.derived, f"{file.parent.name}/{file.name}", json.dumps(known, indent=1).encode())
 
 
 def noted(campaign: Campaign, name: str, copy: Path) -> str:

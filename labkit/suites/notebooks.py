@@ -6,18 +6,19 @@ import dataclasses
 import os
 import re
 import resource
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import extras, measuring, outside, project, studies, writing
+from labkit import beneath, extras, measuring, outside, project, studies, writing
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError, LaunchError, SpecError, of_point
+from labkit.errors import LabkitError, LaunchError, LostError, SpecError, of_point
 from labkit.suites.definition import Entry
 
 if TYPE_CHECKING:
@@ -76,23 +77,40 @@ def execute(entry: Entry, campaign: Campaign, into: Path | None = None, kernel: 
         If the notebook's name is not valid for a file, as after a sweep of texts. Nothing was started.
     """
     extras.import_notebooks()
+    if not NAME.fullmatch(entry.name):
+        raise SpecError(f"The notebook name {entry.name[:80]!r} is not valid: use {ALLOWED}. Sweep other values.")
+    target = (into or campaign.path / "notebooks") / f"{entry.name}.ipynb"
+    guarded = nullcontext if into else campaign.writing
+    with ExitStack() as stack:
+        with guarded():
+            home, name = (into.parent, into.name) if into else (campaign.open_path, "notebooks")
+            place = stack.enter_context(beneath.folder(home, name, make=True))
+            if into is None:
+                for abandoned in place.glob(f".{target.name}.*.ipynb"):
+                    abandoned.unlink()  # of a killed run: only the holder of the campaign lock writes here
+        return _executed(entry, campaign, place, target, kernel, logged=into is None)
+
+
+def _executed(
+    entry: Entry, campaign: Campaign, place: Path, target: Path, kernel: Kept | None, *, logged: bool
+) -> Executed:
+    """Execute a notebook, and put the copy into an open folder.
+
+    Parameters
+    ----------
+    place : the open folder.
+    target : where the copy is, as users see it.
+    logged : whether the campaign gets events of it.
+    """
     import papermill
     from papermill.exceptions import PapermillException
 
     from labkit.suites import kernels
 
-    if not NAME.fullmatch(entry.name):
-        raise SpecError(f"The notebook name {entry.name[:80]!r} is not valid: use {ALLOWED}. Sweep other values.")
-    target = (into or campaign.path / "notebooks") / f"{entry.name}.ipynb"
-    guarded = nullcontext if into else campaign.writing
-    with guarded():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if into is None:
-            for abandoned in target.parent.glob(f".{target.name}.*.ipynb"):
-                abandoned.unlink()  # of a killed run: only the holder of the campaign lock writes here
-    running = target.with_name(f".{target.name}.{os.getpid()}.ipynb")  # papermill needs the suffix
+    # papermill needs the suffix; nobody else can guess the name, and put a link there
+    running = place / f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}.ipynb"
     began, error = time.monotonic(), ""
-    tell = _silent if into else campaign.tell
+    tell = campaign.tell if logged else _silent
     tell("notebook", name=entry.name, state="begins")
     try:
         fresh = kernels.connection_in_scratch(kernels.NotInterrupted) if kernel is None else nullcontext()
@@ -112,10 +130,10 @@ def execute(entry: Entry, campaign: Campaign, into: Path | None = None, kernel: 
         error = f"{getattr(raised, 'ename', type(raised).__name__)}: {getattr(raised, 'evalue', raised)}"
     except Exception as raised:  # a kernel that died or could not start: the others go on
         error = f"{type(raised).__name__}: {raised}"
-    with guarded():
+    with campaign.writing() if logged else nullcontext():
         try:
             if running.exists():
-                writing.move(running, target)
+                writing.move(running, place / target.name)
         finally:
             running.unlink(missing_ok=True)
     seconds = time.monotonic() - began
@@ -157,8 +175,8 @@ def progress_reported(
 ) -> Iterator[None]:
     """Call a listener with the progress that the notebook's kernel writes to the campaign."""
     stop, began = threading.Event(), time.monotonic()
-    with suppress(OSError):
-        (campaign.path / measuring.PROGRESS).unlink(missing_ok=True)
+    with suppress(LostError):
+        campaign.drop(measuring.PROGRESS)
 
     def follow() -> None:
         while not stop.wait(0.2) and progress is not None:
@@ -198,4 +216,4 @@ def add_static_figures(paths: Sequence[Path]) -> None:
         if svg:
             bundle["image/svg+xml"] = svg
     for path, book in books.items():
-        writing.replace(path, partial(nbformat.write, book))
+        beneath.put(path.parent.parent, f"{path.parent.name}/{path.name}", partial(nbformat.write, book))

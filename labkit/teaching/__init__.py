@@ -13,7 +13,7 @@ from typing import Any
 from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
-from labkit import notebook
+from labkit import notebook, writing
 from labkit.errors import LabkitError, SpecError
 from labkit.measuring import Progress
 from labkit.notes import joined
@@ -193,7 +193,7 @@ class Session:
         words = self.source.words if self.source else "Nothing was measured."
         text = of_session(self.lab, self.attempts, words, self._results)
         self.attempts.folder.mkdir(parents=True, exist_ok=True)
-        (self.attempts.folder / "summary.md").write_text(text)
+        writing.replace(self.attempts.folder / "summary.md", text)
         display(Markdown(text))
 
     @staticmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import notebook, report
+from labkit import notebook, report, scratch
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures.static import svgs
 from labkit.report.figures import PLOTLY, SVG
@@ -51,8 +50,8 @@ def build(
     lab = definition.get(folder.name.removeprefix(_BEGIN).replace("-", "_"))
     source = sources.used(lab, attempts)
     results = read(source.campaigns, lab.specs())
-    with tempfile.TemporaryDirectory() as place:
-        chapter = Path(place) / "lab.ipynb"
+    with scratch.folder("labkit-handout-") as place:
+        chapter = place / "lab.ipynb"
         nbformat.write(chapter_of(lab, attempts, results, source.words), chapter)
         return report.build(
             source.campaigns,

@@ -217,15 +217,14 @@ def background(invocation: Invocation, place: Place) -> Iterator[supervise.Tree]
         raise LaunchError(
             f"{invocation.tool} needs {', '.join(invocation.missing)}. Install Debian package {invocation.package}."
         )
-    with tempfile.TemporaryDirectory(prefix="labkit-") as name:
-        folder = Path(name)
-        with _served(invocation, place, folder, invocation.each[0]) as (words, _):
-            command = (*place.client, *_filled(invocation.client, words | dict(place.client_words)))
-            nowhere = supervise.DEVNULL
-            with supervise.start(
-                command, cwd=folder, env=_environment(invocation), stdout=nowhere, grace=_GRACE_S
-            ) as tree:
-                yield tree
+    with (
+        owned_folder("labkit-served-") as folder,
+        _served(invocation, place, folder, invocation.each[0]) as (words, _),
+    ):
+        command = (*place.client, *_filled(invocation.client, words | dict(place.client_words)))
+        nowhere = supervise.DEVNULL
+        with supervise.start(command, cwd=folder, env=_environment(invocation), stdout=nowhere, grace=_GRACE_S) as tree:
+            yield tree
 
 
 def _outcome(

@@ -6,13 +6,12 @@ SimGrid 3.32 (Debian 12). Its defaults describe clusters of 1 Gbit/s Ethernet; l
 from __future__ import annotations
 
 import resource
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import host, supervise
+from labkit import host, scratch, supervise
 from labkit.errors import DataError, LaunchError
 from labkit.formats import smpi_replay as layout
 from labkit.tools import Tool
@@ -130,8 +129,7 @@ def replay(platform: str, hosts: Sequence[str], trace: str, settings: Sequence[s
     """
     require()
     words = command(len(hosts), settings)
-    with tempfile.TemporaryDirectory(prefix="labkit-simulated-") as name:
-        folder = Path(name)
+    with scratch.folder("labkit-simulated-") as folder:
         texts = {"platform": platform, "hosts": "".join(f"{host}\n" for host in hosts), "trace": trace}
         for kind, text in (texts | {"list": f"{_NAMES['trace']}\n"}).items():
             (folder / _NAMES[kind]).write_text(text)

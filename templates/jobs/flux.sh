@@ -19,4 +19,4 @@
 {% endfor %}
 
 {% include "_work.sh" %}
-exec {{ python | quote }} -m labkit.cli run {{ suite | quote }} --into {{ folder | quote }} {{ parameters }}
+exec {{ python | quote }} -m labkit run {{ suite | quote }} --into {{ folder | quote }} {{ parameters }}

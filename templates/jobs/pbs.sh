@@ -23,4 +23,4 @@
 {% endfor %}
 
 {% include "_work.sh" %}
-exec {{ python | quote }} -m labkit.cli run {{ suite | quote }} --into {{ folder | quote }} {{ parameters }} --repeats "$(( ${PBS_ARRAY_INDEX:-0} + 1 ))"
+exec {{ python | quote }} -m labkit run {{ suite | quote }} --into {{ folder | quote }} {{ parameters }} --repeats "$(( ${PBS_ARRAY_INDEX:-0} + 1 ))"

@@ -36,7 +36,7 @@ COUNT = """() => (document.querySelector('.lab-plot-A .js-plotly-plot')?.data ??
 
 PROGRAMS = {  # what a run consists of, with words of its command lines
     "worker": ["labkit.worker"],
-    "command": ["labkit.cli"],
+    "command": ["labkit measure"],
     "launcher": ["mpirun", "mpiexec", "prterun"],
     "supervisor": ["supervisor.py"],
 }
