@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import Lines, Log, Run
+from labkit.formats._log import Lines, Log, Run, settings
 from labkit.notes import note
 
 VERSION = "1.3"
@@ -290,6 +290,7 @@ def _run(lines: Lines, first: int, end: int, report: Report, load: str, result: 
         line=first,
         size=int(sized[2]) if sized else 0,
         ranks=report.ranks,
+        stated=settings(lines.texts[first - 1 : end]),
         options={"test": sized[1] if sized else result.name, "load": load, "nodes": report.nodes},
         parameters={"congestion nodes": str(report.congestion or 0)},
         version=report.version,

@@ -9,9 +9,10 @@ are per process. 1 GB is 10^9 B. STREAM's numbers are the best of its repetition
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run
+from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
 from labkit.notes import Note, note
 
 _BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
@@ -56,7 +57,13 @@ def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
             key, metric_name, statistic, factor = _meaning(match)
             tests.setdefault(key, []).append((number, metric_name, statistic, value * factor))
     doubts = [] if right else [note("wrong-result", "HPCC did not find all results right (Success=0)")]
-    return [_run(lines, key, values, ranks, doubts, version) for key, values in tests.items()]
+    stated = {
+        setting_name(line.partition("=")[0]): line.partition("=")[2]
+        for line in lines.texts[start : end - 1]
+        if _SETTING.match(line)
+    }
+    made = [_run(lines, key, values, ranks, doubts, version) for key, values in tests.items()]
+    return [replace(run, stated=stated) for run in made]
 
 
 def _meaning(match: re.Match[str]) -> tuple[Key, str, str, float]:
@@ -75,6 +82,13 @@ def _meaning(match: re.Match[str]) -> tuple[Key, str, str, float]:
     return (test, _SIZES[kind]), *(
         ("latency_us", statistic, 1.0) if kind == "Latency" else ("bandwidth_MBps", statistic, 1e3)
     )
+
+
+_SETTING = re.compile(
+    r"(?:HPL_(?:N|NB|nprow|npcol|depth|nbdiv|nbmin|cpfact|crfact|ctop|order)|PTRANS_(?:n|nb|nprow|npcol)|STREAM_\w*Size"
+    r"|STREAM_Threads|DGEMM_N|FFT_N|\w*RandomAccess_(?:LCG_)?N|MPIFFT_N|MPIFFT_Procs|FFTEnblk|FFTEnp|FFTEl2size|LANG"
+    r"|M_OPENMP|omp_get_\w+|sizeof_\w+|MPIRandomAccess_Algorithm)=."
+)
 
 
 def _run(

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.formats._log import NUMBER, Lines, Log, Run, setting_name
 from labkit.spec import Reported, Scalar
 
 KIB = 1024
@@ -161,10 +161,29 @@ def runs(text: str, where: str) -> list[Run]:
             "directory": "unknown",
         }
         block = _throughput(lines, first, last) if "Children see throughput" in told else _grid(lines, first, last)
+        stated = _stated(lines.texts[first - 1 : last])
         made += [
-            replace(run, options={**options, **run.options}, version=version[1] if version else "") for run in block
+            replace(run, options={**options, **run.options}, stated=stated, version=version[1] if version else "")
+            for run in block
         ]
     return made
+
+
+_MODE = re.compile(r"\t([A-Z_][\w /-]+?)(?: (?:set to|of|=) (.+?))?\.?$")
+_COMMAND = re.compile(r"\tCommand line used: \S+ (.*)$")
+
+
+def _stated(texts: list[str]) -> dict[str, str]:
+    """Return the modes that IOzone lists after "Run began", and the flags of its command line, without the file."""
+    began = next((n for n, line in enumerate(texts) if "Run began:" in line), 0)
+    ended = next((n for n, line in enumerate(texts) if "Output is in" in line), len(texts))
+    found = {}
+    for line in texts[began + 1 : ended]:
+        if command := _COMMAND.match(line):
+            found["flags"] = re.sub(r" ?-[fFb] \S+", "", command[1])[:200]
+        elif mode := _MODE.match(line):
+            found[setting_name(mode[1])] = mode[2] or "true"
+    return found
 
 
 def _grid(lines: Lines, first: int, last: int) -> list[Run]:

@@ -7,11 +7,12 @@ Bounce-back (request, answer of the same size, next request) gives round trips, 
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats._log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -248,10 +249,26 @@ def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
         line=number,
         size=int(size or 0),
         options={"streams": len(ways), "nodelay": "nodelay (Nagle off)" in "\n".join(lines.texts[first - 1 : last])},
+        stated=_stated(lines, first, last),
         remarks=(FEW_DIGITS,),
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+_CONGESTION = re.compile(r".*\bcongestion control (?:using|set to) (\w+)")
+_TOS = re.compile(r".*\bTOS (?:set to |\()?(0x[0-9a-fA-F]+|\w+=\w+)")
+
+
+def _stated(lines: Lines, first: int, last: int) -> dict[str, str]:
+    """Return the settings in the head of a test: window and buffer sizes, congestion control, type of service."""
+    head = list(itertools.takewhile(lambda line: not line.startswith("["), lines.texts[first - 1 : last]))
+    found = settings(line for line in head if ":" in line)
+    for line in head:
+        for name, pattern in (("congestion", _CONGESTION), ("tos", _TOS)):
+            if match := pattern.match(line):
+                found[name] = match[1]
+    return found
 
 
 def _arrived(lines: Lines, rows: list[tuple[int, re.Match[str]]], sent: float) -> list[Reported]:
@@ -281,7 +298,7 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
         source, remark = lines.source(number, number), note("at-the-server", "counted at the server")
         doubts = (SIZE_UNKNOWN,)
         run = Run(test=f"iperf {protocol}", values=tuple(values), line=number, source=source, doubts=doubts)
-        made.append(replace(run, remarks=(FEW_DIGITS, remark)))
+        made.append(replace(run, stated=_stated(lines, first, last), remarks=(FEW_DIGITS, remark)))
     return made
 
 

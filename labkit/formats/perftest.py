@@ -239,7 +239,7 @@ def runs(text: str, where: str) -> list[Run]:
         if connection := lines.find(r" *Connection type *: *(\w{2,4})", first, last):
             options["connection"] = connection[1][1]
         stated = settings(re.sub(r'["{}]|,$', "", line) for line in _stating(lines, first, last))
-        stated = {name: value for name, value in stated.items() if name not in _AS_OPTIONS}
+        stated = {name: value for name, value in stated.items() if _AS_OPTIONS.get(name) not in options}
         if "Post List" in head[0]:
             stated.setdefault("post_list", "stated")
         sizes = _of_json(lines, first, last) if head["json"] else _of_table(lines, first, last)
@@ -261,7 +261,7 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
-_AS_OPTIONS = ("number_of_qps", "tx_depth", "mtu", "connection_type", "test")
+_AS_OPTIONS = {"number_of_qps": "qps", "tx_depth": "tx_depth", "mtu": "mtu", "connection_type": "connection"}
 _RESULTS = re.compile(r"\s*(?:#bytes|#, |\"?results\"?\s*:)")
 
 

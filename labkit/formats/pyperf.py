@@ -14,7 +14,7 @@ from statistics import fmean, median
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, real
+from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, flat, real
 from labkit.spec import Reported
 
 _BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,200}\"benchmarks\": *\[ *$")
@@ -39,6 +39,12 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
+_NO_SETTING = re.compile(  # of a run, of its moment, or of the machine's name
+    r"^(?:name|unit|perf_version|python_version|hostname|platform|duration|description|command|uptime|boot_time)$"
+    r"|load_avg|max_rss|peak_pagefile|cpu_freq|cpu_temp|runnable|calibrat|recalibrat"
+)
+
+
 def _run(values: list[float], facts: Mapping[str, Any], number: int) -> Run:
     """Make the run of a process."""
     unit = str(facts.get("unit", "second"))
@@ -54,6 +60,7 @@ def _run(values: list[float], facts: Mapping[str, Any], number: int) -> Run:
         values=tuple(reported),
         line=number,
         options={"name": str(facts.get("name", "unnamed")), "python": str(facts.get("python_version", ""))},
+        stated=flat({name: value for name, value in facts.items() if not _NO_SETTING.search(name)}),
         parameters={name: str(facts[name]) for name in words if name in facts},
         version=str(facts.get("perf_version", "")),
         source=json.dumps({"values": values})[:SHOWN],

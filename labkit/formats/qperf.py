@@ -106,6 +106,9 @@ _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SIZE = re.compile(r" *msg_size += +(?:([\d,.]+) *([KMG])?i?(?:bytes|B)?)(?: \(([\d,]+)\))?$")
 
 
+_RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # what is no setting
+
+
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test, with or without ``-uu``.
 
@@ -117,7 +120,7 @@ def runs(text: str, where: str) -> list[Run]:
         if head[1] == "conf":  # nodes, processors and systems: no result
             continue
         values: list[Reported] = []
-        size, scaled = -1, False
+        size, scaled, stated = -1, False, dict[str, str]()
         for number in range(first + 1, last + 1):
             line = lines.texts[number - 1]
             pair = re.match(r" +(\w+) +=(.*)$", line)
@@ -128,6 +131,8 @@ def runs(text: str, where: str) -> list[Run]:
             if sizes := _SIZE.match(line):
                 size = int(sizes[3].replace(",", "")) if sizes[3] else int(_number(lines, sizes[1], number))
                 size *= 1 if sizes[3] else BINARY[sizes[2] or ""]
+            elif not _RESULT.search(pair[1]):
+                stated[pair[1]] = pair[2].strip()
             elif _QUANTITY.fullmatch(pair[1]) or pair[1] in ("send_msgs", "recv_msgs"):
                 digits, unit = _base(lines, pair[2].strip(), number)
                 scaled = scaled or not pair[2].strip().endswith((" ns", " bytes/sec", " /sec"))
@@ -140,6 +145,7 @@ def runs(text: str, where: str) -> list[Run]:
                 values=tuple(values if head[1] != "udp_bw" else values + _arrived(values)),
                 line=first,
                 size=max(size, 0),
+                stated=stated,
                 remarks=(FEW_DIGITS,) if scaled else (),
                 doubts=() if size >= 0 else (SIZE_UNKNOWN,),
                 source=lines.source(first, last),

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, real
+from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, flat, real
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -54,6 +54,12 @@ def _performance(case: Mapping[str, Any], where: str) -> Iterator[Reported]:
             yield Reported(name[:100], str(entry.get("unit") or "")[:40], "value", real(entry["value"], name, where))
 
 
+_STATED = (
+    *("num_tasks_per_node", "num_cpus_per_task", "num_tasks_per_core", "num_gpus_per_node", "use_multithreading"),
+    *("params", "check_params", "executable", "exclusive_access", "build_system", "modules"),
+)
+
+
 def _run(case: Mapping[str, Any], values: list[Reported], version: str, number: int, where: str) -> Run:
     """Make the run of a test case."""
     name = str(case.get("display_name") or case.get("name") or case.get("unique_name"))
@@ -70,6 +76,7 @@ def _run(case: Mapping[str, Any], values: list[Reported], version: str, number: 
         line=number,
         ranks=tasks if isinstance(tasks, int) and tasks > 0 else 1,
         options={"test": name, "system": ":".join(str(part) for part in system if part)},
+        stated=flat({name: case[name] for name in _STATED if isinstance(case.get(name), int | str | Mapping)}),
         parameters={"nodes": str(case.get("job_nodelist") or case.get("nodelist") or "")},
         version=version,
         verified=passed,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside
+from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -192,6 +192,7 @@ def runs(text: str, where: str) -> list[Run]:
             line=number,
             size=told,
             options={"protocol": protocol} if under_load else {},
+            stated=_stated(plain),
             version=version,
             doubts=tuple(doubts),
             source=lines.source(1, min(len(lines), number + 20)),
@@ -213,10 +214,23 @@ def _throughput(lines: Lines, number: int, text: str, protocol: str, version: st
         line=number,
         size=round(size) if sure else 0,
         options={"protocol": protocol or "unknown"},
+        stated=_stated("\n".join(lines.texts)),
         version=version,
         doubts=() if sure else (SIZE_UNKNOWN,),
         source=lines.source(1, at),
     )
+
+
+_FLAG = re.compile(r"(?<=\s)--([a-z][a-z-]+)(?:[= ]([^\s-][^\s,]*))?")
+_NO_SETTINGS = ("msg-size", "full-log", "ip", "port", "file")
+
+
+def _stated(plain: str) -> dict[str, str]:
+    """Return the flags of the command line, which a full log has, and the call that waits for messages."""
+    found = {setting_name(name): value or "true" for name, value in _FLAG.findall(plain) if name not in _NO_SETTINGS}
+    if wait := re.search(r"using (\w+)\(\) to block", plain):
+        found["block"] = wait[1]
+    return found
 
 
 LOG = Log("sockperf", ("sockperf",), _BEGINS, runs)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import metric
-from labkit.formats._log import Lines, Log, Run
+from labkit.formats._log import Lines, Log, Run, settings
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -64,6 +64,7 @@ def _run(lines: Lines, first: int, last: int, url: str) -> Run:
         values=tuple(values),
         line=first,
         options={"threads": int(counts[1]), "connections": int(counts[2])},
+        stated={"path": re.sub(r"^\w+://[^/]*", "", url) or "/"} | settings(lines.texts[first : first + 1]),
         parameters={"url": url},
         doubts=tuple(doubts),
         source=lines.source(first, last),

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real
+from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real, setting_name
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -96,7 +96,10 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
     values = [metric("transaction_rate_per_s", "mean", rate)]
     if whole["RunTime(ms)"][1] > 0:
         values.append(metric("run_time_s", "value", whole["RunTime(ms)"][1] * 1e-3))
-    shared = Run(test="YCSB", values=tuple(values), line=line, parameters=parameters, version=version, remarks=remarks)
+    given = re.findall(r"-p (\S+?)=(\S+)", command) + re.findall(r"-(db|P) (\S+)", command)
+    stated = {setting_name(name): value for name, value in given if not name.endswith((".host", ".hosts", ".port"))}
+    shared = Run(test="YCSB", values=tuple(values), line=line, stated=stated, parameters=parameters, version=version)
+    shared = replace(shared, remarks=remarks)
     source = f"[OVERALL], Throughput(ops/sec), {rate}\n"
     made = [replace(shared, options=options | {"operation": "OVERALL"}, source=source)]
     for name in dict.fromkeys(of for _, of, _, _ in listed):

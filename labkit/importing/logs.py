@@ -136,6 +136,8 @@ def _options(benchmark: Benchmark, fixed: Mapping[str, Scalar], run: Run) -> dic
     options: dict[str, Scalar] = dict.fromkeys(dataclasses.asdict(benchmark.options())) | dict(fixed)
     free = isinstance(benchmark, LogBenchmark)
     given = {name: value for name, value in run.options.items() if free or name in options}
-    stated = {name: value for name, value in run.stated.items() if name not in given and name not in fixed}
-    every = options | stated | given
+    read: dict[str, Scalar] = dict(fixed) | given
+    # an option of labkit may have the name of a setting of the tool and mean something else
+    apart = {f"stated_{name}": value for name, value in run.stated.items() if name in read and str(read[name]) != value}
+    every = options | {name: value for name, value in run.stated.items() if name not in read} | apart | given
     return {name: value[:LONGEST] if isinstance(value, str) else value for name, value in every.items()}

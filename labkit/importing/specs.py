@@ -11,10 +11,12 @@ from labkit import benchmarks
 from labkit.benchmarks import Benchmark
 from labkit.errors import SpecError
 from labkit.formats import omb
+from labkit.formats._log import setting_name
 from labkit.formats._table import Row, Table
 from labkit.notes import Note, note
 from labkit.spec import Scalar, Spec
 
+LONGEST = 200  # characters of a setting that a point keeps
 Test = tuple[Benchmark, Mapping[str, Scalar]]
 _MEMORIES = {"DEVICE": "device", "MANAGED": "managed", "HOST": "host"}  # as OMB calls them
 _SIDE = rf"({'|'.join(_MEMORIES)}) \(\w\)"
@@ -81,6 +83,7 @@ def spec_of(
     for name, option in (("Window creation", "memory"), ("Synchronization", "synchronisation")):
         if name in parameters:
             options[option] = _WINDOWS.get(parameters[name], parameters[name])
+    options |= {name: value for name, value in _stated(table).items() if name not in options}
     places = [testbed]
     if "groups" in parameters:  # IMB's -multi: other groups run at the same time
         places.append(f"groups={parameters['groups']}")
@@ -127,6 +130,54 @@ def doubts_of(table: Table, checked: object) -> Sequence[Note]:
     if "Transmit Size" in table.columns:
         doubts.append(note("derived-datatype", "the run sent a derived datatype (-D), but the file does not name it"))
     return doubts
+
+
+# parameters that are no settings, have an option of their own, or stand in the spec
+_NO_SETTINGS = (
+    *(
+        "Date",
+        "call",
+        "Machine",
+        "System",
+        "Release",
+        "Version",
+        "Overall",
+        "#processes",
+        "pairs",
+        "Pairs",
+        "groups",
+        "threads",
+    ),
+    *("Minimum message length in bytes", "Maximum message length in bytes", "window size", "window_size", "nprocs"),
+    *(
+        "Datatype",
+        "MPI_Datatype for reductions",
+        "MODE",
+        "Window creation",
+        "Synchronization",
+        "Measured by",
+        "processes",
+    ),
+)
+_SIZES = ("-msglog", "-msglen", "-npmin", "-input", "-include", "-exclude")
+
+
+def _stated(table: Table) -> dict[str, Scalar]:
+    """Return the settings of a table that no option of labkit has: two tables that differ in one are no launches.
+
+    Of the command line that IMB prints these are its flags; programs of IMB that have a test of the same name are
+    told apart by their names.
+    """
+    parameters = {name: value for name, value in table.parameters.items() if name not in _NO_SETTINGS}
+    found: dict[str, Scalar] = {setting_name(name): value[:LONGEST] for name, value in parameters.items()}
+    program = table.test.partition(" ")[0]
+    if program.startswith("IMB-"):
+        found["program"] = program
+    words = table.parameters.get("call", "").split()
+    for flag, value in itertools.pairwise([*words, ""]):
+        if re.fullmatch(r"-[a-z][\w-]*", flag) and flag.lower() not in _SIZES:
+            found[f"imb_{setting_name(flag)}"] = "" if value.startswith("-") else value[:LONGEST]
+    return found
 
 
 def _calling(table: Table) -> dict[str, Scalar]:

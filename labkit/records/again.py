@@ -30,7 +30,7 @@ def words(spec: Spec) -> list[str]:
     except LabkitError:
         default = {}
     for name, value in benchmarks.identity(spec).options:
-        if default.get(name) != value:
+        if name in default and value is not None and default[name] != value:  # a log may state others, or nothing
             out += ["-o", f"{name}={level(value)}"]
     for name, variable in spec.environment:
         out += ["--factor", f"env.{name}={variable}{';' if ',' in variable else ''}"]
