@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable, Iterator
@@ -56,6 +57,8 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
     ----------
     path : file that the error is about, if the error does not name one.
     """
+    if isinstance(error, OSError) and error.errno is None:
+        error = _first(error)
     if isinstance(error, OSError):
         named = error.filename if error.filename is not None else path
         subject = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) and named else "The system refused"
@@ -75,6 +78,27 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
 def remedy(error: OSError) -> str:
     """Say what to do about an error of the system."""
     return _REMEDIES.get(error.errno or 0, "Check it, or name another place")
+
+
+def _first(error: OSError) -> OSError:
+    """Return the first of the errors of a copied folder, which `shutil.copytree` keeps as texts."""
+    try:
+        _, target, why = error.args[0][0]
+        number = re.match(r"\[Errno (\d+)\]", str(why))
+    except (TypeError, ValueError, IndexError):  # an error with a text alone
+        return error
+    return OSError(int(number[1]), os.strerror(int(number[1])), str(target)) if number else OSError(str(why))
+
+
+@contextmanager
+def named(path: str | Path) -> Iterator[None]:
+    """Name a path in errors of the system that name none, as those of writes to an open file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None and not isinstance(error, BrokenPipeError):
+            error.filename = str(path)
+        raise
 
 
 @contextmanager

@@ -30,6 +30,10 @@ def folder(begins: str, within: Path | None = None) -> Iterator[Path]:
                 fcntl.flock(mark, fcntl.LOCK_EX)
                 (made / "owned").rename(made / OWNER)  # after locking, so that OWNER never exists without its lock
             yield made
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(made)  # a write names no file
+        raise
     finally:
         shutil.rmtree(made, ignore_errors=True)
 

@@ -64,7 +64,7 @@ class Campaign(Folder):
                 self.begin({"format": FORMAT, "labkit": __version__}, facts or {})
         except OSError as error:
             raise DataError(
-                f"{self.path} cannot be created or written: {error.strerror}. Name another folder, or make it writable."
+                f"{self.path} cannot be created or written: {error.strerror}. {outside.remedy(error)}."
             ) from error
         if (version := self.facts.get("format")) != FORMAT:
             raise DataError(

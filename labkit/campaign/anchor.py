@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from labkit import outside
 from labkit.errors import LostError
 
 _GONE = " (deleted)"
@@ -72,5 +73,5 @@ def unwritable(folder: Path, error: OSError, saved: int) -> LostError:
     """Return the error for a campaign that can no longer be written."""
     return LostError(
         f"{folder} cannot be written: {error.strerror or error}. All points saved so far are kept in it, {saved} of "
-        "them by this process. Free space or make it writable, then run again: labkit measures only what is missing."
+        f"them by this process. {outside.remedy(error)}; then run again: labkit measures only what is missing."
     )

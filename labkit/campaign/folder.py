@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,17 @@ class Folder:
         """Create the folder and its campaign.json. If two processes do so at once, one succeeds."""
         with outside.about(ascii(str(self.path))):
             str(self.path).encode()  # its name goes into texts and notebooks
+        existed = self.path.is_dir()
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         given = {"name": self.path.absolute().name, "created": created}
-        writing.create(self._file, _json({**usual, **given, **facts, identity.KEY: identity.new()}), durable=True)
+        content = _json({**usual, **given, **facts, identity.KEY: identity.new()})
+        try:
+            writing.create(self._file, content, durable=True)
+        except BaseException:
+            with suppress(OSError):
+                existed or self.path.rmdir()  # a folder without a campaign would be in the way
+            raise
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from labkit import writing
+from labkit import outside, writing
 from labkit.campaign import reading
 from labkit.errors import DataError, LaunchError
 
@@ -62,9 +62,7 @@ def hold(folder: Path) -> Iterator[None]:
     try:
         _take(path, mine)
     except OSError as error:
-        raise DataError(
-            f"{folder} is not writable: {error.strerror}. Make it writable, or choose another campaign."
-        ) from error
+        raise DataError(f"{folder} is not writable: {error.strerror}. {outside.remedy(error)}.") from error
     ended = threading.Event()
     beating = threading.Thread(target=_beat, args=(path, mine, ended, _node(folder)), daemon=True)
     beating.start()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from labkit import project
+from labkit import outside, project
 from labkit.errors import DataError
 
 HOME = "LABKIT_CAMPAIGNS"
@@ -82,6 +82,6 @@ def fresh(kind: str) -> Path:
                 raise DataError(f"{path} cannot be created: {path.parent} is not a folder. Set {HOME}.") from None
             continue
         except OSError as error:
-            raise DataError(f"{path} cannot be created: {error.strerror}. Name another folder with --into.") from error
+            raise DataError(f"{path} cannot be created: {error.strerror}. {outside.remedy(error)}: --into.") from error
         return path
     raise AssertionError

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import extras, ranges, show, writing
+from labkit import extras, outside, ranges, show, writing
 from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 from labkit.errors import SpecError
 
@@ -288,16 +288,17 @@ def report_(options: argparse.Namespace) -> int:
         folders = [campaign.find(name) for name in options.campaign] or [campaign.newest()]
         if not options.campaign:
             say(f"the newest campaign: {folders[0]}")
-        built = report.build(
-            folders,
-            style=options.style,
-            engine=options.engine,
-            docx=options.docx,
-            execute=options.execute,
-            contract=options.contract,
-            allow=[name for word in options.allow for name in word.split(",") if name],
-            progress=say,
-        )
+        with outside.named(folders[0]):
+            built = report.build(
+                folders,
+                style=options.style,
+                engine=options.engine,
+                docx=options.docx,
+                execute=options.execute,
+                contract=options.contract,
+                allow=[name for word in options.allow for name in word.split(",") if name],
+                progress=say,
+            )
     for text in built.warnings:
         warn(text)
     print(f"HTML report: {built.html}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from labkit import beneath, scratch, writing
+from labkit import beneath, outside, scratch, writing
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.known import Known
@@ -46,7 +46,7 @@ class Staging:
                 self._folder = stack.enter_context(scratch.folder(BEGINS, parent))
             except OSError as error:
                 reason = f"{parent} cannot be written: {error.strerror}"
-                raise DataError(f"{reason}. Name another campaign with --into.") from error
+                raise DataError(f"{reason}. {outside.remedy(error)}: --into.") from error
             self._stack = stack.pop_all()
         return self
 

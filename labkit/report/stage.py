@@ -179,8 +179,12 @@ def _empty(folder: Path) -> Path:
             shutil.rmtree(leftover, ignore_errors=True)
     fresh = folder.with_name(f".{folder.name}-new-{os.getpid()}")
     fresh.mkdir()
-    (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
-    fresh.rename(folder)
+    try:
+        (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
+        fresh.rename(folder)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
     return folder
 
 
