@@ -18,6 +18,11 @@ from typing import Any
 
 from labkit.errors import DataError
 
+MOST_B = 64 << 20  # of a text file
+DEEPEST = 100  # levels of a file of settings
+_STRING = re.compile(r'"""(?s:.*?)"""|\'\'\'(?s:.*?)\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
+_DOTTED = re.compile(r'(?<![\w"-])[\w"-]+(?:[ \t]*\.[ \t]*[\w"-]+)+')
+_BRACKET = re.compile(r"[\[\]{}]")
 REFUSED = (OSError, UnicodeError, RecursionError, MemoryError)
 _REMEDIES = {
     errno.ENOENT: "Check the name, or create its folder first",
@@ -155,20 +160,27 @@ def names(folder: Path, *, folders: bool = False) -> list[str]:
         return sorted(entry.name for entry in entries if fits(entry))
 
 
-def text(path: Path, errors: str = "strict") -> str:
+def text(path: Path, errors: str = "strict", most: int = MOST_B) -> str:
     """Read a UTF-8 text, without the byte order mark that some editors put at the beginning.
 
     Parameters
     ----------
     errors : how to treat bytes that are not UTF-8, as in `open`.
+    most : B that it may have.
 
     Raises
     ------
     DataError
-        If it cannot be read.
+        If it cannot be read, or is longer.
     """
-    with about(path):
-        return regular(path).read_text(encoding="utf-8-sig", errors=errors)
+    with about(path), regular(path).open("rb") as file:
+        content = file.read(most + 1)
+        if len(content) > most:
+            size = path.stat().st_size
+            raise DataError(
+                f"{path} has {size:,} B, but at most {most:,} B are read. Name another file, or shorten it."
+            )
+        return content.decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def toml(path: Path) -> dict[str, Any]:
@@ -179,8 +191,27 @@ def toml(path: Path) -> dict[str, Any]:
     DataError
         If it cannot be read, or is no TOML.
     """
-    table: dict[str, Any] = _parsed(path, tomllib.loads)
+    table: dict[str, Any] = _parsed(path, toml_of)
     return table
+
+
+def toml_of(content: str) -> dict[str, Any]:
+    """Parse a TOML text of bounded depth: the parser's time grows with the square of a key's parts, and with nesting.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML, or nested more than `DEEPEST` levels.
+    """
+    bare = _STRING.sub('""', content)
+    parts = max((key[0].count(".") for key in _DOTTED.finditer(bare)), default=0)
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(bare):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    if max(parts, deepest) > DEEPEST:
+        raise ValueError(f"it is nested {max(parts, deepest):,} levels deep, but at most {DEEPEST} are read")
+    return tomllib.loads(content)
 
 
 def json_object(path: Path) -> dict[str, Any]:

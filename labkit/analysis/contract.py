@@ -28,6 +28,7 @@ Relation = Literal["<=", ">=", "<", ">"]
 Basis = Literal["value", "interval"]
 _COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 _SIZE = "message_size_B"
+_NUMBERS = ("bound", "share", "launches")
 _SHOWN = 3  # points that evidence names
 
 
@@ -59,6 +60,16 @@ class Clause:
     launches: int = 1
 
     def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise SpecError("A clause has an empty name. Name it in words, such as name = 'small messages'.")
+        if self.launches < 1:
+            raise SpecError(f"launches={self.launches} of clause {self.name!r}, but it must be 1 or more.")
+        for key, value in self.where.items():
+            if not _is_level(value) and not (isinstance(value, list) and value and all(map(_is_level, value))):
+                raise SpecError(
+                    f"where: {key} = {str(value)[:60]} of clause {self.name!r}, but it must be a text, a number, true, "
+                    f"false, or a list of these. Write for example {key} = ['a', 'b']."
+                )
         if not split(self.statistic):
             raise SpecError(
                 f"statistic={self.statistic!r} of clause {self.name!r} is no statistic of a metric. Write a column of "
@@ -130,7 +141,21 @@ def load(path: Path) -> list[Clause]:
         raise DataError(f"{path} has no [[clause]], but a contract needs at least one.")
     if unknown := sorted(set(content) - {"clause", "title"}):
         raise DataError(f"{path} has {unknown[0]!r}, but a contract has title and [[clause]] only. Remove it.")
-    return [validated(Clause, one, what=f"{path}, clause {number}") for number, one in enumerate(tables, 1)]
+    return [_clause(one, f"{path}, clause {number}") for number, one in enumerate(tables, 1)]
+
+
+def _clause(table: Mapping[str, Any], what: str) -> Clause:
+    """Make a clause; a number in quotes or a truth value is no number."""
+    for name in _NUMBERS:
+        value = table.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SpecError(f"{what}: {name} = {str(value)[:40]!r}, but it must be a number. Write it without quotes.")
+    return validated(Clause, table, what=what)
+
+
+def _is_level(value: object) -> bool:
+    """Return whether a value is one level of a column."""
+    return isinstance(value, str | int | float) and value != ""
 
 
 def judge(clauses: Sequence[Clause], summary: pd.DataFrame) -> list[Verdict]:

@@ -31,6 +31,8 @@ def find(name: str | Path) -> Path:
         with suppress(OSError):  # a name that is too long, or links in a circle
             if (path / "campaign.json").exists():
                 return path
+    if Path(name).suffix == ".zip" and Path(name).is_file():
+        raise DataError(f"{name} is an archive of campaigns. Unpack it first: labkit merge {name} --into CAMPAIGN.")
     folders = (root(), project.CAMPAIGNS)
     names: list[str] = []
     for folder in folders:

@@ -123,6 +123,8 @@ def gate(options: argparse.Namespace) -> int:
     if options.plan:
         return _planned(options)
     campaign = Campaign.existing(find(options.campaign))
+    if options.log == "":
+        raise SpecError("--log is empty, but it must name a file. Write for example --log tests.log.")
     if options.log and not options.contract:
         raise SpecError("--log without --contract, but only tests of a contract are logged. Add --contract FILE.")
     if options.contract:
@@ -150,7 +152,7 @@ def _planned(options: argparse.Namespace) -> int:
     from labkit.campaign import Campaign, find
     from labkit.show import contracted
 
-    if not options.contract or options.log:
+    if not options.contract or options.log is not None:
         raise SpecError(
             "--plan goes with --contract FILE and without --log. It prints what to measure; run it, then judge."
         )

@@ -102,11 +102,21 @@ class Log:
             runs = self.read(text, where)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as error:
             # a number, a key or a list that is not what this kind of log has
-            what = f"{type(error).__name__}: {str(error)[:80]}"
-            raise malformed(where, 0, what, f"output of {self.name} as it was printed", REMEDY) from error
+            raise malformed(where, 0, _entry(error), f"output of {self.name} as it was printed", REMEDY) from error
         if not runs:
             raise malformed(where, 0, (text.strip() or "nothing")[-80:], f"a result of {self.name}", REMEDY)
         return runs
+
+
+def _entry(error: Exception) -> str:
+    """Return what is wrong with an entry that cannot be converted, without the words of Python."""
+    if isinstance(error, KeyError) and error.args:
+        return f"no entry {str(error.args[0])[:80]!r}"
+    if isinstance(error, RecursionError):
+        return "entries in more levels than can be read"
+    if isinstance(error, OverflowError):
+        return "a number that is too large"
+    return "an entry of another kind, or a list of another length"
 
 
 REMEDY = "Name a file with the complete output, or delete what was added to it."

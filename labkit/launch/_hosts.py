@@ -91,7 +91,7 @@ def _first_few(hosts: Sequence[str], most: int = 8) -> str:
 def _read(path: Path) -> tuple[str, ...]:
     """Read the hosts of a file."""
     try:
-        lines = outside.regular(path).read_text().splitlines()  # a device may never end
+        lines = outside.text(path).splitlines()
     except (OSError, UnicodeDecodeError, DataError) as error:
         cause = error.__cause__ if isinstance(error, DataError) else error
         reason = getattr(cause, "strerror", None) or ("it is not text" if cause else "it is no file")

@@ -64,6 +64,9 @@ class Person:
         return f"https://orcid.org/{self.orcid}" if self.orcid else f"#person-{_slug(self.name)}"
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
 def person(text: str) -> Person:
     """Read an author.
 
@@ -77,6 +80,8 @@ def person(text: str) -> Person:
     >>> person("Ada Lovelace, 0000-0002-1825-0097").id
     'https://orcid.org/0000-0002-1825-0097'
     """
+    if _CONTROL.search(text):
+        raise SpecError(f"--author {text!r} has a line end or another control character. Write the name in one line.")
     name, comma, rest = (part.strip() for part in text.partition(","))
     match = _ORCID.fullmatch(rest)
     if not name or (comma and not (match and _checks(match[1]))):
@@ -100,7 +105,7 @@ def licence(text: str) -> str:
     SpecError
         If it is neither.
     """
-    if text.startswith("https://"):
+    if re.fullmatch(r"https://[!-~]+", text):
         return text
     if not _LICENCE.fullmatch(text):
         raise SpecError(
@@ -269,7 +274,7 @@ def _end(group: Any, last: str) -> str:
     elapsed = float(rows["elapsed_s"].max())
     try:
         end = datetime.fromisoformat(last) + timedelta(seconds=elapsed if elapsed == elapsed else 0.0)
-    except ValueError:
+    except (ValueError, OverflowError):  # a file from elsewhere may hold any number
         return last
     return end.isoformat(timespec="milliseconds")
 

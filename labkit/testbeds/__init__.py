@@ -142,7 +142,10 @@ def parse(text: str) -> tuple[str, str, dict[str, str]]:
     pairs = [pair.partition("=") for pair in rest.split(",") if pair]
     if any(not equals for _, equals, _ in pairs):
         raise SpecError(f"testbed={text!r}: after the first comma, write key=value pairs.")
-    return name, argument, {key.replace("-", "_"): value for key, _, value in pairs}
+    names = [key.strip().replace("-", "_") for key, _, _ in pairs]
+    if twice := next((key for key in names if names.count(key) > 1), ""):
+        raise SpecError(f"testbed={text!r} sets {twice} twice. Set it once.")
+    return name, argument, dict(zip(names, (value for _, _, value in pairs), strict=True))
 
 
 def text_of(name: str, argument: str, options: Mapping[str, str]) -> str:

@@ -63,7 +63,7 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     requested = dict(spec.options).get("tool", "auto")
     invocations, refusals = [], []
     for factory in factories:
-        name = factory.__module__.rpartition(".")[2]
+        name = factory.__module__.rpartition(".")[2].lstrip("_")
         if requested not in ("auto", name):
             continue
         try:
