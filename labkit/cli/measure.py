@@ -6,20 +6,21 @@ import argparse
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
 from labkit.cli import fields
-from labkit.cli.console import INTERVAL, OK, Bar, output
+from labkit.cli.console import INTERVAL, OK, Bar, output, warn
 from labkit.cli.fields import Flag
 from labkit.errors import SpecError
-from labkit.samples.facts import STOPPED_BY
+from labkit.samples.facts import FINGERPRINT, STOPPED_BY
 from labkit.spec import Effort, Spec, sweep
 from labkit.units import parse_count
 
 if TYPE_CHECKING:
     from labkit.benchmarks import Benchmark
+    from labkit.samples import Samples
 
 
 WORDS = {
@@ -77,6 +78,11 @@ def options(verb: argparse.ArgumentParser) -> None:
     fields.add(verb, Spec, PLACE)
     fields.add(verb, Effort, EFFORT)
     into(verb)
+    add(
+        "--add-launches",
+        action="store_true",
+        help="measure points that the campaign has once more: add launches to them, with the effort given here",
+    )
     add("--dry-run", action="store_true", help="print the points and the commands; start nothing")
     output(verb)
 
@@ -171,6 +177,14 @@ def _refuse_own_flags(given: Iterable[str], benchmark: Benchmark) -> None:
             )
 
 
+# name of an effort → how it is told, and how its default is
+_EFFORT_WORDS = {
+    "iterations": ("with {} iterations", "without -i, so the stop rule decided"),
+    "warmup": ("with a warm-up of {} iterations", "without -x, with the benchmark's own warm-up"),
+    "ci": ("with the stop rule {}", ""),
+    "time_cap": ("with a time cap of {} s", ""),
+    "keep": ("with the samples {}", ""),
+}
 FLAGS: Mapping[str, str] = {
     "size": "-m ",
     "sizes": "-m ",
@@ -232,6 +246,30 @@ def run(options: argparse.Namespace) -> int:
         raise SpecError(as_typed(str(error), _flags(options))) from error
 
 
+WHOLE = 64  # ranks up to which `keep=auto` keeps all samples
+
+
+def _not_again(old: Sequence[Samples], effort: Effort, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which points have an effort of earlier, although the user asked for another one."""
+    for name in given:
+        words = _EFFORT_WORDS.get(name)
+        if not words:
+            continue
+        others: dict[object, set[str]] = {}
+        for one in old:
+            value, asked = getattr(one.effort, name), getattr(effort, name)
+            same = name == "keep" and one.spec.ranks <= WHOLE and {value, asked} == {"auto", "all"}
+            if value != asked and not same:
+                others.setdefault(value, set()).add(str(FINGERPRINT.of(one.meta)))
+        for value, points in others.items():
+            count = f"{len(points)} points were" if len(points) > 1 else "1 point was"
+            how = words[1] if value is None else f"{words[0].format(value)} ({FLAGS[name]}{value})"
+            yield (
+                f"{count} measured before {how}; not measured again. Give --add-launches to add launches with "
+                "this effort"
+            )
+
+
 def _measure(options: argparse.Namespace) -> int:
     """Measure the missing points, and print the requested ones."""
     from labkit import equivalents, measuring
@@ -252,10 +290,21 @@ def _measure(options: argparse.Namespace) -> int:
         print(show.plan(points, effort))
         return OK
     campaign = Campaign(options.into or fresh("measure"))
+    before = campaign.done(options.benchmark)
+    launches = list(range(effort.launches))
+    if options.add_launches:
+        names = {point.fingerprint for point in points}
+        first = 1 + max((launch for _, name, launch in before if name in names), default=-1)
+        launches = [first + number for number in launches]
     with Bar() as bar:
-        measuring.measure([p.spec for p in points if p.launch == 0], effort, into=campaign, progress=bar)
-    wanted = {(p.fingerprint, p.launch) for p in points}
+        specs = [p.spec for p in points if p.launch == 0]
+        measuring.measure(specs, effort, into=campaign, progress=bar, launches=launches)
+    wanted = {(p.fingerprint, number) for p in points for number in (*launches, p.launch)}
     samples = list(campaign.samples(options.benchmark, wanted))
+    old = [one for one in samples if (options.benchmark, str(FINGERPRINT.of(one.meta)), one.launch) in before]
+    if not options.add_launches:
+        for text in _not_again(old, effort, fields.given(options, EFFORT)):
+            warn(text)
     show.write(samples, options.format, options.output, campaign=campaign.name, full=options.full)
     print(f"samples: {campaign.path}", file=sys.stderr)
     missed = options.ci is not None and any(STOPPED_BY.of(s.meta) not in ("ci", "tool") for s in samples)

@@ -29,6 +29,8 @@ from labkit.spec import Effort, Spec
 from labkit.units import KiB
 
 ENOUGH = 64 * KiB  # B of payload, from which the messages of a start or of a barrier do not matter
+NOISE = 32 * KiB  # B that the start of ranks and other programs may have added to an interface
+HEADERS = 40  # B of IP and TCP, which at least one segment of each iteration has
 PLAIN = 8 * KiB  # B of a message, from which headers do not matter
 PROBES = 2  # iterations before the chunks, to find out how long one takes
 CROSSED = (0.95, 1.5)  # carried / payload, of messages that went over the link once
@@ -78,19 +80,43 @@ def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
 def _inside(spec: Spec, carried_by_interface: Mapping[str, int], iterations: int) -> list[Note]:
     """Badges of ranks on one host."""
     benchmark, notes = benchmarks.get(spec.benchmark), list[Note]()
-    payload = 0
+    payload = least = 0
     if isinstance(benchmark, KernelBenchmark):
         payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
-    carried = max(carried_by_interface.values(), default=0) >= payload / 2 > 32 * KiB
+        least = payload + HEADERS * iterations
+    crossed = crossed_interface(max(carried_by_interface.values(), default=0), least)
+    carried = bool(crossed)
     if spec.transport in launch.RDMA:
         return _over_rdma(spec, carried, payload)
     if spec.transport == "tcp" or (spec.transport == "auto" and carried):
         notes.append(badge("loopback"))
+    elif spec.transport == "auto" and crossed is None and carried_by_interface:
+        notes.append(badge("path unknown"))
     else:
         notes.append(badge("shared memory"))
     if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > ENOUGH):
         notes.append(badge("path mismatch"))
     return notes
+
+
+def crossed_interface(carried: int, least: int) -> bool | None:
+    """Return whether messages crossed an interface; None if too few bytes passed to tell.
+
+    Parameters
+    ----------
+    carried : B that the interface carried meanwhile, those of other programs and of the start included.
+    least : B that it must have carried if all messages crossed it.
+
+    Examples
+    --------
+    >>> crossed_interface(200_000, 1_000_000), crossed_interface(1_200_000, 1_000_000)
+    (False, True)
+    >>> crossed_interface(9_000, 12_000), crossed_interface(90_000, 12_000), crossed_interface(2_000, 12_000)
+    (None, True, False)
+    """
+    if carried < least / 2:
+        return False
+    return True if least / 2 > NOISE or carried >= least / 2 + NOISE else None
 
 
 def _over_rdma(spec: Spec, carried: bool, payload: int) -> list[Note]:

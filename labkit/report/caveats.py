@@ -51,6 +51,11 @@ GROUPS = (
         "path mismatch",
         "The messages took another path than requested. Check the launcher's settings.",
     ),
+    Group(
+        r"path.unknown",
+        "path unknown",
+        "Too few bytes passed to tell which path the messages took. Measure more iterations, or set the transport.",
+    ),
     Group(r"loopback", "loopback", "No network is involved. Name two hosts for numbers of a network."),
     Group(
         r"shared.memory|Unix socket",

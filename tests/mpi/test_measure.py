@@ -428,3 +428,39 @@ def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypat
         done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=60, check=True)
         sizes += sum(frame.header["kind"] == "samples" for frame in Reader().feed(done.stdout))
     assert sizes == 4
+
+
+def test_an_effort_for_points_that_exist_is_told_and_added_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The old result is not passed off as one of the new effort; launches of the new one can be added."""
+    words = ["measure", "mpi.latency", "-m", "8", "--launches", "2", "--into", str(tmp_path / "c")]
+    assert cli.main([*words, "-i", "20", "-x", "2"]) == 0
+    assert "measured before" not in capsys.readouterr().err
+    assert cli.main([*words, "-i", "50", "-x", "2", "--keep", "all"]) == 0
+    told = capsys.readouterr().err
+    assert "1 point was measured before with 20 iterations (-i 20); not measured again" in told
+    assert "warm-up" not in told, "the same as before"
+    assert "samples" not in told.replace("samples: ", ""), "two ranks keep all samples anyway"
+    assert cli.main([*words, "-i", "50", "-x", "2", "--add-launches"]) == 0
+    assert "measured before" not in capsys.readouterr().err
+    assert sorted((one.launch, one.n) for one in Campaign(tmp_path / "c").samples()) == [
+        (0, 20),
+        (1, 20),
+        (2, 50),
+        (3, 50),
+    ]
+
+
+def test_a_path_that_few_bytes_do_not_prove_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TCP that the environment chose is not taken for shared memory, however few messages were sent."""
+    if launch.get("auto").kind != "openmpi":
+        pytest.skip("sets variables of Open MPI")
+    monkeypatch.setenv("OMPI_MCA_btl", "tcp,self")
+    monkeypatch.setenv("OMPI_MCA_pml", "ob1")
+    for count in (20, 3000):
+        words = ["measure", "mpi.latency", "-m", "8,1Ki", "--launches", "1", "-i", str(count), "-x", "1"]
+        assert cli.main([*words, "--into", str(tmp_path / str(count))]) == 0
+        told = {one.spec.size: [str(note) for note in one.badges] for one in Campaign(tmp_path / str(count)).samples()}
+        assert not any("shared memory" in badges for badges in told.values()), told
+        assert count == 20 or all("loopback" in badges for badges in told.values()), told
