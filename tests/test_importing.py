@@ -443,7 +443,7 @@ def test_other_text_is_left_out_and_named_once(tmp_path: Path) -> None:
     (said,) = outcome.warnings
     assert said == (
         f"{path}: 1001 lines that belong to no table skipped: '[node0:4000] 1 more process has sent help message' "
-        "(line 1, 1000 times); '\\x1b[31mred\\x1b[0m' (line 1016)."
+        "(line 1, 1000 times); 'red' (line 1016)."
     )
 
 

@@ -30,8 +30,8 @@ _LEGEND = {
     "BW": "bandwidth",
     "BW+Sync": "bandwidth with barrier",
 }
-_RANKS = re.compile(r"  Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\)")
-_PARTS = re.compile(r"  (\d{1,9}) nodes running (Network|Congestion) Tests(?: \(min (\d{1,9}) nodes per congestor\))?")
+_RANKS = re.compile(r" *Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\)")
+_PARTS = re.compile(r" *(\d{1,9}) nodes running (Network|Congestion) Tests(?: \(min (\d{1,9}) nodes per congestor\))?")
 _NUMBER = re.compile(r"(?:-?\d{1,12}\.\d|-?nan|-?inf)")
 
 
@@ -148,8 +148,8 @@ def parse(text: str, where: str = "GPCNeT's output") -> Report:
         if match[3]:
             parts["each"] = int(match[3])
         lines.at += 1
-    lines.take(r"  Legend", "'  Legend'")
-    while re.fullmatch(r"   \S+ = .+", lines.ahead):
+    lines.take(r" *Legend", "'  Legend'")
+    while re.fullmatch(r" *\S+ = .+", lines.ahead):
         lines.at += 1
     isolated = _results(lines, ISOLATED)
     loaded = _results(lines, LOADED) if parts else ()

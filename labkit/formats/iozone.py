@@ -118,7 +118,7 @@ def _table(lines: list[str], start: int, test: str) -> list[Reported]:
     return cells
 
 
-_BEGINS = re.compile(r"\s+Iozone: Performance Test of File I/O")
+_BEGINS = re.compile(r"\s*Iozone: Performance Test of File I/O")
 _NAMES = (
     *("write", "rewrite", "read", "reread", "random read", "random write", "backward read", "record rewrite"),
     *("stride read", "fwrite", "refwrite", "fread", "refread"),
@@ -169,8 +169,8 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
-_MODE = re.compile(r"\t([A-Z_][\w /-]+?)(?: (?:set to|of|=) (.+?))?\.?$")
-_COMMAND = re.compile(r"\tCommand line used: \S+ (.*)$")
+_MODE = re.compile(r"\t?([A-Z_][\w /-]+?)(?: (?:set to|of|=) (.+?))?\.?$")
+_COMMAND = re.compile(r"\t?Command line used: \S+ (.*)$")
 
 
 def _stated(texts: list[str]) -> dict[str, str]:

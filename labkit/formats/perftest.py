@@ -210,7 +210,7 @@ def _values(row: dict[str, float], number: int, line: str) -> list[Reported]:
 
 
 _BEGINS = re.compile(
-    r" {10,}(?P<what>RDMA_Write|RDMA_Read|Send|Atomic (?:FETCH_AND_ADD|CMP_AND_SWAP)) "
+    r" *(?P<what>RDMA_Write|RDMA_Read|Send|Atomic (?:FETCH_AND_ADD|CMP_AND_SWAP)) "
     r"(?P<both>Bidirectional )?(?:Post List )?(?P<kind>Latency|BW) Test *$"
     r"|\s*\"?test\"?\s*: *\"?(?P<json>RDMA_Write|RDMA_Read|Send|Atomic\w*)_(?P<both_json>Bidirectional_)?"
     r"(?P<kind_json>Latency|BW)_Test"

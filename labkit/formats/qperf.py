@@ -123,7 +123,7 @@ def runs(text: str, where: str) -> list[Run]:
         size, scaled, stated = -1, False, dict[str, str]()
         for number in range(first + 1, last + 1):
             line = lines.texts[number - 1]
-            pair = re.match(r" +(\w+) +=(.*)$", line)
+            pair = re.match(r" *(\w+) +=(.*)$", line)
             if not pair:
                 if line.strip():
                     raise lines.wrong(number, "'name = value unit': qperf failed, or another text came between")

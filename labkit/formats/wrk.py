@@ -17,17 +17,17 @@ from labkit.notes import note
 from labkit.spec import Reported
 
 _BEGINS = re.compile(r"Running \S+ test @ (\S+)$")
-_CONNECTIONS = r" +(\d{1,9}) threads? and (\d{1,9}) connections?$"
+_CONNECTIONS = r" *(\d{1,9}) threads? and (\d{1,9}) connections?$"
 _TIME = r"(\d+\.\d+)(us|ms|s|m|h)"
-_STATS = re.compile(rf" +Latency +{_TIME} +{_TIME} +{_TIME} +[\d.]+%$")
+_STATS = re.compile(rf" *Latency +{_TIME} +{_TIME} +{_TIME} +[\d.]+%$")
 _TITLE = re.compile(r" *Latency Distribution(?: \(HdrHistogram - (.+)\))?$")
 _SPECTRUM = re.compile(r" *Detailed Percentile spectrum:$")
-_PLACE = re.compile(r" +(\d+\.\d+) +0\.950000 +\d+ +20\.00 *$")  # in ms; the list above has no 95th percentile
+_PLACE = re.compile(r" *(\d+\.\d+) +0\.950000 +\d+ +20\.00 *$")  # in ms; the list above has no 95th percentile
 _END = re.compile(r"#\[Buckets = ")
 _SHARE = re.compile(rf" *(\d+(?:\.\d+)?)% +{_TIME}$")
 _DONE = re.compile(rf" *(\d{{1,18}}) requests in {_TIME}, (\S+)B read$")
 _RATE = re.compile(r"Requests/sec: +(\d+\.\d+)$")
-_ERRORS = re.compile(r" +(Socket errors: [a-z]+ \d+(?:, [a-z]+ \d+)*|Non-2xx or 3xx responses: \d+)$")
+_ERRORS = re.compile(r" *(Socket errors: [a-z]+ \d+(?:, [a-z]+ \d+)*|Non-2xx or 3xx responses: \d+)$")
 _US = {"us": 1.0, "ms": 1e3, "s": 1e6, "m": 6e7, "h": 3.6e9}
 
 
@@ -44,7 +44,7 @@ def _run(lines: Lines, first: int, last: int, url: str) -> Run:
     at, done = lines.need(_DONE.pattern, first, last, "a line '… requests in …, … read'")
     stats = lines.find(_STATS.pattern, first, end)
     titles = [(number, match[1]) for number in range(first, end) if (match := _TITLE.match(lines.texts[number - 1]))]
-    paced = any(kind for _, kind in titles) or bool(lines.find(r" +Thread calibration: mean lat\.: ", first, end))
+    paced = any(kind for _, kind in titles) or bool(lines.find(r" *Thread calibration: mean lat\.: ", first, end))
     quantity = "response_us" if paced else "round_trip_us"
     values = [metric("transaction_rate_per_s", "mean", lines.number(rate[1], end))]
     if not values[0].value or not int(done[1]):

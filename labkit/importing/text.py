@@ -8,12 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 from labkit.errors import DataError
-from labkit.formats import imb, logs, malformed, omb
+from labkit.formats import _wrapped, imb, logs, malformed, omb
 from labkit.formats._lines import LONGEST, Lines
 from labkit.formats._log import LARGEST, Log, Run
 from labkit.formats._table import Table
@@ -34,7 +34,6 @@ _BEGINS = {
 _MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,14 @@ class Text:
         if self.size > LARGEST:
             raise malformed(str(self.path), 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
         text = "".join(piece for _, piece in _pieces(self.path, self.encoding)).removeprefix(_BOM)
-        runs = log.runs(text, str(self.path))
+        text, number = _wrapped.bare(text)
+        try:
+            made = [run for part in _wrapped.documents(text) for run in log.runs(part, str(self.path))]
+        except DataError as error:
+            told = re.sub(r"(?<=, line )\d+(?=: found)", lambda line: str(number(int(line[0]))), str(error))
+            raise DataError(told) from error
         read(self.size)
-        return runs
+        return [replace(run, line=number(run.line)) for run in made]
 
     @property
     def form(self) -> ModuleType:
@@ -147,9 +151,7 @@ def identify(path: str | Path, name: str = "") -> Text:
             lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
             first_line = next((line for line in lines if line.strip()), "")
             begin = " ".join(" ".join(lines).split()) if len(first_line.strip()) < _TELLING else first_line.strip()
-        text = (rest + piece).removeprefix(_BOM)
-        if "\x1b" in text:
-            text = _COLOUR.sub("", text)
+        text = (rest + piece).removeprefix(_BOM).replace("\r\n", "\n")
         # a text of tables may be long; whether a log stands in it too is asked of its first piece only
         asked = _BEGINS if size <= PIECE or kinds.isdisjoint(FORMATS) else dict.fromkeys(FORMATS)
         kinds |= {
@@ -208,6 +210,11 @@ def _encoding(path: str | Path) -> str:
 
 
 def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield the text in pieces, with the number of bytes read, without what stands before every line."""
+    return _wrapped.pieces(_decoded(path, encoding))
+
+
+def _decoded(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Yield the text in pieces, with the number of bytes read; invalid bytes are replaced."""
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     try:

@@ -1,0 +1,107 @@
+"""What people's tools put around a log: a time or a label before every line, quotes, lists, colours, fences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+_WHOLE = 0.95  # share of lines that must have a prefix
+_LEAST = 1  # lines from which a prefix is known
+_SAMPLE = 400  # lines that are looked at
+_DEEPEST = 4  # prefixes before one another
+_INDENT = 2  # blanks before every line that are taken away
+_DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
+_PREFIXES = tuple(
+    re.compile(form)
+    for form in (
+        r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?:?",  # ISO 8601
+        rf"\[?{_DAY}[A-Z][a-z]{{2}} +\d{{1,2}} \d\d:\d\d:\d\d (?:[A-Z]{{2,5}} )?\d{{4}}\]?:?",  # date
+        r"\[?\d\d:\d\d:\d\d(?:\.\d+)?\]?:?",  # clock
+        r"\[pod/[\w./-]+\]|\[[a-z][\w.]*-[\w.-]+\]",  # kubectl logs --prefix, names of hosts
+        r" *\d{1,7}:|\[\d+,\d+\]<std\w+>:?",  # srun -l, mpirun --tag-output
+        r">+",  # quoted in a mail or an issue
+        r" *[-*](?= )",  # a list
+    )
+)
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+_CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
+_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
+_DOCUMENTS = re.compile(r"(?<=\n\})[ \t]*\n\s*(?=\{[ \t]*\n)")
+Unwrap = Callable[[str], str]
+
+
+def unwrapper(text: str) -> Unwrap | None:
+    """Return what takes colours and prefixes from a line; None if a text has neither.
+
+    Parameters
+    ----------
+    text : its begin.
+    """
+    coloured = "\x1b[" in text
+    lines = [line for line in _COLOUR.sub("", text).removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
+    forms: list[re.Pattern[str]] = []
+    while len(lines) >= _LEAST and len(forms) < _DEEPEST and (form := _prefix(lines)):
+        forms.append(form)
+        lines = [rest for line in lines if (rest := form.sub("", line, count=1)).strip()]
+    if not forms and not coloured:
+        return None
+
+    def unwrapped(line: str) -> str:
+        line = _COLOUR.sub("", line)
+        for form in forms:
+            line = form.sub("", line, count=1)
+        return line
+
+    return unwrapped
+
+
+def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
+    """Return the form of what stands before almost every line, with the blanks behind it that all lines have."""
+    for prefix in _PREFIXES:
+        found = [match for line in lines if (match := prefix.match(line))]
+        if len(found) < _WHOLE * len(lines):
+            continue
+        rests = [match.string[match.end() :] for match in found]
+        blanks = min((len(rest) - len(rest.lstrip(" ")) for rest in rests if rest.strip()), default=0)
+        return re.compile(rf"\A(?:{prefix.pattern}) {{0,{blanks}}}")
+    indent = min(len(line) - len(line.lstrip(" ")) for line in lines)
+    return re.compile(rf"\A {{{indent}}}") if indent >= _INDENT else None
+
+
+def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the pieces of a text, each with its length in bytes, without what stands around each line."""
+    unwrap, rest = None, ""
+    for number, (count, piece) in enumerate(texts):
+        if not number:
+            unwrap = unwrapper(piece)
+        if unwrap is None:
+            yield count, piece
+            continue
+        whole, end, rest = (rest + piece).rpartition("\n")
+        if not piece:  # the end of the text
+            whole, end, rest = rest, "", ""
+        yield count, "\n".join(map(unwrap, whole.split("\n"))) + end
+    if rest and unwrap:
+        yield 0, unwrap(rest)
+
+
+def bare(text: str) -> tuple[str, Callable[[int], int]]:
+    """Return a log without the messages of MPI in it and the prose around its fences, and the numbers of its lines.
+
+    Returns
+    -------
+    The text, and the function from the number of a line in it to that in the file; both count from 1.
+    """
+    lines = text.replace("\r\n", "\n").split("\n")
+    fences = [place for place, line in enumerate(lines) if _FENCE.fullmatch(line)]
+    for first, last in zip([-1, *fences[1::2]], [*fences[::2], len(lines)], strict=False) if len(fences) > 1 else ():
+        lines[max(first, 0) : last + 1] = [""] * (min(last + 1, len(lines)) - max(first, 0))
+    numbers = [number for number, line in enumerate(lines, 1) if not _CHATTER.match(line)]
+    return "\n".join(
+        lines[number - 1] for number in numbers
+    ), lambda line: numbers[min(line, len(numbers)) - 1] if line > 0 and numbers else line
+
+
+def documents(text: str) -> list[str]:
+    """Return the JSON documents of a text that stand below one another; the text itself if there is only one."""
+    return _DOCUMENTS.split(text) if text.lstrip("\ufeff \n").startswith("{") else [text]
