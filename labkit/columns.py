@@ -156,10 +156,24 @@ STATISTICS = {
         Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast. Needs 20 samples; unreliable with fewer than 10 samples beyond it."),
         Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast. Needs 100 samples; unreliable with fewer than 10 samples beyond it."),
         Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
+        *(
+            Statistic(f"p{digits}", f"{number}th percentile", "Of logs that print it; labkit's own points have the times.")
+            for digits, number in (
+                *((f"{n}", f"{n}") for n in (1, 5, 10, 20, 25, 30, 40, 60, 70, 75, 80, 90)),
+                *(("995", "99.5"), ("9995", "99.95"), ("9999", "99.99")),
+            )
+        ),
+        Statistic("stddev", "standard deviation", "Over iterations, of logs that print it."),
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),
         Statistic("osu_mean", "OSU's mean", "What OSU prints as average. For collectives from the mean over ranks of each rank's mean time, which dilutes a slow rank; for one-sided calls from the time of the whole loop, clock reads included, over its iterations."),
+        Statistic("rank_min", "fastest rank", "Mean of the rank with the lowest mean, of logs that print it (IMB's t_min, OSU's Min)."),
+        Statistic("rank_max", "slowest rank", "Mean of the rank with the highest mean, of logs that print it (IMB's t_max, OSU's Max)."),
+        *(
+            Statistic(f"osu_p{n}", f"OSU's {n}th percentile", "Of the mean over ranks of each iteration, which dilutes a slow rank.")
+            for n in (50, 75, 90, 95, 99)
+        ),
         Statistic("value", "value", "One value computed from all samples together, or reported by a tool without a definition."),
         Statistic("step", "resolution", "Resolution of the clock, as seen in the times, in the metric's unit (for a rate, at its median)."),
         Statistic("low", "lower end of the headline interval", "Only in summaries: lower end of the interval, or of the range, over launches of the metric's headline statistic; `headline` says which."),

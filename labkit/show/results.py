@@ -66,6 +66,9 @@ def _further(samples: Sequence[Samples]) -> list[str]:
     return [text_table(("test", "launch", "value", "statistic", "", "unit"), rows, right=(1, 4))]
 
 
+_SHORT = ("p95", "p99", "max", "min")  # statistics whose names need no words
+
+
 def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> bool:
     """Return whether any row has one of some statistics of a metric; by default, one that can be its headline."""
     from labkit import records
@@ -83,8 +86,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     metrics = [m for m in benchmark.metrics if _given(rows, m)]
     factors = differing(rows, skip=("testbed", "ranks"))
     tails: tuple[str, ...] = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
-    if isinstance(benchmark, benchmarks.LogBenchmark):  # many of these print one number
-        tails = tuple(tail for tail in tails if _given(rows, metrics[0], (tail,)))
+    if not (rows["n"] > 0).any():  # a source without samples: what it gives is shown, all of it
+        usual = (records.headline_statistic(rows, metrics[0]), "osu_mean")
+        tails = tuple(name for name in columns.SHOWN if name not in usual and _given(rows, metrics[0], (name,)))
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
         label, unit = METRICS[metric].label, METRICS[metric].unit
@@ -93,9 +97,9 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
             label += f", {benchmark.sampled[0]}"
         head += [f"{label} ({unit})", "low", "high"]
         if metric == metrics[0]:
-            head += [f"{tail} ({unit})" for tail in tails]
+            head += [f"{STATISTICS[tail].label if tail not in _SHORT else tail} ({unit})" for tail in tails]
     beside = []
-    if _given(rows, metrics[0], ("osu_mean",)):
+    if _given(rows, metrics[0], ("osu_mean",)) and records.headline_statistic(rows, metrics[0]) != "osu_mean":
         beside.append((metrics[0], "osu_mean"))
     for metric in (*benchmark.phases.values(), *benchmark.derived):
         if _given(rows, metric):
