@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import Markdown, display
 
-from labkit import figures, markdown, reference, studies
+from labkit import benchmarks, figures, markdown, reference, studies
 from labkit.campaign import Campaign, find
 from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
@@ -162,6 +162,14 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
     columns : which, in this order; all when left out.
     """
     show(as_markdown(frame, columns))
+
+
+def sections(study: studies.Study) -> None:
+    """Display heading, table and figure of each benchmark that a study has points of."""
+    for name in study.sections():
+        show(f"### {benchmarks.get(name).title} (`{name}`)")
+        table(study.table(name))  # type: ignore[attr-defined]
+        show(study.figure(name))  # type: ignore[attr-defined]
 
 
 def as_markdown(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> str:

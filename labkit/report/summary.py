@@ -8,6 +8,8 @@ from itertools import zip_longest
 from typing import Any
 
 from labkit import stats, units
+from labkit.columns import STATISTICS
+from labkit.notes import joined
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -67,6 +69,24 @@ def key_table(content: Content) -> str:
         f"{stats.LAUNCHES} launches on, and else the range of launches. {{#tbl-key}}",
         empty="This campaign has no samples yet, so there are no key numbers.",
     )
+
+
+def value_kinds(content: Content) -> str:
+    """Return what the values of the table of key numbers are, by the statistics and origins that it has."""
+    numbers = [one for source in content.sources for one in key_numbers(source)]
+    own = dict.fromkeys(one.statistic for one in numbers if one.n)
+    given = sorted({(STATISTICS[one.statistic].label, one.origin) for one in numbers if not one.n})
+    which = "Each value" if not given else "Each value with a number of samples (n)"
+    sentences = []
+    for statistic in own:
+        about = f"{which} is" if len(own) == 1 else f"A {STATISTICS[statistic].label} is"
+        what = "median over iterations" if statistic == "p50" else f"{STATISTICS[statistic].label} of its samples"
+        sentences.append(f"{about} the median over launches of the {what}.")
+    if given:
+        listed = joined(f"{label} ({origin})" for label, origin in given)
+        subject = "Each value without n" if own else "Each value"
+        sentences.append(f"{subject} is what its source states: {listed}. labkit has no samples of it (n: –).")
+    return " ".join(sentences)
 
 
 def _leading(numbers: Sequence[KeyNumber], most: int) -> list[KeyNumber]:
@@ -258,4 +278,4 @@ def measured(content: Content) -> str:
     )
 
 
-BLOCKS = {"key-numbers": key_table, "hosts": hosts, "measured": measured}
+BLOCKS = {"key-numbers": key_table, "value-kinds": value_kinds, "hosts": hosts, "measured": measured}

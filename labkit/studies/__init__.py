@@ -119,6 +119,10 @@ class Study:
         """Points to measure."""
         raise NotImplementedError
 
+    def sections(self) -> tuple[str, ...]:
+        """Benchmarks that have a section each in a notebook that calls `notebook.sections`."""
+        return ()
+
     def _requested(self) -> list[Spec]:
         """Points to measure, in the setting that a suite sweeps."""
         return [settled(spec, self.setting) for spec in self.specs()]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from labkit.notes import Note
 
+_BESIDE = ("rank_min", "rank_max")  # what stands beside the statistic of a metric, in logs that print it
 _LINES = 8  # files that a figure shows at most
 _NUMBERS = ("option_threads", "option_streams", "option_connections", "option_n")  # options that are counts
 
@@ -44,7 +45,10 @@ class Study(studies.Study):
     """A table of each imported benchmark, and a figure of those with several points."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = tuple(name for name, b in benchmarks.every().items() if b.logs or b.equivalents)
+    benchmarks: ClassVar = tuple(benchmarks.every())
+    origins: ClassVar[tuple[str, ...]] = BROUGHT
+    place: ClassVar = "from"
+    unit: ClassVar = "file"
     only_reads: ClassVar = True
     values: Parameters
 
@@ -56,7 +60,11 @@ class Study(studies.Study):
     def _read(self) -> tuple[list[Samples], list[Note]]:
         """All points of the campaign that were imported or published."""
         names = [name for name in self.campaign.benchmarks() if name in self.benchmarks]
-        return [s for name in names for s in self.campaign.samples(name) if s.origin in BROUGHT], []
+        return [s for name in names for s in self.campaign.samples(name) if s.origin in self.origins], []
+
+    def sections(self) -> tuple[str, ...]:
+        """Benchmarks with imported points."""
+        return tuple(sorted({one.spec.benchmark for one in self.samples}))
 
     def _rows(self, benchmark: str) -> pd.DataFrame:
         """Rows of the summary of a benchmark; none where nothing was imported."""
@@ -78,7 +86,7 @@ class Study(studies.Study):
             names = ", ".join(f"`{name}`" for name in sorted(set(rows["benchmark"])))
             files = rows["testbed"].nunique()
             points = f"{len(rows)} {'point' if len(rows) == 1 else 'points'}"
-            lines.append(f"{library}: {points} of {names} from {files} {'file' if files == 1 else 'files'}.")
+            lines.append(f"{library}: {points} of {names} {self.place} {files} {self.unit}{'' if files == 1 else 's'}.")
         if lines and self.summary.groupby("benchmark").size().max() > self.values.rows:
             lines.append(f"A table shows at most {self.values.rows} points; `labkit show` prints all.")
         return markdown_list(lines) if lines else studies.LEFT_OUT
@@ -92,6 +100,7 @@ class Study(studies.Study):
         factors = sorted(differing(rows, skip=("library", "engine")), key=lambda name: name not in lead)
         leads = {name: set(records.statistics_of(rows, name)) for name in self._metrics(rows, benchmark)}
         statistics = [(name, one) for name, found in leads.items() for one in records.HEADLINES if one in found]
+        statistics += [(name, one) for name in leads for one in _BESIDE if _has(rows, name, one)]
         chosen = rows.sort_values([*factors, "message_size_B"], kind="stable").head(self.values.rows)
         texts = {named(name): chosen[name].map(level) for name in factors}
         columns = {name: texts.pop(name) for name in list(texts)[: 1 + len(lead)]}
@@ -100,8 +109,16 @@ class Study(studies.Study):
         for metric, statistic in statistics:
             head = f"{METRICS[metric].label} ({METRICS[metric].unit}), {STATISTICS[statistic].label}"
             columns[head] = chosen.apply(lambda row, m=metric, s=statistic: records.value_of(row, m, s).text, axis=1)
+        if (chosen["launches"] > 1).any():
+            columns |= self._spread(chosen, statistics)
         columns |= texts  # numbers come first: the further factors may be many
         return chosen.assign(**columns)[list(columns)]
+
+    def _spread(self, rows: pd.DataFrame, statistics: list[tuple[str, str]]) -> dict[str, pd.Series]:
+        """Return columns with the interval of the first number, and the launches behind it."""
+        metric, statistic = statistics[0]
+        ends = rows.apply(lambda row: records.value_of(row, metric, statistic).range, axis=1)
+        return {f"{METRICS[metric].label}, interval": ends, "launches": rows["launches"].map(str)}
 
     def variables(self) -> pd.DataFrame:
         """Values under names of a tool's own, such as ReFrame's performance variables."""
@@ -145,3 +162,9 @@ class Study(studies.Study):
             return self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows)
         except DataError as error:  # rows that differ in nothing but their text
             return f"*Omitted: {error.brief}*"
+
+
+def _has(rows: pd.DataFrame, metric: str, statistic: str) -> bool:
+    """Return whether any row has a statistic of a metric."""
+    column = f"{metric}_{statistic}"
+    return column in rows and bool(rows[column].notna().any())

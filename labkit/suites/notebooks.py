@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import resource
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from labkit import beneath, extras, measuring, outside, project, studies, writing
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, LaunchError, LostError, SpecError, of_point
+from labkit.suites import sections
 from labkit.suites.definition import Entry
 
 if TYPE_CHECKING:
@@ -112,11 +114,14 @@ def _executed(
     began, error = time.monotonic(), ""
     tell = campaign.tell if logged else _silent
     tell("notebook", name=entry.name, state="begins")
+    if whole := sections.expanded(entry.notebook, entry.study()):
+        running.write_text(json.dumps(whole))
+    source = running if whole else entry.notebook
     try:
         fresh = kernels.connection_in_scratch(kernels.NotInterrupted) if kernel is None else nullcontext()
         with entry.setting_applied() if kernel is None else nullcontext(), fresh as kernel_class:
             papermill.execute_notebook(
-                str(entry.notebook),
+                str(source),
                 str(running),
                 parameters=dict(entry.parameters),
                 progress_bar=False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from labkit.suites.notebooks import NAME, campaign_in_environment, execute
 
 _EFFORT = (*studies.EFFORT, "measure", "campaign")  # parameters that do not change what is measured
 SIDE_BY_SIDE = 2  # notebooks; a kernel takes about 200 MB
+MEASURED = "94-measured"  # shows every benchmark of a campaign
 FOLDER, AGAIN = "notebooks", "notebooks-again"
 
 
@@ -44,7 +45,7 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
     facts = campaign.facts
     settings = _named.settings(facts)
     entries, shared = [], copies.shared(campaign)
-    for name, given in _named.parameters(facts).items():
+    for name, given in (_named.parameters(facts) or _unnamed(campaign)).items():
         source = _named.source(name)
         copied = not all_of_them and _has_copy(campaign, name)
         inputs = copies.noted(campaign, name, campaign.derived / FOLDER / f"{name}.ipynb") if copied else ""
@@ -63,6 +64,14 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         if not copied or inputs != copies.made_from(entry, shared):
             entries.append(entry)
     return entries
+
+
+def _unnamed(campaign: Campaign) -> dict[str, dict[str, Any]]:
+    """Return the notebook for a campaign that names and holds none, such as one of `labkit measure`."""
+    with suppress(OSError):
+        if any((campaign.path / FOLDER).glob("*.ipynb")):
+            return {}
+    return {MEASURED: {}} if campaign.benchmarks() else {}
 
 
 def differing(campaign: Campaign) -> list[str]:

@@ -1,0 +1,63 @@
+"""Give a notebook a section for each benchmark that its campaign has: heading, table and figure.
+
+A notebook whose code is `notebook.sections(study)` shows them one after the other. Before papermill executes it, the
+cell becomes cells of their own, so that the report can name, list and cross-reference each table and figure.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labkit import benchmarks
+from labkit.columns import METRICS
+
+if TYPE_CHECKING:
+    from labkit.studies import Study
+
+CALL = "notebook.sections(study)"
+
+
+def expanded(source: Path, study: Study) -> dict[str, Any] | None:
+    """Return a notebook with cells for each section; None if it has no such cell.
+
+    Parameters
+    ----------
+    source : of the notebook.
+    study : that it calls, with its campaign.
+    """
+    notebook: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
+    cells: list[dict[str, Any]] = []
+    for cell in notebook["cells"]:
+        if CALL in "".join(cell["source"]):
+            cells += [made for name in study.sections() for made in _section(name, study)]
+        else:
+            cells.append(cell)
+    return {**notebook, "cells": cells} if len(cells) != len(notebook["cells"]) or CALL in source.read_text() else None
+
+
+def _section(name: str, study: Study) -> list[dict[str, Any]]:
+    """Return heading, table and figure of a benchmark."""
+    stem = type(study).__module__.rpartition(".")[2].replace("_", "-")
+    benchmark, label = benchmarks.get(name), f"{stem}-{name.replace('.', '-').replace('_', '-')}"
+    table = f'#| label: tbl-{label}\n#| tbl-cap: "Points of {name}."\n#| echo: false\n'
+    table += f'notebook.table(study.table("{name}"))'
+    metric = next((METRICS[one].label for one in benchmark.metrics if one in METRICS), "values")
+    title = benchmark.title[:1].upper() + benchmark.title[1:]
+    return [
+        _cell("markdown", f"## {title} {{#sec-{label}}}\n\nThe points of `{name}`.", f"{label}-head"),
+        _cell("code", table, f"{label}-table"),
+        _cell(
+            "code",
+            f'#| label: fig-{label}\n#| fig-cap: "{metric[:1].upper() + metric[1:]} of {name}."\n#| echo: false\n'
+            f'notebook.show(study.figure("{name}"))',
+            f"{label}-figure",
+        ),
+    ]
+
+
+def _cell(kind: str, source: str, name: str) -> dict[str, Any]:
+    """Return a cell as nbformat has it."""
+    cell: dict[str, Any] = {"cell_type": kind, "id": name[-60:], "metadata": {}, "source": source}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
