@@ -42,7 +42,8 @@ class Folder:
             writing.create(self._file, content, durable=True)
         except BaseException:
             with suppress(OSError):
-                existed or self.path.rmdir()  # a folder without a campaign would be in the way
+                if not existed:
+                    self.path.rmdir()  # a folder without a campaign would be in the way
             raise
 
     @property
