@@ -67,7 +67,7 @@ def test_of(samples: Samples, form: str) -> str:
     defaults, candidates = dataclasses.asdict(benchmark.options()), []
     for test, test_options in tests(benchmark, form).items():
         theirs = defaults | dict(test_options)
-        differ = {k: v for k, v in theirs.items() if k in options and options[k] != v and k not in FREE}
+        differ = {k: v for k, v in theirs.items() if options.get(k) not in (None, v) and k not in FREE}
         candidates.append((TEST.of(samples.meta) != test, len(differ), -len(test_options), test, differ))
     *_, test, differ = min(candidates, key=lambda candidate: candidate[:3])
     if differ:
@@ -218,7 +218,7 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
         datatype,
         *remarks,
         ranks=first.spec.ranks,
-        window=int(str(options.get("window", 64))),
+        window=int(str(options.get("window") or 64)),
     )
     rows = tuple(_cells(one, test, columns) for one in group)
     return Table(test, _omb_names.TITLES[test], _omb_names.VERSION, {}, columns, rows, above)
@@ -234,7 +234,7 @@ def _imb_runs(results: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
         above: tuple[str, ...] = imb.opening(program, facts, names)
         for test, group in of_program:
             columns, spec = imb.columns(test), group[0].spec
-            threads = int(str(dict(spec.options).get("threads", 1))) if program == "IMB-MT" else 1
+            threads = int(str(dict(spec.options).get("threads") or 1)) if program == "IMB-MT" else 1
             sized = benchmarks.get(spec.benchmark).sized
             rows = [_cells(one, test, columns) for one in group]
             if threads > 1:

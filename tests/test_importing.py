@@ -771,3 +771,12 @@ def test_a_title_without_end_is_cut_in_the_message(tmp_path: Path, title: str) -
     with pytest.raises(DataError, match="no benchmark") as caught:
         importing.bring([tmp_path / "old.txt"], into=tmp_path / "c")
     assert len(str(caught.value)) < 1000
+
+
+def test_what_a_user_sets_and_the_text_does_not_state_has_no_value(tmp_path: Path) -> None:
+    """osu_bw prints no window; labkit's own default is not what was measured."""
+    path = tmp_path / "bw.txt"
+    path.write_text("# OSU MPI Bandwidth Test v5.6\n# Size      Bandwidth (MB/s)\n8                      12.50\n")
+    outcome = importing.bring([path], into=tmp_path / "c")
+    (one,) = outcome.campaign.samples()
+    assert one.spec.values["window"] is None

@@ -104,7 +104,7 @@ def _point(
         "verified": run.verified,
         "stopped_by": "tool",
         "timing": "",
-        "cadence": str(dict(spec.options).get("cadence", benchmark.cadence)),
+        "cadence": str(dict(spec.options).get("cadence") or benchmark.cadence),
         "fingerprint": "",
         "test": run.test,
         "parameters": {name[:LONGEST]: str(value)[:LONGEST] for name, value in run.parameters.items()},

@@ -104,7 +104,7 @@ class Converter:
             difference = f"{test_name} is not quite {self._benchmark.name}: {self._benchmark.unlike[test_name]}"
             self.doubts.append(note("unlike", difference, test=test_name))
         convert = self._benchmark.converted.get(test_name)
-        self._factors = convert(self._spec(table.rows[0])) if convert and table.rows else {}
+        self._factors = convert(self._usual(self._spec(table.rows[0]))) if convert and table.rows else {}
         self._values = _Values(
             [
                 dataclasses.replace(meaning, factor=meaning.factor * self._factors.get(meaning.name, 1))
@@ -183,6 +183,11 @@ class Converter:
         testbed = self._given.testbed or self._text.name
         return spec_of(self._benchmark, self._options, self._table, row, self._ranks, testbed)
 
+    def _usual(self, spec: Spec) -> Spec:
+        """Return a spec in which what the text does not state is as labkit has it: the name of the test implies it."""
+        usual = dataclasses.asdict(self._benchmark.options())
+        return spec.replace(options={k: usual.get(k) if v is None else v for k, v in spec.options})
+
     def _new_pattern(self, row: Row) -> Pattern:
         """Return the pattern of rows like this one."""
         table, given = self._table, self._given
@@ -197,8 +202,8 @@ class Converter:
             "library": library,
             "verified": checked == "Pass",
             "stopped_by": "tool",
-            "timing": options.get("timing", "total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
-            "cadence": options.get("cadence", self._benchmark.cadence),
+            "timing": options.get("timing") or ("total" if table.test.startswith(("IMB-IO", "IMB-RMA")) else "each"),
+            "cadence": options.get("cadence") or self._benchmark.cadence,
             "fingerprint": "",
             "test": table.test,
             "parameters": dict(parameters),

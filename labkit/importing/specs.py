@@ -22,6 +22,7 @@ _MEMORIES = {"DEVICE": "device", "MANAGED": "managed", "HOST": "host"}  # as OMB
 _SIDE = rf"({'|'.join(_MEMORIES)}) \(\w\)"
 _BUFFERS = re.compile(rf"# Send Buffer on {_SIDE} and Receive Buffer on {_SIDE}")
 _DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
+_SET_BY_USERS = ("window", "datatype", "threads")  # which not every program and version prints
 _WINDOWS = {
     "MPI_Win_create": "create",
     "MPI_Win_allocate": "allocate",
@@ -64,7 +65,9 @@ def spec_of(
     benchmark: Benchmark, fixed: Mapping[str, Scalar], table: Table, row: Row, ranks: int, testbed: str
 ) -> Spec:
     """Return the spec of a row, as far as the text gives it."""
-    parameters, options = table.parameters, dataclasses.asdict(benchmark.options()) | dict(fixed)
+    parameters = table.parameters
+    usual = dataclasses.asdict(benchmark.options())  # which the name of the test implies, but for what a user sets
+    options: dict[str, Scalar] = usual | {name: None for name in _SET_BY_USERS if name in usual} | dict(fixed)
     window = table.value(row, "Window") or parameters.get("window size") or parameters.get("window_size")
     datatype = parameters.get("Datatype") or parameters.get("MPI_Datatype for reductions") or ""
     if "window" in options and str(window).isdecimal():
@@ -77,7 +80,7 @@ def spec_of(
         if name in options:
             options[name] = value
     if "call" in options and (call := table.value(row, "Operation")):
-        options["call"] = call
+        options["call"] = str(call)
     if "MODE" in parameters:
         options["aggregate"] = parameters["MODE"] == "AGGREGATE"
     for name, option in (("Window creation", "memory"), ("Synchronization", "synchronisation")):

@@ -18,6 +18,7 @@ _COVERS: Mapping[str, tuple[str, ...]] = {
     "hosts": ("host",),
     "tool": ("library", "engine"),
 }
+_OF_IMPORTS = ("window", "datatype", "threads")  # options that logs of MPI do not always state
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _split(
         if name == by or name in CONDITIONS:
             continue
         levels = [{one.factors.get(name, NONE) for one in part} for part in split]
-        unstated = origins and name in SETTING and {NONE} in levels and set.union(*levels) != {NONE}
+        unstated = origins and name in (*SETTING, *_OF_IMPORTS) and {NONE} in levels and set.union(*levels) != {NONE}
         if set.intersection(*levels) and not unstated:
             keys += [name] if len(set.union(*levels)) > 1 else []
             continue
@@ -150,7 +151,7 @@ def _add(
 ) -> None:
     """Add a factor that differs, unless one of its name is there that was not declared."""
     origins = len({one.factors["origin"] for one in launches}) > 1
-    unstated = origins and {NONE} in levels and (name in SETTING or name in CONDITIONS)
+    unstated = origins and {NONE} in levels and name in (*SETTING, *_OF_IMPORTS, *CONDITIONS)
     allowed = name in declared or (unstated and "origin" in declared)
     missing = "not stated" if unstated else "none"
     words = tuple(", ".join(sorted({missing if one == NONE else one for one in part})) for part in levels)
