@@ -587,7 +587,8 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
             time.sleep(0.1)
 
 
-def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
+def test_a_statistic_that_no_point_has_is_replaced_by_one_that_exists_and_the_page_says_so() -> None:
+    """A plot without points says nothing. The choice is kept, and holds again where points have the statistic."""
     session = Session(["two-cores"])
     for panel in panels.find():
         panel.build(session)
@@ -601,12 +602,29 @@ def test_a_statistic_that_was_chosen_is_never_replaced_by_another() -> None:
     fields.benchmark.value = "sockets.tcp_rr"
     fields.statistic.value = "p999"
     figure = session.figures["A"]
-    assert np.isnan(np.concatenate([trace.y for trace in figure.data])).all()
-    assert "no 99.9th percentile where its source gives" in fields.note.value
-    assert "99.9th percentile" in figure.layout.yaxis.title.text.replace("<br>", " ")
+    assert np.isfinite(np.concatenate([trace.y for trace in figure.data])).any()
+    assert "no point has the statistic 99.9th percentile; shown is:" in fields.note.value
+    fields.benchmark.value = "mpi.latency"
+    fields.statistic.value = "p95"
+    assert "no point has" not in fields.note.value
     fields.benchmark.value = "sockets.tcp_stream"
-    assert session.views["A"].statistic == "p999"
-    assert "(none here)" in dict(map(reversed, fields.statistic.options))["p999"]  # type: ignore[call-overload]
+    assert session.views["A"].statistic == "mean"
+    assert "no point has the statistic 95th percentile; shown is: mean" in fields.note.value
+    assert "(none here)" in dict(map(reversed, fields.statistic.options))["p99"]  # type: ignore[call-overload]
+    fields.benchmark.value = "mpi.latency"
+    assert session.views["A"].statistic == "p95"
+
+
+def test_every_benchmark_of_an_example_draws_points_whatever_was_chosen_before() -> None:
+    """Whichever statistic was chosen for another benchmark."""
+    session = Session(["two-cores"])
+    for name in session.benchmarks():
+        summary = session.store.summary(session.campaigns, name)
+        for statistic in ("p50", "p999", "max", "osu_mean"):
+            now = view.usual(session.campaigns, name, summary, View(statistic=statistic))
+            assert view.statistics_of(summary, now.metric) == [] or now.statistic in view.statistics_of(
+                summary, now.metric
+            )
 
 
 def test_a_cheaper_part_is_tried_on_the_published_and_on_a_measured_message() -> None:

@@ -270,6 +270,14 @@ def statistic_words(statistic: str) -> str:
     return "median, or the only statistic of its source" if statistic == HEADLINE else STATISTICS[statistic].label
 
 
+def replaced(before: View, now: View) -> str:
+    """Return a sentence if another statistic is shown than the one that was chosen; else nothing."""
+    if before.statistic in (HEADLINE, now.statistic) or not now.metric or now.relation:
+        return ""
+    absent, shown = (statistic_words(one) for one in (before.statistic, now.statistic))
+    return f"no point has the statistic {absent}; shown is: {shown}"
+
+
 def axes_of(summary: pd.DataFrame) -> list[str]:
     """Columns of numbers for the horizontal axis: the size, and others with several values."""
     usual = [SIZE, "ranks", "ppn", *(c for c in summary if c.startswith(("option_", "env_")))]
@@ -295,8 +303,8 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
     metrics = metrics_of(summary)
     metric = before.metric if before.metric in metrics else next(iter(metrics), "")
     statistics = statistics_of(summary, metric) if metric else []
-    statistic = before.statistic  # a chosen one stays: a point without it leaves a gap and a reason
-    if statistic == HEADLINE and statistics:
+    statistic = before.statistic  # a point without it leaves a gap and a reason; a plot without points says nothing
+    if statistics and statistic not in statistics:
         statistic = statistics[0]
     x = before.x if before.x in axes_of(summary) else SIZE
     columns = differing_columns(summary)

@@ -170,7 +170,8 @@ class _Plot:
             same = dataclasses.replace(before, campaigns=now.campaigns) == now
             drawn = drawing.marked(session.figure(now, summary, hover=False), self._places(summary, now))
             unbounded = now.bounds and now.bounded and not session.limits(now, summary)
-            self.note.value = html.escape(joined([drawing.apart(drawn), *[NO_BOUND] * unbounded]))
+            notes = [view.replaced(before, now), drawing.apart(drawn), *[NO_BOUND] * unbounded]
+            self.note.value = html.escape(joined(filter(None, notes)))
             live.redraw(self.figure, drawing.brief(drawn), keep_zoom=same and session.running)
             for trace in self.figure.data:
                 trace.on_click(self._clicked)
