@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from labkit import testbeds
+from labkit.analysis import effects
 from labkit.columns import METRICS, statistic_column
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, combine, of_launches
 from labkit.records import headline_statistic
@@ -61,7 +62,8 @@ def time_of(table: pd.DataFrame, path: Path) -> Time | None:
     groups = rows.groupby("fingerprint", sort=False) if "fingerprint" in rows else [("", rows)]
     _, point = max(groups, key=lambda group: len(group[1]))
     factor = path.factor
-    return combine(lambda value: value * factor, of_launches(point.sort_values("launch")[column]))
+    busy = any(map(effects.disturbed, point["badges"])) if "badges" in point else False
+    return combine(lambda value: value * factor, of_launches(point.sort_values("launch")[column], disturbed=busy))
 
 
 def nested(table: pd.DataFrame, title: str, paths: Sequence[Path]) -> tuple[Breakdown | None, list[str]]:

@@ -28,10 +28,12 @@ class Time:
     ----------
     value : in the unit of its whole; any finite number, because a difference of two paths may be negative.
     launches : value of each launch; empty for a number that has none, such as a published one.
+    disturbed : whether something else took processor time from a launch.
     """
 
     value: float
     launches: tuple[float, ...] = ()
+    disturbed: bool = False
 
     def __post_init__(self) -> None:
         if not all(map(math.isfinite, (self.value, *self.launches))):
@@ -69,8 +71,12 @@ def stated(time: Time, unit: str) -> str:
     return f"{text} ({time.basis}: {low} to {high})"
 
 
-def of_launches(values: Iterable[float]) -> Time:
+def of_launches(values: Iterable[float], *, disturbed: bool = False) -> Time:
     """Return the median over launches with its launches.
+
+    Parameters
+    ----------
+    disturbed : whether something else took processor time from a launch.
 
     Raises
     ------
@@ -78,7 +84,7 @@ def of_launches(values: Iterable[float]) -> Time:
         If there is no launch.
     """
     launches = tuple(map(float, values))
-    return Time(value=stats.headline(launches).centre, launches=launches)
+    return Time(value=stats.headline(launches).centre, launches=launches, disturbed=disturbed)
 
 
 def combine(of: Callable[..., float], *times: Time) -> Time:
@@ -106,7 +112,8 @@ def combine(of: Callable[..., float], *times: Time) -> Time:
     if counts:
         columns = [time.launches[: min(counts)] or itertools.repeat(time.value, min(counts)) for time in times]
         launches = tuple(float(of(*row)) for row in zip(*columns, strict=True))
-    return Time(value=float(of(*(time.value for time in times))), launches=launches)
+    value = float(of(*(time.value for time in times)))
+    return Time(value=value, launches=launches, disturbed=any(time.disturbed for time in times))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import figures, reference, studies
-from labkit.analysis import layers
+from labkit.analysis import effects, layers
 from labkit.analysis.layers import Path, time_of
 from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
@@ -228,13 +228,13 @@ class Study(studies.Study):
         rows = []
         for whole in self.wholes():
             for part in whole.parts:
-                share = combine(lambda one, total: 100 * one / total, part.time, whole.whole)
+                share = effects.share(part.time.value, whole.whole.value) if effects.adds_up(whole) else ""
                 rows.append(
                     {
                         "whole": whole.title,
                         "part": part.text,
                         "time": stated(part.time, whole.unit),
-                        "share (%)": f"{number(share.value)}",
+                        "share": share or "not known",
                         "from": part.source,
                     }
                 )
@@ -271,12 +271,9 @@ class Study(studies.Study):
             if one := self.message(transport):
                 sentences.append(_rest(one))
             if one := self.stream(transport):
-                post = one.share(["post"])
-                sentences.append(
-                    f"{one.title}: {stated(one.whole, one.unit)} from one to the next, {stated(post, '%')} to post it."
-                )
+                sentences.append(_posted(one))
             if (one := self.stack(transport)) and len(one.parts) > 1:
-                added = joined(_added(part, one.unit) for part in one.parts[1:])
+                added = joined(_added(part, one) for part in one.parts[1:])
                 sentences.append(f"{one.title}: {added}.")
         missing = [row["operation"] for row in self.primitives().to_dict("records") if row["time"] == "not measured"]
         missing += [
@@ -287,28 +284,39 @@ class Study(studies.Study):
         return markdown_list(sentences)
 
 
-def _added(part: Part, unit: str) -> str:
+def _posted(one: Breakdown) -> str:
+    """Say how much of the time between two messages the post takes."""
+    text = f"{one.title}: {stated(one.whole, one.unit)} from one to the next"
+    if not effects.adds_up(one):
+        return f"{text}. The share of the post is not known, because the calls add up to more than the whole."
+    return f"{text}, {stated(one.share(['post']), '%')} to post it."
+
+
+def _added(part: Part, whole: Breakdown) -> str:
     """Say what a layer adds; a time that is not surely above 0 is no cost."""
-    low, high = part.time.interval
-    if part.time.value < 0 and not high >= 0:
-        return f"{part.text} is faster by {stated(combine(lambda time: -time, part.time), unit)}"
-    if part.time.value < 0 or low <= 0:
+    sign = effects.of_time(part.time).sign
+    alone = "" if part.time.basis else effects.ALONE
+    if not effects.bounded(whole) or (sign < 0 and alone):
+        return f"what {part.text} adds is not known, because a path below it took longer than the whole"
+    if not sign:
         return f"what {part.text} adds is less than the launches differ"
-    return f"{part.text} adds {stated(part.time, unit)}"
+    if sign < 0:
+        return f"{part.text} is faster by {stated(combine(lambda time: -time, part.time), whole.unit)}"
+    return f"{part.text} adds {stated(part.time, whole.unit)}{alone}"
 
 
 def _rest(one: Breakdown) -> str:
     """Say how much of a message its calls explain."""
     rest = one.named([REST])[0].time
     calls = combine(lambda whole, left: whole - left, one.whole, rest)
-    high = rest.interval[1]
     text = f"{one.title}: {stated(one.whole, one.unit)}, {stated(calls, one.unit)} of calls"
-    if rest.value >= 0:
+    if effects.adds_up(one):
         share = one.share([REST])
         return f"{text}; {stated(share, '%')} is in no call: the way between the processors, and waiting."
-    overlap = combine(lambda left: -left, rest)
-    sure = "" if high < 0 or high != high else ", although its interval includes 0"
-    return f"{text}, more than the whole: calls of the two ranks overlap for {stated(overlap, one.unit)}{sure}."
+    if effects.bounded(one) and effects.of_time(rest).sign < 0 and rest.basis:
+        overlap = combine(lambda left: -left, rest)
+        return f"{text}, more than the whole: calls of the two ranks overlap for {stated(overlap, one.unit)}."
+    return f"{text}. How much is in no call is not known, because the calls add up to more than the whole."
 
 
 def _observed(one: Breakdown) -> figures.Part:

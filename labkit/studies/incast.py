@@ -224,11 +224,16 @@ class Study(studies.Study):
         rows = self.rows(transport="tcp")
         if len(rows):
             single, several = (rows[cut]["again"] for cut in (rows["option_senders"] == 1, rows["option_senders"] > 1))
-            if len(single) and len(several):
-                yield (
+            if single.notna().any() and several.notna().any():
+                text = (
                     f"One sender sends {number(single.max())} segments again at most; where several meet, "
-                    f"{number(several.max())} at a point: the queue before the receiver's link drops frames that do "
-                    "not fit."
+                    f"{number(several.max())} at a point"
+                )
+                lost = several.max() > single.max()
+                yield (
+                    f"{text}: the queue before the receiver's link drops frames that do not fit."
+                    if lost
+                    else f"{text}."
                 )
 
     def _verbs(self) -> Iterator[str]:

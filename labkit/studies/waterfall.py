@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from labkit import figures, launch, studies
-from labkit.analysis import layers
+from labkit.analysis import effects, layers
 from labkit.errors import SpecError
 from labkit.models import bounds
-from labkit.models.breakdown import Breakdown, Level, Time, by_difference, combine, stated
+from labkit.models.breakdown import Breakdown, Level, Time, by_difference, stated
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, path_words, size_words
+from labkit.studies import markdown_list, path_words, size_words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -165,36 +165,32 @@ class Study(studies.Study):
         if own:
             largest = max(own.parts[1:], key=lambda part: part.time.value, default=None)
             sentences.append(f"{own.title}: {stated(own.whole, 'µs')} through all layers measured.")
-            if largest is not None and largest.time.interval[0] <= 0 <= largest.time.interval[1]:
-                sentences.append("Which layer adds most is not known: the times of the launches lie too far apart.")
+            sure = effects.bounded(own)
+            if largest is not None and (not sure or effects.of_time(largest.time).sign < 1):
+                why = "launches differ by more than the layers" if sure else "a layer takes longer than the whole"
+                sentences.append(f"Which layer adds most is not known: {why}.")
             elif largest is not None:
-                sentences.append(f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}.")
-            for part in own.parts[1:]:
-                if _below_zero(part.time):
-                    sentences.append(f"{part.text} is faster than the layer below it: it does not send through it.")
+                alone = "" if largest.time.basis else effects.ALONE
+                sentences.append(
+                    f"{largest.text} adds most to the layer below it: {stated(largest.time, 'µs')}{alone}."
+                )
+            sentences += [
+                f"{part.text} is faster than the layer below it: it does not send through it."
+                for part in own.parts[1:]
+                if sure and part.time.basis and effects.of_time(part.time).sign < 0
+            ]
         if tcp and (mpi := next((level for level in self.levels if level.name == "c"), None)):
-            ratio = combine(lambda socket, rank: socket / rank, tcp, mpi.time)
-            low, high = ratio.interval
-            ends = "" if math.isnan(low) else f" ({ratio.basis}: {number(low)} to {number(high)})"
-            if low <= 1 <= high:
-                sentences.append(
-                    "Whether a blocking TCP socket or MPI from C takes longer, these launches do not say: the ratio is "
-                    f"{number(ratio.value)}{ends}."
+            effect = effects.between_times(tcp, mpi.time)
+            sentences.append(
+                effect.said(
+                    f"A blocking TCP socket takes {effect.times} as long as MPI from C",
+                    f"A blocking TCP socket ({stated(tcp, 'µs')}) and MPI from C ({stated(mpi.time, 'µs')})",
                 )
-            else:
-                sentences.append(
-                    f"A blocking TCP socket takes {number(ratio.value)} times as long as MPI from C{ends}."
-                )
+            )
         missing = [row["layer"] for row in self.table().to_dict("records") if row["latency"] == "not measured"]
         if missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
         return markdown_list(sentences)
-
-
-def _below_zero(time: Time) -> bool:
-    """Whether a time is surely negative."""
-    high = time.interval[1]
-    return time.value < 0 and not high >= 0
 
 
 def _ends(time: Time) -> tuple[float | None, float | None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import figures, reference, studies
-from labkit.analysis import layers
+from labkit.analysis import effects, layers
 from labkit.errors import SpecError
 from labkit.models import breaking_band, what_if
 from labkit.models.breakdown import Breakdown, stated
@@ -41,6 +41,7 @@ OWN: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 # a claim of section 7 counts UCT's share of completing a send as UCT's
 _OF_CLAIMS = {"llp_post": (*breaking_band.LLP_POST, "llp_tx_prog"), "post_prog": ("hlp_tx_prog",)}
+NOTHING = "*Nothing is known of what cheaper parts would save: a path below took longer than the whole.*"
 _CHANGE = re.compile(r"\s*(?P<name>\w+)\s*:\s*(?:(?P<to>\d+(?:\.\d+)?)\s*ns|-\s*(?P<less>\d+(?:\.\d+)?)\s*%)\s*")
 
 
@@ -148,7 +149,10 @@ class Study(studies.Study):
         own = self.own
         if own is None:
             return studies.LEFT_OUT
-        groups = {text: parts for text, parts in OWN.values() if set(parts) <= set(own.names)}
+        known = {part.name for part in own.parts if part.time.value >= 0} if effects.bounded(own) else set()
+        groups = {text: parts for text, parts in OWN.values() if set(parts) <= known}
+        if not groups:
+            return NOTHING
         basis = own.whole.basis
         note = f"Modelled from measured paths; bars: {basis}." if basis else "Modelled from measured paths of 1 launch."
         return figures.saving({own.title: what_if.curves(own, groups)}, note)
@@ -164,6 +168,8 @@ class Study(studies.Study):
         from labkit.sliders import Sliders
 
         own = self.own
+        if own and not effects.adds_up(own):
+            return NOTHING
         return Sliders([own], dict(OWN.values())) if own else studies.LEFT_OUT
 
     def findings(self) -> str:
@@ -181,18 +187,18 @@ class Study(studies.Study):
             f"{number(network.cheaper)} % cheaper.",
         ]
         if own := self.own:
-            name = max(own.names, key=lambda one: own.share([one]).value)
-            share = own.share([name])
+            name = max(own.names, key=lambda one: own.sum([one]).value)
             whole = f"Measured message, {own.title}: {stated(own.whole, own.unit)}."
-            if 0 < share.value < 100:
+            if effects.adds_up(own) and effects.of_time(own.sum([name])).sign > 0:
+                share = own.share([name])
                 sentences.append(
                     f"{whole} Its largest part is *{name}*, {stated(share, '%')}; without it the message would be "
                     f"{number(what_if.faster(share.value))} times as fast."
                 )
             else:
                 sentences.append(
-                    f"{whole} Which part is the largest is not known: *{name}* alone took longer than the whole, so "
-                    "the launches of the paths differ by more than their parts. Measure again on an idle machine."
+                    f"{whole} Which part is the largest is not known: the launches of the paths differ by more than "
+                    "their parts. Measure again on an idle machine."
                 )
             sentences += [
                 f"What a cheaper part *{one}* would save is not known: the part may be 0 or less by its interval."
@@ -201,6 +207,17 @@ class Study(studies.Study):
         if missing := self.missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
         return markdown_list(sentences)
+
+
+def _after(whole: Breakdown, changes: list[what_if.Change]) -> dict[str, str]:
+    """Return what is left and saved after changes; not known where a part of them cannot be a part of the whole."""
+    cheaper = {name for change in changes for name in change.parts}
+    parts = [part.time.value for part in whole.parts if part.name in cheaper]
+    if not effects.bounded(whole) or any(value < 0 for value in parts):
+        return dict.fromkeys(("after", "saved", "times as fast"), "not known")
+    left, saved = what_if.after(whole, *changes), what_if.saved(whole, *changes)
+    times = f"{what_if.faster(saved.value):.2f}"
+    return {"after": stated(left, whole.unit), "saved": stated(saved, "%"), "times as fast": times}
 
 
 def _computed(whole: Breakdown, parts: list[str], cheaper: float, drawn: float) -> str:
@@ -262,15 +279,12 @@ def _table(wholes: Any, changes: list[what_if.Change]) -> pd.DataFrame:
     rows = []
     for whole in wholes:
         for words, chosen in [*((one.text, [one]) for one in changes), ("all of these", changes)]:
-            left, saved = what_if.after(whole, *chosen), what_if.saved(whole, *chosen)
             rows.append(
                 {
                     "cheaper": words,
                     "whole": whole.title,
                     "before": f"{number(whole.whole.value)} {whole.unit}",
-                    "after": stated(left, whole.unit),
-                    "saved": stated(saved, "%"),
-                    "times as fast": f"{what_if.faster(saved.value):.2f}",
+                    **_after(whole, chosen),
                 }
             )
     return pd.DataFrame(rows)
