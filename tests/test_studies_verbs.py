@@ -204,3 +204,10 @@ def test_only_numbers_that_say_so_are_functional() -> None:
     assert "1 of 2 records" in (said := evidence.functional([(), (busy, soft)]))
     assert f"“{soft.text}”" in said
     assert evidence.python_sentence(pd.DataFrame()) == ""
+
+
+def test_retransmissions_without_loss_are_those_of_the_same_points(campaign: str) -> None:
+    study = read("verbs_under_loss_and_delay", campaign)
+    said = [text for text in study._loss() if "adapters counted" in text]
+    assert said
+    assert all(text.endswith("; the same points without loss, 0 of all these.") for text in said)

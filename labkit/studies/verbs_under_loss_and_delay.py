@@ -184,8 +184,14 @@ class Study(_rdma.Study):
         lossy = counts[counts["testbed"].str.contains("loss=")]
         if len(lossy):
             each = ", ".join(f"{lossy[name].sum():.0f} {what}" for name, what in evidence.AGAIN.items())
-            others = counts.drop(index=lossy.index)[list(evidence.AGAIN)].to_numpy().sum()
-            yield f"With loss the adapters counted {each}; without, {others:.0f} of all these."
+            point = ["benchmark", "connection", "message_size_B"]
+            alike = counts.assign(testbed=counts["testbed"].str.replace(r",loss=[^,]*", "", regex=True))
+            wanted = alike.loc[lossy.index, [*point, "testbed"]].drop_duplicates()
+            others = counts.drop(index=lossy.index).merge(wanted, on=[*point, "testbed"])
+            without = (
+                f"; the same points without loss, {others[list(evidence.AGAIN)].to_numpy().sum():.0f} of all these"
+            )
+            yield f"With loss the adapters counted {each}{without if len(others) else ''}."
 
     def _rate(self) -> Iterator[str]:
         """Bandwidth beside the rate of the link."""

@@ -70,7 +70,8 @@ def cache(view: View, one: Oddity, rows: Rows) -> Explanation | None:
         return None
     options = {c.removeprefix("option_"): v for c, v in rows[0].items() if c.startswith("option_")}
     window = options.get("window")
-    count = int(window) if isinstance(window, int | float) and window == window else 1
+    apart = getattr(benchmarks.get(str(rows[0]["benchmark"])), "apart", False)  # else one buffer serves all messages
+    count = int(window) if apart and isinstance(window, int | float) and window == window else 1
     size = int(rows[0]["message_size_B"])
     if count * size < _CACHE or any(int(row["message_size_B"]) >= size for row in rows[1:]):
         return None
