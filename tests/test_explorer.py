@@ -708,3 +708,24 @@ def test_what_cannot_be_added_is_refused_with_one_sentence(
     assert ".." not in why.value.replace("../../x", "").replace("...", "")
     assert session.campaigns == []
     assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+def test_what_a_page_tells_of_a_figure_takes_nothing_away() -> None:
+    """The page's own view of a trace has its values; a page that is loaded again still gets them from here."""
+    figure = live.blank(300)
+
+    def drawn(factor: float) -> go.Figure:
+        made = go.Figure()
+        made.add_scatter(x=np.arange(5.0) * factor, y=np.arange(5.0), name="line")
+        made.add_scatter(x=[factor, 2 * factor, 3 * factor], y=[50, 95, 99], name="marks")
+        return made
+
+    live.redraw(figure, drawn(1.0))
+    live.redraw(figure, drawn(2.0))
+    deltas = [{"uid": trace.uid, "y": list(trace.y), "x": list(trace.x), "visible": True} for trace in figure.data]
+    figure._handler_js2py_traceDeltas(
+        {"new": {"trace_deltas": deltas, "trace_edit_id": figure._last_trace_edit_id}}  # as a page sends it
+    )
+    state = figure.get_state()["_widget_data"]
+    assert state[1]["y"] == [50, 95, 99]
+    assert all({"x", "y"} <= trace.keys() for trace in state)

@@ -50,6 +50,16 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
         self._said: Callable[[int, int], str] | None = None
         self.on_msg(self._answer)
 
+    @staticmethod
+    def _remove_overlapping_props(input_data: Any, delta_data: Any, prop_path: tuple[Any, ...] = ()) -> list[Any]:
+        """Keep every property that labkit set.
+
+        A page tells what it made of a figure. Plotly takes what the page tells for its own, and removes it here and
+        there. After a change of some traces, the page tells the values of the others too: they were lost, and a page
+        that was loaded again drew lines without them.
+        """
+        return []
+
     def zoom(self, name: str) -> Any:
         """Range of an axis that the reader chose; None if figure or plotly chose it: that changes with the data."""
         axis = self.layout[name].to_plotly_json()

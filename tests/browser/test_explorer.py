@@ -375,3 +375,34 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
     assert page.evaluate("window.pwned ?? null") is None
     assert not page.locator("img[src='x']").count()
     assert not said
+
+
+@pytest.mark.slow
+def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
+    chromium: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two points are looked into one after the other, and the page is loaded ten times: the same figure each time."""
+    values = """() => [...document.querySelectorAll('.js-plotly-plot')].slice(1).map(
+      (g) => (g.data ?? []).map((t) => [t.name, [...(t.x ?? [])].length, [...(t.y ?? [])].slice(0, 3)]))"""
+    at = """(i) => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), f = g._fullLayout,
+      r = g.getBoundingClientRect(), t = g.data.find((t) => t.name.includes('tcp'));
+      return [r.x + f._size.l + f.xaxis.d2p(t.x[i]), r.y + f._size.t + f.yaxis.d2p(t.y[i])] }"""
+    monkeypatch.setenv(campaign.HOME, str(tmp_path))
+    shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", tmp_path / "two-cores")
+    with explored("two-cores") as address, playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.set_default_timeout(PATIENCE * 1000)
+        page.goto(address)
+        until(lambda: page.evaluate(COUNT) > 10)
+        for point_number in (2, 3):
+            before = page.evaluate(values)
+            page.mouse.click(*page.evaluate(at, point_number))
+            until(lambda before=before: page.evaluate(values) not in (before, []))  # type: ignore[misc]
+        page.wait_for_timeout(2000)  # what the page tells of its figures arrives later
+        shown = page.evaluate(values)
+        assert any(length == 3 and y == [0.5, 0.95, 0.99] for figure in shown for _, length, y in figure), shown
+        for _ in range(10):
+            page.reload()
+            until(lambda: page.evaluate(values) == shown)
+        browser.close()
