@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import figures, notebook, studies
+from labkit import figures, notebook, project, studies
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
 from labkit.report import omitting
@@ -208,3 +208,19 @@ def test_medians_of_two_metrics_are_told_apart_in_the_head() -> None:
     frame = pd.DataFrame({"pure_us_p50": [1.0], "latency_us_p50": [2.0], "latency_us_p99": [3.0]})
     head = notebook.as_markdown(frame).splitlines()[0]
     assert head == "| pure time, median (µs) | latency, median (µs) | p99 (µs) |"
+
+
+@pytest.mark.parametrize("stem", sorted(project.notebooks()))
+def test_a_study_names_each_benchmark_once(stem: str) -> None:
+    """A benchmark that stands twice would have its launches counted twice."""
+    names = studies.of_notebook(stem).benchmarks
+    assert len(set(names)) == len(tuple(names))
+
+
+def test_launches_of_an_example_are_counted_once() -> None:
+    """Three launches are no six, whatever the study shows of them."""
+    study = studies.get("overlap")(campaign=str(project.CAMPAIGNS / "examples" / "two-cores"), measure=False)
+    assert set(study.summary["launches"]) == {3}
+    assert set(study.summary["headline"]) == {"range of 3 launches"}
+    counted = study.records.groupby(["fingerprint", "launch"]).size()
+    assert counted.max() == 1

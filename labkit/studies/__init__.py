@@ -184,7 +184,7 @@ class Study:
             others = _named.others(self) if others is None else others
             return any(one.asks_for(point) for one in others)
 
-        for name in self.benchmarks:
+        for name in dict.fromkeys(self.benchmarks):  # a name that stands twice would count each launch twice
             matches, notes = matching(self.campaign.samples(name), self.wanted.get(name, []), self._place, elsewhere)
             samples += matches
             left_out += notes

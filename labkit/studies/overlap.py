@@ -47,7 +47,9 @@ class Study(studies.Study):
     """Overlap of collectives with computation, and the three forms of one."""
 
     parameters: ClassVar = Parameters
-    benchmarks: ClassVar = (*(n for n, b in benchmarks.find().items() if n.startswith("mpi.i") and b.phases), *FORMS)
+    benchmarks: ClassVar = tuple(
+        dict.fromkeys([*(n for n, b in benchmarks.find().items() if n.startswith("mpi.i") and b.phases), *FORMS])
+    )
     focus: ClassVar = (("mpi.iallreduce", "option_overlap"),)
     values: Parameters
 
