@@ -91,7 +91,7 @@ test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
 	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" && exit $$pure
 
-test-all: venvs course testing .venv-crate/.packages ## run all tests, those with ranks on three MPIs (one to two hours)
+test-all: venvs course testing .venv-crate/.packages ## run all tests, and those with ranks on two more MPIs (one to two hours)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not ($(MACHINE))"; failed=$$?; \
 	    $(BIN)/python -m pytest -m "$(MACHINE)" || failed=1; \
 	    for venv in $(OTHER_MPIS); do \

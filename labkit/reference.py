@@ -50,7 +50,7 @@ class Number:
     page : of the paper, counted from its first; 0 if unknown.
     unit : as in `UNITS`; that of the paper if left out. ``1`` is a count.
     to : upper end, where the paper prints a range that begins with `value`.
-    relation : what the paper says of the number: it is exact, ``about`` this, ``above`` or ``below`` it.
+    relation : of the number: it is exact, ``about`` this, ``above`` or ``below`` it, or ``up to`` it.
     uncertainty : of a number from a figure: half the width of what it may be, in its unit; 0 if the figure prints it.
     kind : class of the component, such as ``I/O``; empty if it is no component.
     network, library : that it was measured over and with.
@@ -73,7 +73,7 @@ class Number:
     page: int = 0
     unit: str = ""
     to: float | None = None
-    relation: Literal["", "about", "above", "below"] = ""
+    relation: Literal["", "about", "above", "below", "up to"] = ""
     uncertainty: float | None = None
     kind: str = ""
     network: str = ""
@@ -169,7 +169,7 @@ class Number:
         return self.stated if unit == self.unit else self._words(unit, format_number)
 
     def _words(self, unit: str, written: Callable[[float], str]) -> str:
-        words = {"": "", "about": "about ", "above": "> ", "below": "< "}[self.relation]
+        words = {"": "", "about": "about ", "above": "> ", "below": "< ", "up to": "up to "}[self.relation]
         words += written(self.in_unit(unit))
         if self.to is not None:
             words += f" to {written(self.in_unit(unit, self.to))}"

@@ -13,6 +13,7 @@ import pytest
 from labkit import project, reference
 from labkit.errors import DataError, SpecError
 from labkit.models import what_if
+from labkit.report import literature
 
 FILES = reference.names()
 GOOD = """
@@ -210,3 +211,14 @@ def test_a_project_brings_its_own_papers(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv(project.PROJECT, str(tmp_path))
     assert reference.names() == sorted([*FILES, "own-2026"])
     assert [one.place for one in reference.search(["own-2026"])] == ["A 2001, Table 1"]
+
+
+def test_up_to_is_no_upper_bound_that_is_not_reached() -> None:
+    assert reference.load("hot-interconnects-survey-2022")["efa"].stated == "up to 100 Gb/s"
+
+
+def test_what_is_marked_as_printed_is_alike_in_all_files() -> None:
+    numbers = reference.load("hot-interconnects-survey-2022").numbers
+    printed = {one.library.removesuffix(", as printed") for one in numbers.values() if "as printed" in one.library}
+    assert printed
+    assert printed <= {one.software for one in literature.testbeds()}

@@ -118,12 +118,63 @@ def test_each_chapter_speaks_of_its_own_points() -> None:
     assert topics.finding(notebook.Chapter(None, path=Path("my-own.ipynb")), member) is None
 
 
+@pytest.mark.parametrize(
+    ("large", "said"),
+    [
+        ((200_000, 320_000), r"the difference grows from 4\.2\d* µs to 12\d(\.\d+)? µs"),
+        ((200_000, 204_200), "nearly the same difference at both sizes"),
+        ((20_000, 21_000), r"the difference shrinks from 4\.2\d* µs to 1\.\d+ µs"),
+    ],
+)
+def test_a_sentence_on_growth_follows_from_differences_and_not_from_ratios(large: tuple[int, int], said: str) -> None:
+    cost = {("shm", 1): 100, ("tcp", 1): 4300, ("shm", 4 << 20): large[0], ("tcp", 4 << 20): large[1]}
+    one = findings.of_topic(rows([point(s, p, n, t) for (p, s), t in cost.items() for n in range(6)]), ("mpi.latency",))
+    assert one is not None
+    text = one.text.replace("\xa0", " ")
+    assert re.search(said, text), text
+    assert "per byte" not in text
+    assert "per message" not in text
+
+
+def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_device(tmp_path: Path) -> None:
+    once = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
+    soft = [
+        replace(one, meta={**one.meta, "badges": ["soft-RoCE: functional, not performance"]}) for one in per_message()
+    ]
+    emulated = findings.of_topic(rows(soft), ("mpi.latency",))
+    assert once is not None
+    assert emulated is not None
+    assert abstract.chosen([once, emulated]) == []
+
+
+def test_caveats_stand_by_the_share_of_launches_they_cover(tmp_path: Path) -> None:
+    every = ["virtual machine", "emulated link", "shared memory", "loopback"]
+    points = [point(8 << n, "tcp", 0, 4000, badges=every[: 4 - n]) for n in range(4)]
+    text = abstract.abstract(Content([source(points, tmp_path)], {}))
+    shares = re.search(r"Caveats: .*", text)
+    assert shares is not None
+    assert [int(one) for one in re.findall(r"\((\d+)\s%", shares[0])] == [100, 75, 50]
+
+
+def test_no_headline_is_taken_from_a_point_that_a_rule_doubts() -> None:
+    summary_rows = rows([point(s, p, n, t) for (s, p, t) in SPIKE for n in range(6)])
+    spike = summary_rows[(summary_rows["message_size_B"] == 8) & (summary_rows["transport"] == "tcp")]
+    member = campaigns.Member("made", {}, summary_rows, summary_rows)
+    member.__dict__["doubted"] = frozenset(spike["fingerprint"])
+    found = topics._finding(member, "10-latency", ("mpi.latency",), ())
+    assert found is not None
+    assert "16 B" in found.text.replace("\xa0", " ")
+
+
+SPIKE = [(8, "shm", 100), (8, "tcp", 90_000), (16, "shm", 100), (16, "tcp", 4000), (64, "shm", 200), (64, "tcp", 5000)]
+
+
 def test_a_sentence_compares_interprets_and_says_how_sure() -> None:
     one = findings.of_topic(rows(per_message()), ("mpi.latency",))
     assert one is not None
     text = one.text.replace("\xa0", " ").replace("\\", "")
     assert text.startswith("Latency, 8 B: TCP takes 40 times as long as shared memory (4.020 µs [4.000 to 4.040]")
-    assert "6 launches, n ≥ 606); at 64 KiB 1.4 times: a cost per message, not per byte." in text
+    assert "6 launches, n ≥ 606); at 64 KiB 1.4 times: nearly the same difference at both sizes." in text
     assert one.short.replace("\xa0", " ").startswith(f"{text.partition(' [')[0]} against ")
     assert "[" not in one.short
     assert one.certain

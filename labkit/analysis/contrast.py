@@ -46,6 +46,11 @@ class End:
         return values[1] / values[0] if values[0] > 0 else math.nan
 
     @property
+    def difference(self) -> float:
+        """The greater value less the smaller one, in the unit of the metric."""
+        return abs(self.bad.value - self.good.value)
+
+    @property
     def apart(self) -> bool | None:
         """Whether the intervals do not overlap; None where either has none."""
         low, high = sorted((self.good, self.bad), key=lambda one: one.value)
@@ -94,6 +99,17 @@ class Contrast:
         if not same:
             return "reversed"
         return "small" if first > SHIFT * last else "large" if last > SHIFT * first else "even"
+
+    @property
+    def growth(self) -> str:
+        """How the difference of two costs changes with the size: ``constant``, ``growing``, ``shrinking``, or nothing.
+
+        Empty for other metrics, at one size, and where the order is reversed.
+        """
+        if self.other is None or self.trend == "reversed" or METRICS[self.metric].kind != "cost":
+            return ""
+        first, last = (end.difference for end in sorted((self.main, self.other), key=lambda end: end.size))
+        return "growing" if last > SHIFT * first else "shrinking" if first > SHIFT * last else "constant"
 
 
 def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Contrast | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from labkit import stats
 from labkit.models.verdict import Judged
 from labkit.notes import joined
-from labkit.report import bounded, findings, markdown, topics
+from labkit.report import bounded, caveats, findings, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
@@ -20,7 +20,8 @@ FINDINGS = 4  # in the abstract, at most
 _LEAST = 3  # of them, if there are so many topics
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
-_BUSY = "busy-machine"
+_BUSY = "busy machine"
+_NOTHING = "No comparison rests on more than one launch of a device that shows performance; @tbl-verdicts has all."
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _FAMILIES = {
     "mpi": "MPI",
@@ -36,15 +37,20 @@ _FAMILIES = {
     "gpu": "GPUs",
     "learning": "distributed training",
 }
-_DOUBTS = {  # code of a badge → what it means for the numbers
-    "functional": "soft-RoCE in an emulated guest, which shows function and not performance",
-    "gpu-stand-in": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
-    _BUSY: "a busy machine",
-    "oversubscription": "more ranks than cores",
+_DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
+    "stand-in for a GPU": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
+    "emulated device": "soft-RoCE in an emulated guest, which shows function and not performance",
+    "path mismatch": "another path than the requested one",
     "loopback": "the loopback interface instead of a network",
-    "time-cap": "a time limit that ended measuring before its interval was narrow",
-    "page-cache": "the page cache instead of the device",
-    "emulated-link": "an emulated link",
+    "within one host": "one host, without a network",
+    "emulated link": "an emulated link",
+    "no core left": "no core left for the system",
+    _BUSY: "a busy machine",
+    "virtual machine": "a virtual machine",
+    "time cap": "a time limit that ended measuring before its interval was narrow",
+    "another tool": "another tool in place of the preferred one",
+    "page cache": "the page cache instead of the device",
+    "below resolution": "times too short for the clock",
 }
 
 
@@ -61,7 +67,8 @@ def abstract(content: Content) -> str:
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
     found = chosen(_topics(member, content))
     near = bounded.overall(_judged(content, member))
-    parts = [machine(member), asked(member), *(one.brief for one in found), near, _sure(every, found), _caveats(every)]
+    said = [one.brief for one in found] or [_NOTHING]
+    parts = [machine(member), asked(member), *said, near, _sure(every, found), _caveats(every)]
     return " ".join(part for part in parts if part)
 
 
@@ -79,10 +86,10 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
     most = max(1, FINDINGS // len(named))
     findings_of = [chosen(_topics(member, content), most, most) if len(member.summary) else [] for member in named]
     for member, found in zip(named, findings_of, strict=True):
-        said = " ".join(one.short or one.brief for one in found) or "Nothing was found."
+        said = " ".join(one.short or one.brief for one in found) or _NOTHING
         parts.append(f"**{escape(member.name)}:** {said}")
     if measured:
-        parts += [_in_short(measured, [one for found in findings_of for one in found]), _caveats(measured, 2)]
+        parts += [_in_short(measured, [one for found in findings_of for one in found]), _caveats(measured)]
     return " ".join(part for part in parts if part)
 
 
@@ -143,14 +150,15 @@ def _extent(member: Member) -> str:
 def chosen(found: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) -> list[Finding]:
     """Return the findings that matter: the first topic's, then certain ones by their size, in the order of the topics.
 
-    A sentence that several topics share counts once. Where too few are certain, others fill up.
+    A sentence that several topics share counts once. Where too few are certain, others fill up. A comparison that rests
+    on one launch, or on a device that shows function and not performance, is none of them.
 
     Parameters
     ----------
     most : findings to return, at most.
     least : findings to return if there are so many topics.
     """
-    distinct = list({one.text: one for one in found}.values())
+    distinct = list({one.text: one for one in found if not one.doubtful}.values())
     rest = sorted(distinct[1:], key=lambda one: -one.weight)
     best = [*distinct[:1], *(one for one in rest if one.weight > 0)][:most]
     best += [one for one in rest if one not in best][: max(0, least - len(best))]
@@ -194,23 +202,23 @@ def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
 
 
 def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
-    """Name the conditions that most launches share and that change what the numbers mean."""
-    notes = [each for member in members for each in member.records["badges"]]
-    counts = Counter(code for each in notes for code in {note.code for note in each})
-    total = len(notes)
+    """Name the conditions that most launches share and that change what the numbers mean, the most frequent first."""
+    rows = [row for member in members for row in member.records[["badges", "warnings"]].to_dict("records")]
+    counts = Counter(name for row in rows for name in caveats.groups_of(row))
+    total = len(rows)
     busy = counts[_BUSY] / total if total else 0.0
-    known = [(code, count) for code, count in counts.most_common() if code in _DOUBTS][:most]
+    known = [(name, count) for name, count in counts.most_common() if name in _DOUBTS][:most]
     if not known:
         return ""
-    parts = [f"{_DOUBTS[code]} ({format_share(count / total)} of launches)" for code, count in known]
-    if busy < _MOSTLY:
+    parts = [f"{_DOUBTS[name]} ({format_share(count / total)} of launches)" for name, count in known]
+    if busy < _MOSTLY or _BUSY not in dict(known):
         return f"Caveats: {findings.listed(parts)}; @sec-caveats has all."
     warning = (
         f"**other tasks took processor time in {format_share(busy)} of launches, so times are too long and rates too "
         "low; repeat when idle**"
     )
-    others = [part for part, (code, _) in zip(parts, known, strict=True) if code != _BUSY]
-    rest = findings.listed(others[: most - 2])
+    others = [part for part, (name, _) in zip(parts, known, strict=True) if name != _BUSY]
+    rest = findings.listed(others)
     return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}; @sec-caveats has all."
 
 

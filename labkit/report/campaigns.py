@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class Member:
     records, summary : its rows.
     points : its samples, without their values.
     path : folder of the campaign that holds it.
+    source : that holds it; None where nothing is known but the rows.
     """
 
     name: str
@@ -46,6 +47,13 @@ class Member:
     summary: pd.DataFrame
     points: Sequence[Samples] = ()
     path: Path = Path()
+    source: Source | None = None
+
+    @cached_property
+    def doubted(self) -> frozenset[str]:
+        """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
+        odd = self.source.evidence.odd if self.source else ()
+        return frozenset(one.readings[0].fingerprint for one in odd if one.readings)
 
     @property
     def host(self) -> Mapping[str, Any]:
@@ -82,6 +90,7 @@ def members(source: Source) -> tuple[Member, ...]:
                 source.summary,
                 source.points,
                 source.path,
+                source,
             ),
         )
     merged = []
@@ -90,7 +99,7 @@ def members(source: Source) -> tuple[Member, ...]:
         rows, summary = (table[table["campaign"] == name] for table in (source.records, source.summary))
         points = [one for one in source.points if CAMPAIGN.of(one.meta) in (name, "")]
         own = facts if isinstance(facts, Mapping) else {}
-        merged.append(Member(str(name), own, rows, summary, points, source.path))
+        merged.append(Member(str(name), own, rows, summary, points, source.path, source))
     return tuple(merged)
 
 

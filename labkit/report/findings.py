@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labkit.analysis import reasons
-from labkit.analysis.contrast import SHIFT, Contrast, End, contrast, quantities
+from labkit.analysis.contrast import Contrast, End, contrast, quantities
 from labkit.columns import METRICS
+from labkit.notes import FUNCTIONAL
 from labkit.records import Value, by_benchmark, headline_statistic, value_of
 from labkit.records.factors import NONE, level, named
 from labkit.report.markdown import escape
@@ -30,11 +31,11 @@ _LEVELS = {
     "pickle": "mpi4py with pickle",
     "osync": "O_SYNC",
 }
-# what a trend means: where the smaller of the two ratios is next to nothing, and where it is not
-_TREND = {
-    "small": ("a cost per message, not per byte", "less with larger messages"),
-    "large": ("a cost per byte, not per message", "more with larger messages"),
-    "even": ("at all sizes", "at all sizes"),
+_TREND = {"small": "less with larger messages", "large": "more with larger messages", "even": "at all sizes"}
+_GROWTH = {  # of the difference in time
+    "constant": "nearly the same difference at both sizes",
+    "growing": "the difference grows from {small} to {large}",
+    "shrinking": "the difference shrinks from {small} to {large}",
 }
 _WIDE = 3.0  # times: from this ratio of what the medians and what the intervals say, the latter is given
 _NEAR = 1.05  # times: below, values are nearly the same
@@ -53,6 +54,7 @@ class Finding:
     n : the fewest samples behind it; 0 where a tool reported a value.
     brief : the sentence without launches and samples, for who gives them elsewhere.
     short : the comparison alone, without intervals.
+    functional : whether a value behind it is of a device that shows function and not performance.
     """
 
     text: str
@@ -62,6 +64,12 @@ class Finding:
     n: int = 0
     brief: str = ""
     short: str = ""
+    functional: bool = False
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it supports no claim about performance: one launch, or a device that shows function only."""
+        return self.launches < 2 or self.functional
 
 
 def of_topic(
@@ -112,7 +120,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
             f"{what}: {best} and {worst} do not differ{beyond}{more}."
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
-        return Finding(both[0], 0.0, end.apart, end.launches, end.n, *both[1:])
+        return Finding(both[0], 0.0, end.apart, end.launches, end.n, *both[1:], functional=_functional(end.rows))
     times = _at_least(end)
     if METRICS[one.metric].kind == "rate":
         label = METRICS[one.metric].label
@@ -128,7 +136,12 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     short = f"{text} ({_against(values, bare=True)})."
     if reason := reasons.of(one, points):
         full += f" {escape(reason.sentence)}"
-    return Finding(full, weight, end.apart, end.launches, end.n, brief, short)
+    return Finding(full, weight, end.apart, end.launches, end.n, brief, short, _functional(end.rows))
+
+
+def _functional(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a point bears a badge that denies statements about performance."""
+    return any(note.text.endswith(FUNCTIONAL) for row in rows for note in row["badges"])
 
 
 def _least(end: End) -> float:
@@ -160,7 +173,20 @@ def _and_then(one: Contrast) -> str:
     much = _at_least(one.other) if one.other.ratio >= _NEAR else "nearly the same"
     if not (one.main.apart and one.other.apart):  # one launch, say: values, and no reading of them
         return f"; at {at} {much}"
-    return f"; at {at} {much}: {_TREND[one.trend][min(one.main.ratio, one.other.ratio) >= SHIFT]}"
+    return f"; at {at} {much}: {_growth(one) or _TREND[one.trend]}"
+
+
+def _growth(one: Contrast) -> str:
+    """Say how the difference of two times changes with the size; empty for what is no time.
+
+    A ratio cannot show it: a constant and a growing difference both shrink beside a time that grows faster.
+    """
+    if one.other is None or not (growth := one.growth):
+        return ""
+    ends = sorted((one.main, one.other), key=lambda end: end.size)
+    unit = METRICS[one.metric].unit
+    small, large = (_hard(f"{format_number(end.difference)} {escape(unit)}") for end in ends)
+    return _GROWTH[growth].format(small=small, large=large)
 
 
 def _run(name: str, rows: pd.DataFrame) -> Finding | None:
@@ -178,10 +204,11 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
     first, last = value_of(ends[0], metric, statistic), value_of(ends[-1], metric, statistic)
     counts = _counts_of(ends[:1] + ends[-1:])
     launches, n = (min(int(row[key]) for row in (ends[0], ends[-1])) for key in ("launches", "n"))
+    functional = _functional((ends[0], ends[-1]))
     if int(ends[0]["message_size_B"]) == int(ends[-1]["message_size_B"]):
         quantity = ", ".join(f"{named(column)}={text}" for column, text in chosen.items() if text != NONE)
         brief = f"{_what(name, int(ends[0]['message_size_B']), quantity)}: {_number(first)}"
-        return Finding(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.")
+        return Finding(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.", functional=functional)
     grown = int(ends[-1]["message_size_B"]) / max(int(ends[0]["message_size_B"]), 1)
     full, brief = (
         f"{escape(_capital(title(name)))}: {_number(first)} at {_hard(format_size(int(ends[0]['message_size_B'])))}, "
@@ -189,7 +216,7 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
         f"{_times(last.value / first.value)} for {_times(grown)} the size."
         for more in (f" ({counts})", "")
     )
-    return Finding(full, 0.0, None, launches, n, brief)
+    return Finding(full, 0.0, None, launches, n, brief, functional=functional)
 
 
 def listed(words: Sequence[str]) -> str:

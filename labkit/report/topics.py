@@ -67,4 +67,6 @@ def _named(member: Member) -> Mapping[str, Study]:
 def _finding(
     member: Member, notebook: str, benchmarks: tuple[str, ...], focus: tuple[tuple[str, str], ...]
 ) -> Finding | None:
-    return findings.of_topic(own(member, notebook), benchmarks, focus, member.points)
+    rows = own(member, notebook)
+    sound = rows[~rows["fingerprint"].isin(member.doubted)] if len(rows) else rows
+    return findings.of_topic(sound, benchmarks, focus, member.points)
