@@ -81,6 +81,28 @@ def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Pat
     assert all(record["verified"] and record["n"] == 50 for record in records)
 
 
+@pytest.mark.mpi
+def test_the_benchmark_with_an_option_measures_its_levels_and_checks_them(copy: Path, tmp_path: Path) -> None:
+    asked = ["measure", "mpi.burst", "-m", "8", "-i", "50", "--launches", "1", "--format", "json"]
+    words = ["-m", "labkit.cli", *asked, "--into", tmp_path / "campaign", "-o"]
+    records = json.loads(run(copy, *words, "window=1,64"))["records"]
+    rates = {record["option_window"]: record["message_rate_per_s_p50"] for record in records}
+    assert rates.keys() == {1, 64}
+    assert all(record["verified"] for record in records)
+    with pytest.raises(AssertionError, match=r"a burst has 1 to 1024 messages"):
+        run(copy, *words, "window=0")
+
+
+def test_the_contract_tests_of_a_benchmark_run_alone() -> None:
+    """The page's command selects them, with the name of a benchmark that is there."""
+    (command,) = re.findall(r"^    \.venv/bin/python -m pytest (tests -k mpi\.burst)$", TEXT, flags=re.MULTILINE)
+    words = command.replace("tests", "tests/test_benchmarks.py").replace("mpi.burst", "mpi.latency").split()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *words], cwd=ROOT, capture_output=True, text=True
+    )
+    assert "[mpi.latency-KernelBenchmark-C kernel]" in done.stdout
+
+
 def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     busybox = shutil.which("busybox")
     if busybox is None or subprocess.run([busybox, "ping", "-c", "1", "127.0.0.1"], capture_output=True).returncode:

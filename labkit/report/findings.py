@@ -120,7 +120,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
             f"{what}: {best} and {worst} do not differ{beyond}{more}."
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
-        return Finding(both[0], 0.0, end.apart, end.launches, end.n, *both[1:], functional=_functional(end.rows))
+        return Finding(both[0], 0.0, end.apart, end.launches, end.n, both[1], both[2], functional=_functional(end.rows))
     times = _at_least(end)
     if METRICS[one.metric].kind == "rate":
         label = METRICS[one.metric].label
