@@ -111,7 +111,7 @@ class Several:
         """Return the answer from all points; None if the study cannot handle several points of one setting."""
         try:
             return ask(self._all)
-        except (LabkitError, ValueError, TypeError, LookupError):
+        except LabkitError:
             return None
 
     def _alone(self, ask: Callable[[Study], Any]) -> tuple[dict[str, Any], dict[str, str]]:
