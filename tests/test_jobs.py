@@ -504,3 +504,40 @@ def test_parameters_that_cannot_be_are_refused_before_anything_is_submitted(tmp_
                 jobs.Request(suite=str(suite), parameters=words), site.SITES / "pbs.toml", tmp_path / "c", print
             )
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new folder", "folder with other files"])
+def test_a_submission_that_no_batch_system_accepts_leaves_nothing(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A half campaign in the folder of the history would make the next gate fail."""
+    monkeypatch.setenv("PATH", str(tmp_path))  # without sbatch
+    named = tmp_path / "site.toml"
+    named.write_text('system = "slurm"\n')
+    into = tmp_path / "history" / "today"
+    if there:
+        into.mkdir(parents=True)
+        (into / "notes.txt").write_text("mine")
+    assert cli.main(["submit", "quick", "--site", str(named), "--into", str(into), "--detach"]) == 1
+    assert "sbatch" in capsys.readouterr().err
+    assert sorted(path.name for path in into.rglob("*")) == (["notes.txt"] if there else [])
+    assert into.exists() is there
+
+
+def test_a_folder_that_holds_campaigns_becomes_no_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Campaign(tmp_path / "history" / "monday")
+    with pytest.raises(DataError, match="holds campaigns"):
+        Campaign(tmp_path / "history")
+    assert (
+        cli.main(
+            [
+                "import",
+                str(Path(__file__).parent / "golden" / "logs" / "npb" / "npb_cg.txt"),
+                "--into",
+                str(tmp_path / "history"),
+            ]
+        )
+        == 1
+    )
+    assert "holds campaigns (monday)" in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / "history").iterdir()) == ["monday"]

@@ -34,6 +34,7 @@ class Folder:
         with outside.about(ascii(str(self.path))):
             str(self.path).encode()  # its name goes into texts and notebooks
         existed = self.path.is_dir()
+        self._refuse_folder_of_campaigns()
         self.path.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         given = {"name": self.path.absolute().name, "created": created}
@@ -45,6 +46,16 @@ class Folder:
                 if not existed:
                     self.path.rmdir()  # a folder without a campaign would be in the way
             raise
+
+    def _refuse_folder_of_campaigns(self) -> None:
+        """Refuse a folder that holds campaigns: it would count as one of them, and they as a part of it."""
+        with suppress(OSError):
+            inner = sorted(one.parent.name for one in self.path.glob("*/campaign.json"))
+            if inner:
+                raise DataError(
+                    f"{self.path} holds campaigns ({', '.join(inner[:3])}{', …' * (len(inner) > 3)}), so it cannot "
+                    f"become one itself. Name a folder in it, such as {self.path / 'today'}."
+                )
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from labkit import benchmarks, beneath, outside, suites
@@ -47,9 +48,31 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     """
     site = sites.load(place)
     suite = check(request, site, into, say)
-    jobs_folder = into / "jobs"
-    if (into / "campaign.json").exists():
+    exists = (into / "campaign.json").exists()
+    if exists:
         _refuse_active_job(into)
+    before = {path.name for path in into.iterdir()} if into.is_dir() else None
+    try:
+        return _submitted(request, place, site, suite, into, say)
+    except LaunchError:
+        if not exists:
+            _forget(into, before)
+        raise
+
+
+def _forget(into: Path, before: set[str] | None) -> None:
+    """Remove what a submission put into a folder that was no campaign; all of a folder that was not there."""
+    with suppress(OSError):
+        for path in into.iterdir():
+            if before is None or path.name not in before:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        if before is None:
+            into.rmdir()
+
+
+def _submitted(request: Request, place: Path | None, site: Site, suite: suites.Suite, into: Path, say: Say) -> Job:
+    """Write the script into the campaign, and submit it."""
+    jobs_folder = into / "jobs"
     campaign = Campaign(into, {"suite": suite.name, "title": suite.title})
     with _submission_lock(into):
         _refuse_active_job(into)
