@@ -1,6 +1,7 @@
 """Bad pairs, and whose fault they are: times of a made-up cluster, no ranks."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 from labkit import figures
 from labkit.analysis import all_pairs
 from labkit.benchmarks.mpi.all_pairs import partners
+from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.studies import all_pairs as all_pairs_study
 
 from . import made
 
@@ -139,3 +142,26 @@ def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
 def test_fewer_measurements_of_many_pairs_are_simulated() -> None:
     assert all_pairs.false_alarms(many(18)).draws == 400
     assert all_pairs.false_alarms(many(300, 9)).draws == 74
+
+
+def test_no_all_clear_is_given_for_hosts_that_were_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four of six hosts were measured: the verdict counts them, and names the others."""
+    Campaign(tmp_path / "c")
+    study = all_pairs_study.Study(
+        campaign=str(tmp_path / "c"), measure=False, hosts=",".join([*HOSTS, "node12", "node13"])
+    )
+    monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1), launch(2)])
+    text = study.findings()
+    assert "None of 66 pairs was slow twice." in text
+    assert "Hosts measured: 12 of 14. Nothing is known of node12, node13: set ranks=14." in text
+    every = all_pairs_study.Study(campaign=str(tmp_path / "c"), measure=False, hosts=",".join(HOSTS))
+    assert "Hosts measured" not in every.findings()
+
+
+def test_a_pair_without_a_common_cause_is_not_said_to_be_slow_alone() -> None:
+    """Whether it is slow when measured alone, only that measurement shows."""
+    sentence = all_pairs.bad_pairs(launch(1, slow((1, 7))), launch(2, slow((1, 7))), SWITCHES).sentence
+    assert "1 pair shares no host and no switch with the other slow ones: node1 and node7" in sentence
+    assert "measured alone" not in sentence

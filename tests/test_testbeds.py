@@ -248,3 +248,19 @@ def test_a_guest_that_does_not_answer_is_told_in_few_lines() -> None:
     assert text.splitlines()[-1] == "  [99] line"
     assert len(text.splitlines()) < 20
     assert "Its console is empty." in _guest._unanswered("No answer.", "", "")
+
+
+def test_a_bare_name_means_the_testbed_that_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six hosts that are up are not replaced by four of the default."""
+    running: list[object] = []
+    assert testbeds.running("virtual-cluster") == "virtual-cluster"
+    for text in ("virtual-cluster:6,rate=50mbit", "soft-roce,cpus=2"):
+        running.append(type("Up", (), {"text": text})())
+    monkeypatch.setattr(testbeds, "up", lambda: running)
+    assert testbeds.running("virtual-cluster") == "virtual-cluster:6,rate=50mbit"
+    assert testbeds.running("soft-roce") == "soft-roce,cpus=2"
+    assert testbeds.running("virtual-cluster:4") == "virtual-cluster:4", "who says which gets that one"
+    assert testbeds.running("local") == "local"
+    running.append(type("Up", (), {"text": "virtual-cluster:2"})())
+    with pytest.raises(SpecError, match="2 of them are up: virtual-cluster:6,rate=50mbit; virtual-cluster:2"):
+        testbeds.running("virtual-cluster")

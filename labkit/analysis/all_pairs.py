@@ -338,11 +338,11 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     findings = []
     for cause, rows in table.groupby("cause", sort=False):
         if cause == ALONE:
-            number = "1 pair is" if len(rows) == 1 else f"{len(rows)} pairs are"
+            number = "1 pair shares" if len(rows) == 1 else f"{len(rows)} pairs share"
             named = [f"{row.host} and {row.other_host}" for row in rows.head(_NAMED).itertuples()]
             more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
             hosts = ", ".join(named) + more
-            findings.append(f"{number} slow when measured alone: {hosts}")
+            findings.append(f"{number} no host and no switch with the other slow ones: {hosts}")
         else:
             excess = format_share(rows["excess"].median())
             findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")

@@ -162,6 +162,10 @@ def _specs(options: argparse.Namespace) -> list[Spec]:
     if benchmark.single and place.setdefault("ranks", 1) != 1:
         raise SpecError(f"--ranks {options.ranks}, but {benchmark.name} runs without MPI ranks. Leave --ranks out.")
     place |= {name: place[name].split(",") for name in ("transport", "launcher") if name in place}
+    if "testbed" in place:
+        from labkit import testbeds
+
+        place["testbed"] = testbeds.running(place["testbed"])
     hosts = launch.listed(place.pop("hosts", ""))
     return sweep(options.benchmark, sizes=sizes, hosts=hosts, **place | values | factors(options.factor))
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, campaign, figures, launch, measuring, records
+from labkit import benchmarks, campaign, figures, launch, measuring, records, testbeds
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.columns import end_column
@@ -109,6 +109,8 @@ class Study:
     def __init__(self, **values: Any) -> None:
         name = type(self).__module__.rpartition(".")[2]
         self.values = validated(self.parameters, _as_text(self.parameters, values), what=f"notebook {name}")
+        if self.values.measure and (bare := getattr(self.values, "testbed", "")):
+            self.values = dataclasses.replace(self.values, testbed=testbeds.running(bare))
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None

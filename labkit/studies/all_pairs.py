@@ -251,8 +251,19 @@ class Study(studies.Study):
                 if np.isnan(all_pairs.matrix(one, low=True)).sum() > one.spec.ranks  # the diagonal has no time
             ]
             doubt = " Some pairs met less than six times and could not be judged: raise time_cap." if seldom else ""
-            yield f"{size_words(size)}: {verdict.sentence}{doubt}"
+            yield f"{size_words(size)}: {verdict.sentence}{doubt}{self._left_out(size)}"
         yield from dict.fromkeys(verdict.chance for verdict in self.verdicts.values())
+
+    def _left_out(self, size: int) -> str:
+        """Say how many of the hosts were measured; nothing where all were."""
+        known = launch.named(self.values.hosts) or testbeds.outline(self.values.testbed).hosts
+        every = {one.partition(":")[0] for one in known}
+        measured = set(all_pairs.hosts_of(self.pairs(size)[0]))
+        if not every - measured:
+            return ""
+        left = ", ".join(sorted(every - measured))
+        count = f"{len(measured & every)} of {len(every)}"
+        return f" Hosts measured: {count}. Nothing is known of {left}: set ranks={len(every)}."
 
     def _by_themselves(self) -> Iterator[str]:
         """Whether suspicious pairs are slow when measured alone."""

@@ -189,6 +189,22 @@ def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[T
     return bringing_up
 
 
+def running(text: str) -> str:
+    """Return the description of the testbed that a bare name means: the one of that name that is up, if there is one.
+
+    Raises
+    ------
+    SpecError
+        If several of that name are up.
+    """
+    if "," in text or ":" in text or text == "local":
+        return text
+    found = [one.text for one in up() if parse(one.text)[0] == text]
+    if len(found) > 1:
+        raise SpecError(f"testbed={text!r}, but {len(found)} of them are up: {'; '.join(found)}. Name one of these.")
+    return found[0] if found else text
+
+
 def outline(text: str) -> Testbed:
     """Return what is known of a testbed before it is up: its hosts, its facts.
 
