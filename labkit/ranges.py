@@ -64,6 +64,7 @@ RANGES: Mapping[str, Range] = {
     "time_limit": Range(0, 7 * DAY, "s", whole=False, above=True, usual=60),
     "seed": Range(-WIDE, WIDE, usual=1),
     "false_alarms": Range(0, 0.5, whole=False, between=True, usual=0.01),
+    "worse": Range(0, 900, "%", whole=False, above=True, usual=25),
     "repeats": Range(1, 1000),
     "nodes": Range(1, 100_000),
     "time": Range(1, 525_600, "minutes", usual=30),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -27,12 +29,20 @@ from tests import made
 META = {f.name: f.empty for f in FACTS.values() if set(f.needed) & set(MEASURED)} | {"elapsed": 1.0}
 
 
-def campaign(day: int, *, factor: float = 1.0, sizes: tuple[int, ...] = (8, 64), **meta: Any) -> list[Samples]:
+def campaign(
+    day: int,
+    *,
+    factor: float = 1.0,
+    sizes: tuple[int, ...] = (8, 64),
+    spread: float = 0.01,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    **meta: Any,
+) -> list[Samples]:
     """Six launches of mpi.latency at some sizes; the first size is slower by a factor."""
     random, points = np.random.default_rng(day), []
     for size in sizes:
         for launch in range(6):
-            middle = 2000 * (factor if size == sizes[0] else 1.0) * math.exp(0.01 * random.standard_normal())
+            middle = 2000 * (factor if size == sizes[0] else 1.0) * math.exp(spread * random.standard_normal())
             times = (middle * (1 + 0.01 * random.random((2, 200)))).astype(int)
             facts = {
                 "fingerprint": f"{size:016x}",
@@ -40,9 +50,8 @@ def campaign(day: int, *, factor: float = 1.0, sizes: tuple[int, ...] = (8, 64),
                 "cadence": "streaming",
                 "library": "Open MPI 5.0.8",
             }
-            points.append(
-                made.samples(Spec(benchmark="mpi.latency", size=size), times, launch=launch, meta=META | facts | meta)
-            )
+            spec = Spec(benchmark="mpi.latency", size=size, environment=dict(environment))
+            points.append(made.samples(spec, times, launch=launch, meta=META | facts | meta))
     return points
 
 
@@ -145,11 +154,63 @@ def test_every_format_holds_every_failure() -> None:
     assert root.attrib["failures"] == "2"
     assert len(root.findall("./testsuite/testcase/failure")) == 2
     lines = texts["github"].splitlines()
-    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::notice"]
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::notice", "::notice"]
     assert texts["markdown"].count("| fail |") == 2
     assert texts["table"].count("fail  ") == 2
     assert all("\x1b" not in text for name, text in texts.items() if name != "json")
     assert not any(line.startswith("::error::x") for text in texts.values() for line in text.splitlines())
+
+
+def wide(days: int = 5) -> list[tuple[str, Any]]:
+    """A history that differs by orders of magnitude between days."""
+    return [(f"day{day}", records.table(campaign(day, factor=4.0**day))) for day in range(days)]
+
+
+def test_a_gate_that_cannot_notice_is_blind_and_prints_no_absurd_limit() -> None:
+    result = gates.gate("today", records.table(campaign(100, factor=50)), wide())
+    of_8 = [one for one in result.verdicts if one.point == "8 B"]
+    assert {one.outcome for one in of_8} == {"blind"}
+    assert result.blind == 2
+    assert not result.failed
+    assert any("2 of 4 comparisons are blind" in words for words in result.warnings)
+    assert all(math.isnan(one.smallest) and math.isnan(one.allowed) for one in of_8)
+    texts = {name: write(result) for name, write in gated.FORMATS.items()}
+    assert not any(unit in text for text in texts.values() for unit in (" year", " day", " h,", " h:"))
+    assert json.loads(texts["json"])["blind"] == 2
+    assert ET.fromstring(texts["junit"]).attrib["skipped"] == "2"
+    assert "labkit gate: blind" in texts["markdown"]
+
+
+@pytest.mark.parametrize("statistic", ["p50", "p99"])
+def test_the_smallest_change_that_fails_is_just_the_limit(statistic: str) -> None:
+    """A point that is worse by a little more than it fails; one by a little less passes."""
+    one = next(v for v in judge(campaign(100)).verdicts if (v.point, v.statistic) == ("8 B", statistic))
+    assert 0 < one.smallest < 0.5
+    assert one.usual * (1 + one.smallest) == pytest.approx(one.limit.value)
+    for more, outcome in ((0.02, "fail"), (-0.02, "pass")):
+        factor = (1 + one.smallest + more) * one.usual / one.value
+        verdicts = judge(campaign(100, factor=factor, spread=0.0)).verdicts
+        assert next(v for v in verdicts if (v.point, v.statistic) == ("8 B", statistic)).outcome == outcome
+
+
+def test_a_practical_rule_stands_beside_the_statistical_one() -> None:
+    slow = records.table(campaign(100, factor=50))
+    result = gates.gate("today", slow, [(name, table) for name, table in wide(2)], worse=0.25)
+    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    assert {one.point for one in failed} == {"8 B"}
+    assert result.blind == 0
+    assert failed[0].smallest <= 0.25
+    assert "6 of 6 launches worse by 25 %" in failed[0].sentence
+    for better in ("lower", "higher"):
+        assert gates.times_worse(*((5.0, 4.0) if better == "lower" else (4.0, 5.0)), better) == 1.25
+
+
+def test_variables_that_changed_are_named_in_every_format() -> None:
+    now = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1"}
+    result = judge(campaign(100, environment=now))
+    assert result.verdicts[0].differs == ("OMPI_MCA_btl tcp,self instead of -", "OMPI_MCA_pml ob1 instead of -")
+    for name, write in gated.FORMATS.items():
+        assert all(variable in write(result) for variable in now), name
 
 
 def kept(folder: Path, points: list[Samples]) -> Path:
@@ -172,6 +233,13 @@ def test_exit_codes_and_folders_of_campaigns(tmp_path: Path, capsys: pytest.Capt
     assert cli.main(["gate", str(same), "--against", *days]) == 0
     assert cli.main(["gate", str(same), "--against", days[0], "--false-alarms", "0.000001"]) == 3
     assert cli.main(["gate", str(same), "--against", str(same)]) == 1
+    uneven = [str(kept(tmp_path / "uneven" / f"day{day}", campaign(day, factor=4.0**day))) for day in range(5)]
+    assert cli.main(["gate", str(same), "--against", *uneven]) == 3
+    assert "blind" in capsys.readouterr().err
+    assert cli.main(["gate", str(same), "--against", *uneven, "--allow-blind"]) == 0
+    assert cli.main(["gate", str(same), "--against", *uneven, "--worse", "25%"]) == 0
+    for wrong in ("25", "0%", "-5%", "1e3%", "nan%"):
+        assert cli.main(["gate", str(same), "--against", history, f"--worse={wrong}"]) == 1
     assert cli.main(["gate", str(same), "--against", history, "--false-alarms", "2"]) == 1
     assert "--false-alarms 2" in capsys.readouterr().err
 

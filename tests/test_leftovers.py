@@ -186,3 +186,27 @@ def test_a_folder_of_notes_that_others_may_write_to_is_not_believed(place: Path)
 )
 def test_session_folders_are_told_from_what_lies_in_them(mapped: str, folder: str) -> None:
     assert leftovers._session(mapped) == folder
+
+
+MAPPED = """
+import mmap, sys, time
+file = open(sys.argv[1], "r+b")
+mapped = mmap.mmap(file.fileno(), 0)
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("same", [True, False])
+def test_the_session_folder_of_an_emulated_host_goes_if_it_is_the_same_here(same: bool, tmp_path: Path) -> None:
+    session = tmp_path / "ompi.vc0.0" / "pid.7"
+    session.mkdir(parents=True)
+    (session / "segment").write_bytes(b"0" * 4096)
+    hide = "" if same else f"mount -t tmpfs none {tmp_path}; mkdir -p {session}; printf 0 >{session}/segment; "
+    program = f'{hide}exec {sys.executable} -c "$0" {session}/segment'
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", program, MAPPED]
+    with supervise.start(command, grace=0.2) as tree:
+        assert tree.stdout.readline() == b"up\n", tree.stderr_text()
+    assert session.exists() == (not same)
+    assert (tmp_path / "ompi.vc0.0").exists() == (not same), "the empty folder above goes too"

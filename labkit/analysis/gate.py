@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from labkit import notes
-from labkit.analysis.alike import TAIL, Key, grouped, identifying, joined, labelled, statistics_of
+from labkit.analysis.alike import TAIL, Key, grouped, identifying, joined, labelled, statistics_of, variables
 from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.errors import DataError
-from labkit.records.factors import level, named
+from labkit.records.factors import NONE, level, named
 from labkit.stats import limits
 from labkit.units import format_number, format_share
 
-Outcome = Literal["pass", "fail", "not enough history", "not measured"]
-OUTCOMES: tuple[Outcome, ...] = ("fail", "pass", "not enough history", "not measured")
+Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
+OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
+BLIND = 1.5  # times worse than usual: a comparison that passes this notices too little
+_FARTHEST = 10.0  # times worse than usual: a limit beyond it is no number to print
 _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past; the verdict says so
 
 
@@ -41,6 +43,8 @@ class Verdict:
     limit : what the past allows.
     beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
     differs : what is not as in the past, such as the library.
+    worse : practical rule: the point fails if most launches are worse than usual by this part; 0 for no such rule.
+    over : new launches that are worse by that part.
     """
 
     benchmark: str
@@ -54,6 +58,27 @@ class Verdict:
     limit: limits.Limit
     beyond: int
     differs: tuple[str, ...] = ()
+    worse: float = 0.0
+    over: int = 0
+
+    @property
+    def times(self) -> float:
+        """How many times worse than usual a point fails; infinity if it never does."""
+        by_past = times_worse(self.limit.value, self.usual, METRICS[self.metric].better)
+        return min(by_past, 1 + self.worse if self.worse else math.inf)
+
+    @property
+    def smallest(self) -> float:
+        """Smallest relative change that fails, negative for a rate; NaN if none up to 10 times does."""
+        if self.times > _FARTHEST:
+            return math.nan
+        return self.times - 1 if METRICS[self.metric].better == "lower" else 1 / self.times - 1
+
+    @property
+    def allowed(self) -> float:
+        """The limit; NaN if it is so far from the usual value that it limits nothing."""
+        far = times_worse(self.limit.value, self.usual, METRICS[self.metric].better) > _FARTHEST
+        return math.nan if far else self.limit.value
 
     @property
     def change(self) -> float:
@@ -68,17 +93,28 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict with its numbers."""
+        """The verdict with its numbers, and what differs from the past."""
+        unlike = f"; unlike the past: {notes.joined(self.differs)}" if self.differs else ""
+        return f"{self._numbers}{unlike}"
+
+    @property
+    def _numbers(self) -> str:
         unit = METRICS[self.metric].unit
         if self.outcome == "not measured":
             return f"the past has {self.limit.past}"
         if self.outcome == "not enough history":
             return f"{self.limit.past}, but {self.launches} new ones need {self.limit.needed} launches of the past"
-        number = [format_number(value, unit) for value in (self.value, self.usual, self.limit.value)]
-        return (
-            f"{number[0]} ({format_share(self.change, sign=True)} from {number[1]}), limit {number[2]}: "
-            f"{self.beyond} of {self.launches} launches beyond it, {self.limit.beyond} fail; {self.limit.past}"
-        )
+        number = [format_number(value, unit) for value in (self.value, self.usual)]
+        parts = [f"{number[0]} ({format_share(self.change, sign=True)} from {number[1]})"]
+        if math.isfinite(self.allowed):
+            limit = format_number(self.allowed, unit)
+            parts[0] += (
+                f", limit {limit}: {self.beyond} of {self.launches} launches beyond it, {self.limit.beyond} fail"
+            )
+        if self.worse:
+            parts.append(f"{self.over} of {self.launches} launches worse by {format_share(self.worse)} or more")
+        fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
+        return "; ".join([*parts, f"smallest change that fails: {fails}", self.limit.past])
 
 
 @dataclass(frozen=True)
@@ -112,7 +148,12 @@ class Result:
     @property
     def judged(self) -> bool:
         """Whether at least one comparison had enough launches."""
-        return self.failed or bool(self.count("pass"))
+        return self.failed or bool(self.count("pass") or self.blind)
+
+    @property
+    def blind(self) -> int:
+        """How many comparisons pass a point that is worse by half."""
+        return self.count("blind")
 
     @property
     def warnings(self) -> list[str]:
@@ -124,6 +165,11 @@ class Result:
             texts.append(
                 f"{short} comparisons have fewer than {limits.CAMPAIGNS} earlier campaigns: differences between days "
                 "look like slower points. Add campaigns to the history."
+            )
+        if self.blind:
+            texts.append(
+                f"{self.blind} of {self.comparisons} comparisons are blind: they do not notice a point that is 50 % "
+                "worse. Add campaigns to the history, judge fewer benchmarks, or add --worse 25%."
             )
         if absent := self.count("not measured"):
             texts.append(f"{absent} points of the history are not measured in {self.name}; they cannot fail.")
@@ -141,7 +187,28 @@ class Result:
         )
 
 
-def gate(name: str, new: pd.DataFrame, history: Sequence[tuple[str, pd.DataFrame]], *, chance: float = 0.01) -> Result:
+def times_worse(value: float, usual: float, better: str) -> float:
+    """Return how many times worse than usual a value is; below 1 if it is better, infinity if nothing tells.
+
+    Examples
+    --------
+    >>> times_worse(3.0, 2.0, "lower"), times_worse(4.0, 8.0, "higher"), times_worse(1.0, 0.0, "lower")
+    (1.5, 2.0, inf)
+    """
+    if value == usual:
+        return 1.0
+    bad, good = (value, usual) if better == "lower" else (usual, value)
+    return bad / good if min(bad, good) > 0 else math.inf
+
+
+def gate(
+    name: str,
+    new: pd.DataFrame,
+    history: Sequence[tuple[str, pd.DataFrame]],
+    *,
+    chance: float = 0.01,
+    worse: float = 0.0,
+) -> Result:
     """Compare the launches of a campaign with those of earlier ones.
 
     Parameters
@@ -149,6 +216,7 @@ def gate(name: str, new: pd.DataFrame, history: Sequence[tuple[str, pd.DataFrame
     name, new : the campaign and its records.
     history : names and records of earlier campaigns.
     chance : of a false alarm in the whole gate, if nothing has changed.
+    worse : also fail a point of which most launches are worse than usual by this part; 0 for no such rule.
 
     Returns
     -------
@@ -173,47 +241,63 @@ def gate(name: str, new: pd.DataFrame, history: Sequence[tuple[str, pd.DataFrame
     labels = labelled(points, keys)
     share = chance / max(len(wanted), 1)
     verdicts = [
-        _verdict(labels[key], points[key], groups[key], metric, statistic, share) for key, metric, statistic in wanted
+        _verdict(labels[key], points[key], groups[key], metric, statistic, share, worse)
+        for key, metric, statistic in wanted
     ]
     verdicts += _absent(groups, points, keys, len(past))
     verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
     return Result(name, tuple(verdicts), chance, len(wanted), tuple(label for label, _ in history))
 
 
-def _verdict(label: str, new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str, share: float) -> Verdict:
+def _verdict(
+    label: str, new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str, share: float, worse: float
+) -> Verdict:
     """Compare one statistic of a point."""
     column, higher = statistic_column(metric, statistic), METRICS[metric].better == "lower"
     values = new[column].dropna().to_numpy(np.float64)
     campaigns = [rows[column].dropna().to_numpy(np.float64) for _, rows in past.groupby("campaign", sort=False)]
     limit = limits.limit(campaigns, len(values), share, higher=higher)
     beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
-    outcome: Outcome = "not enough history" if math.isnan(limit.value) else "pass"
-    if beyond >= limit.beyond and outcome == "pass":
-        outcome = "fail"
-    return Verdict(
+    usual = float(np.median(np.concatenate(campaigns)))
+    over = sum(times_worse(float(one), usual, METRICS[metric].better) >= 1 + worse for one in values) if worse else 0
+    one = Verdict(
         benchmark=str(new["benchmark"].iloc[0]),
         point=label,
         metric=metric,
         statistic=statistic,
-        outcome=outcome,
+        outcome="pass",
         value=float(np.median(values)),
         launches=len(values),
-        usual=float(np.median(np.concatenate(campaigns))),
+        usual=usual,
         limit=limit,
         beyond=beyond,
         differs=_differs(new, past),
+        worse=worse,
+        over=over,
     )
+    return replace(one, outcome=_outcome(one))
+
+
+def _outcome(one: Verdict) -> Outcome:
+    """Return the outcome that follows from the numbers of a comparison."""
+    has_limit = not math.isnan(one.limit.value)
+    if (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
+        return "fail"
+    if not has_limit and not one.worse:
+        return "not enough history"
+    return "blind" if one.times > BLIND else "pass"
 
 
 def _differs(new: pd.DataFrame, past: pd.DataFrame) -> tuple[str, ...]:
-    """Return what of the new launches none of the past had: libraries, hosts, badges."""
+    """Return what of the new launches none of the past had: libraries, hosts, variables, badges."""
     texts = []
-    for column in _FOUND:
-        if fresh := sorted({*new[column].map(level)} - {*past[column].map(level)}):
-            earlier = ", ".join(sorted({*past[column].map(level)})[:2])
+    for column in dict.fromkeys([*_FOUND, *variables(new), *variables(past)]):
+        now, before = ({*frame[column].map(level)} if column in frame else {NONE} for frame in (new, past))
+        if fresh := sorted(now - before):
+            earlier = ", ".join(sorted(before)[:2])
             texts.append(f"{named(column)} {', '.join(fresh[:2])} instead of {earlier}")
-    before = {one.code for cell in past["badges"] for one in cell}
-    texts += [one.text for one in notes.once(new["badges"]) if one.code not in before]
+    badges = {one.code for cell in past["badges"] for one in cell}
+    texts += [one.text for one in notes.once(new["badges"]) if one.code not in badges]
     return tuple(texts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,18 +109,32 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
         help="chance that the gate fails although nothing has changed (default: %(default)s)",
     )
     verb.add_argument(
+        "--worse",
+        metavar="PERCENT",
+        default="",
+        help="with --against: also fail a point if more than half of its launches are worse than usual by PERCENT, "
+        "such as 25%%",
+    )
+    verb.add_argument(
+        "--allow-blind",
+        action="store_true",
+        help="with --against: exit with 0 although some comparisons do not notice a point that is 50%% worse",
+    )
+    verb.add_argument(
         "--benchmark", default="*", help="judge only this benchmark, or those that match a pattern such as 'mpi.*'"
     )
     formats(verb, "table", "json", "junit", "markdown", "github")
 
 
 def gate(options: argparse.Namespace) -> int:
-    """Compare a campaign with earlier ones; 2 if a point is worse, 3 if the history is too short for any verdict."""
+    """Compare a campaign with earlier ones; 2 if a point is worse, 3 if it could not notice."""
     from labkit.analysis import gate as gates
     from labkit.campaign import Campaign, collected, find
     from labkit.records import cached
     from labkit.show import gated
 
+    if options.contract and (options.worse or options.allow_blind):
+        raise SpecError("--worse and --allow-blind go with --against, not with --contract. Leave them out.")
     if options.plan:
         return _planned(options)
     campaign = Campaign.existing(find(options.campaign))
@@ -130,6 +145,7 @@ def gate(options: argparse.Namespace) -> int:
     if options.contract:
         return _by_contract(campaign, options)
     ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
+    worse = _percent(options.worse) if options.worse else 0.0
     earlier = [one for one in collected(options.against) if one.identity != campaign.identity]
     if not earlier:
         raise DataError(
@@ -137,13 +153,22 @@ def gate(options: argparse.Namespace) -> int:
         )
     history = [(one.name, cached.of(one, options.benchmark)) for one in earlier]
     new = cached.of(campaign, options.benchmark)
-    result = gates.gate(campaign.name, new, history, chance=options.false_alarms)
+    result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
     print(gated.FORMATS[options.format](result))
     for words in result.warnings:
         warn(words)
-    if not result.judged:
-        return INTERVAL
-    return FAILED if result.failed else OK
+    if result.failed:
+        return FAILED
+    return OK if result.judged and (options.allow_blind or not result.blind) else INTERVAL
+
+
+def _percent(text: str) -> float:
+    """Return the part of a whole that a text such as 25% writes."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?%", text)
+    if not match:
+        raise SpecError(f"--worse {text!r}, but it must be a percentage. Write for example --worse 25%.")
+    ranges.check("worse", float(match[1]), word="--worse ")
+    return float(match[1]) / 100
 
 
 def _planned(options: argparse.Namespace) -> int:

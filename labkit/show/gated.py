@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -19,7 +20,18 @@ from labkit.units import format_number, format_share
 if TYPE_CHECKING:
     from labkit.analysis.gate import Result, Verdict
 
-_HEAD = ("verdict", "benchmark", "point", "new", "usual", "change", "limit", "launches beyond it", "history")
+_HEAD = (
+    "verdict",
+    "benchmark",
+    "point",
+    "new",
+    "usual",
+    "change",
+    "limit",
+    "launches beyond it",
+    "fails from",
+    "history",
+)
 _NO_XML = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -31,8 +43,8 @@ def line(text: object) -> str:
 def _cells(one: Verdict) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
     unit = METRICS[one.metric].unit
-    numbers = [format_number(value, unit, none="-") for value in (one.value, one.usual, one.limit.value)]
-    beyond = f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})" if math.isfinite(one.limit.value) else "-"
+    numbers = [format_number(value, unit, none="-") for value in (one.value, one.usual, one.allowed)]
+    beyond = f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})" if math.isfinite(one.allowed) else "-"
     return (
         one.outcome,
         one.benchmark,
@@ -42,21 +54,26 @@ def _cells(one: Verdict) -> tuple[str, ...]:
         format_share(one.change, sign=True, none="-"),
         numbers[2],
         beyond,
+        format_share(one.smallest, sign=True, none="-"),
         one.limit.past,
     )
 
 
+def _unlike(result: Result) -> list[str]:
+    """Return what differs from the past, each once, with the number of comparisons."""
+    counts = Counter(line(words) for one in result.verdicts for words in one.differs)
+    return [f"unlike the past: {words} ({count} comparisons)" for words, count in counts.items()]
+
+
 def text(result: Result) -> str:
     """Return the verdicts as a table, with what differs from the past below it."""
-    parts = [text_table(_HEAD, [_cells(one) for one in result.verdicts], right=(3, 4, 5, 6, 7)), line(result.sentence)]
+    parts = [
+        text_table(_HEAD, [_cells(one) for one in result.verdicts], right=(3, 4, 5, 6, 7, 8)),
+        line(result.sentence),
+    ]
     if short := next((one for one in result.verdicts if one.outcome == "not enough history"), None):
         parts.append(line(f"not enough history: {short.sentence}"))
-    differences: dict[str, int] = {}
-    for one in result.verdicts:
-        for words in one.differs:
-            differences[line(words)] = differences.get(line(words), 0) + 1
-    parts += [f"unlike the past: {words} ({count} verdicts)" for words, count in differences.items()]
-    return "\n\n".join([parts[0], "\n".join(parts[1:])])
+    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_unlike(result)])])
 
 
 def as_json(result: Result) -> str:
@@ -73,11 +90,14 @@ def as_json(result: Result) -> str:
             "value": _number(one.value),
             "usual": _number(one.usual),
             "change": _number(one.change),
-            "limit": _number(one.limit.value),
+            "limit": _number(one.allowed),
             "limit_by": "campaigns" if one.limit.by_campaigns else "launches",
             "launches": one.launches,
             "beyond": one.beyond,
             "beyond_to_fail": one.limit.beyond,
+            "smallest_change_that_fails": _number(one.smallest),
+            "worse": one.worse or None,
+            "worse_launches": one.over,
             "history_launches": one.limit.launches,
             "history_campaigns": one.limit.campaigns,
             "history_needed": one.limit.needed,
@@ -90,6 +110,7 @@ def as_json(result: Result) -> str:
         "failed": result.failed,
         "false_alarms": result.chance,
         "comparisons": result.comparisons,
+        "blind": result.blind,
         "history": list(result.history),
         "verdicts": verdicts,
         "warnings": result.warnings,
@@ -145,8 +166,10 @@ def as_markdown(result: Result) -> str:
         [verdict, in_code(benchmark), in_code(point), *numbers]
         for verdict, benchmark, point, *numbers in map(_cells, result.verdicts)
     ]
-    title = f"**labkit gate: {'failed' if result.failed else 'passed' if result.judged else 'no verdict'}**"
-    return f"{title} {in_code(result.sentence)}\n\n{markdown.table(_HEAD, rows, align='lllrrrrrl')}"
+    state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
+    unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
+    table = markdown.table(_HEAD, rows, align="lllrrrrrrl")
+    return f"**labkit gate: {state}** {in_code(result.sentence)}\n\n{table}" + (unlike and f"\n{unlike}")
 
 
 def in_code(text: str) -> str:
@@ -155,9 +178,11 @@ def in_code(text: str) -> str:
 
 
 def github(result: Result) -> str:
-    """Return an annotation of GitHub's workflows for each failure and a notice with the counts."""
+    """Return an annotation of GitHub's workflows for each failure, difference and warning, and the counts."""
     failed = [one for one in result.verdicts if one.outcome == "fail"]
     lines = [annotation("error", f"{one.benchmark} {one.name}", one.sentence) for one in failed]
+    lines += [annotation("notice", "labkit gate", words) for words in _unlike(result)]
+    lines += [annotation("warning", "labkit gate", words) for words in result.warnings if result.blind]
     return "\n".join([*lines, annotation("notice" if result.judged else "warning", "labkit gate", result.sentence)])
 
 

@@ -25,17 +25,17 @@ def left_by(pids: Sequence[int]) -> dict[str, int]:
     """Return the files and folders that these processes leave when they are killed, with their inodes.
 
     These are shared memory that the processes have mapped, the session folders of their mpirun, and the folders and
-    files that they work in for storage benchmarks. Processes in other mount namespaces do not count, because their
-    names mean other files here.
+    files that they work in for storage benchmarks. In a process of another mount namespace, as of an emulated host, a
+    name may mean another file: only names that mean the same file here count.
     """
     leftovers: dict[str, int] = {}
-    with contextlib.suppress(OSError):
-        namespace = os.readlink("/proc/self/ns/mnt")  # noqa: PTH115
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{pid}/ns/mnt") == namespace:  # noqa: PTH115
-                    for path in (*_mapped(pid), *_worked_in(pid)):
-                        leftovers[path] = os.lstat(path).st_ino
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for path in (*_mapped(pid), *_worked_in(pid)):
+                with contextlib.suppress(OSError):
+                    here = os.lstat(path)
+                    if os.path.samestat(here, os.lstat(f"/proc/{pid}/root{path}")):
+                        leftovers[path] = here.st_ino
     return leftovers
 
 
@@ -91,6 +91,8 @@ def remove(leftovers: Mapping[str, int]) -> None:
                 import shutil
 
                 shutil.rmtree(path, ignore_errors=True)
+                if os.path.basename(above := os.path.dirname(path)).startswith("ompi."):  # noqa: PTH119, PTH120
+                    os.rmdir(above)  # unless another session is in it  # noqa: PTH106
 
 
 def _is_abandoned(folder: str) -> bool:
