@@ -110,7 +110,8 @@ class Study:
         name = type(self).__module__.rpartition(".")[2]
         self.values = validated(self.parameters, _as_text(self.parameters, values), what=f"notebook {name}")
         if self.values.measure and (bare := getattr(self.values, "testbed", "")):
-            self.values = dataclasses.replace(self.values, testbed=testbeds.running(bare))
+            changed: dict[str, Any] = {"testbed": testbeds.running(bare)}
+            self.values = dataclasses.replace(self.values, **changed)
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None
