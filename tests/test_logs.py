@@ -534,7 +534,7 @@ def test_the_notebook_has_a_section_for_each_benchmark_of_the_campaign(tmp_path:
     held = importing.bring(paths, into=tmp_path / "c").campaign
     study = studies.get("imported")(campaign=str(held.path), measure=False)
     assert set(study.sections()) == set(held.benchmarks())
-    notebook = sections.expanded(Path(__file__).parents[1] / "notebooks" / "95-imported.ipynb", study)
+    notebook = sections.expanded(Path(__file__).parents[1] / "notebooks" / "95-imported.ipynb", lambda: study)
     assert notebook is not None
     text = "\n".join("".join(cell["source"]) for cell in notebook["cells"])
     assert [name for name in held.benchmarks() if text.count(f'study.table("{name}")') != 1] == []

@@ -224,3 +224,19 @@ def test_launches_of_an_example_are_counted_once() -> None:
     assert set(study.summary["headline"]) == {"range of 3 launches"}
     counted = study.records.groupby(["fingerprint", "launch"]).size()
     assert counted.max() == 1
+
+
+def test_a_bare_name_of_a_campaign_is_one_among_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`papermill … -p campaign mine` measures where all campaigns are, and a path stays a path."""
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path / "all"))
+    monkeypatch.chdir(tmp_path)
+    study = studies.get("latency").__new__(studies.get("latency"))
+
+    def place(name: str) -> Path:
+        study.values = studies.get("latency").parameters(campaign=name)
+        return study._named_campaign().path
+
+    assert place("mine") == tmp_path / "all" / "mine"
+    assert place(str(tmp_path / "here" / "c")) == tmp_path / "here" / "c"
+    (tmp_path / "there").mkdir()
+    assert place("there").absolute() == tmp_path / "there"

@@ -274,12 +274,12 @@ def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
     path, into = suite(tmp_path, TINY), tmp_path / "c"
     first = run(path, into)
     assert first.returncode == 0, first.stderr
-    assert "10 points measured, 0 were there already" in first.stdout
+    assert "10 points × launches measured, 0 were there already" in first.stdout
     gone = sorted(into.glob("samples/mpi.latency/*.parquet"))[0]
     before = {p: p.stat().st_mtime_ns for p in into.glob("samples/*/*.parquet") if p != gone}
     gone.unlink()
     second = run(path, into)
-    assert "1 points measured, 9 were there already" in second.stdout
+    assert "1 points × launches measured, 9 were there already" in second.stdout
     assert {p: p.stat().st_mtime_ns for p in before} == before
     assert gone.exists()
 

@@ -58,7 +58,7 @@ class Outcome:
         already = ""
         if self.present:
             already = f", {self.present} already imported"
-        lines = [f"{self.added} points imported{already}"]
+        lines = [f"{self.added} {'point' if self.added == 1 else 'points'} imported{already}"]
         if sum(self.files.values()) > 1:
             lines.append("files: " + ", ".join(f"{count} of {kind}" for kind, count in sorted(self.files.items())))
         if self.left_out:

@@ -38,7 +38,7 @@ class Look:
     def words(self) -> str:
         """Return the state as a line of text."""
         total = f" of {self.planned}" if self.planned else ""
-        text = f"{self.done}{total} points there"
+        text = f"{self.done}{total} points × launches there"
         if self.measuring:
             text += f", {self.label}; measured by {self.measuring}"
         return text

@@ -31,8 +31,8 @@ def summary(campaign: Campaign, running: Collection[str] = ()) -> str:
     notebooks = [one["name"] for one in facts.get("notebooks", [])]
     done, planned = len(campaign.done()), int(facts.get("planned", 0))
     lines = [
-        f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, {done} points"
-        + (f" of {planned}" if planned else "")
+        f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, "
+        f"{done} points × launches" + (f" of {planned}" if planned else "")
     ]
     notes = _notes(campaign)
     for note in notes:
@@ -40,8 +40,8 @@ def summary(campaign: Campaign, running: Collection[str] = ()) -> str:
             time_taken = format_duration(round(note["end"] - note["start"], 1))
             hosts = ", ".join(note["allocation"]["hosts"])
             lines.append(
-                f"          job {note['allocation']['name']} on {hosts}: {note['measured']} points measured, "
-                f"{note['before']} were there already, {time_taken}"
+                f"          job {note['allocation']['name']} on {hosts}: {note['measured']} points × launches "
+                f"measured, {note['before']} were there already, {time_taken}"
             )
         elif note is notes[-1] and note["allocation"]["job"] in running:
             hosts, ago = ", ".join(note["allocation"]["hosts"]), format_duration(round(time.time() - note["start"]))
@@ -63,7 +63,7 @@ def _last_event(campaign: Campaign, note: Mapping[str, Any]) -> str:
         return ""
     recent = [one for one in events.read(campaign.path) if one.time >= since]
     beats = [one for one in recent if one.kind == "heartbeat"]
-    progress = f" at {beats[-1]['done']} of {beats[-1]['total']} points" if beats else ""
+    progress = f" at {beats[-1]['done']} of {beats[-1]['total']} points × launches" if beats else ""
     return f"; last sign of life {recent[-1].time[:19]} UTC{progress}" if recent else ""
 
 

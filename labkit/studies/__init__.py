@@ -150,7 +150,9 @@ class Study:
             return Campaign.existing(given, wanted)
         if self.values.campaign and (self.only_reads or not self.values.measure):  # none is made
             return Campaign(campaign.find(given))
-        return Campaign(given or campaign.root() / f"notebook-{type(self).__module__.rpartition('.')[2]}")
+        name = given or f"notebook-{type(self).__module__.rpartition('.')[2]}"
+        bare = Path(name).name == name and not Path(name).exists()  # `-p campaign X` names a campaign, not a path
+        return Campaign(campaign.root() / name if bare else name)
 
     def run(self, progress: measuring.Report | None = None) -> Campaign:
         """Measure what is missing."""

@@ -84,8 +84,8 @@ class Outcome:
             lines += [f"        {line}" for line in notebook.error.splitlines()[:6]]
         failed = sum(bool(notebook.error) for notebook in self.notebooks)
         lines.append(
-            f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, {self.measured} points measured, "
-            f"{self.present} were there already: {self.campaign}"
+            f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, "
+            f"{self.measured} points × launches measured, {self.present} were there already: {self.campaign}"
         )
         lines += [f"left out: {text}" for text in self.absent]
         lines += [f"failed: {text}" for text in self.failed]

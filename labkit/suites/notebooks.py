@@ -114,7 +114,7 @@ def _executed(
     began, error = time.monotonic(), ""
     tell = campaign.tell if logged else _silent
     tell("notebook", name=entry.name, state="begins")
-    if whole := sections.expanded(entry.notebook, entry.study()):
+    if whole := sections.expanded(entry.notebook, entry.study):
         running.write_text(json.dumps(whole))
     source = running if whole else entry.notebook
     try:

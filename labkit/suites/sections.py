@@ -7,6 +7,7 @@ cell becomes cells of their own, so that the report can name, list and cross-ref
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +20,25 @@ if TYPE_CHECKING:
 CALL = "notebook.sections(study)"
 
 
-def expanded(source: Path, study: Study) -> dict[str, Any] | None:
+def expanded(source: Path, made: Callable[[], Study]) -> dict[str, Any] | None:
     """Return a notebook with cells for each section; None if it has no such cell.
 
     Parameters
     ----------
     source : of the notebook.
-    study : that it calls, with its campaign.
+    made : makes the study that it calls, with its campaign; called only if the notebook has such a cell.
     """
-    notebook: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
-    cells: list[dict[str, Any]] = []
+    text = source.read_text(encoding="utf-8")
+    if CALL not in text:
+        return None
+    notebook: dict[str, Any] = json.loads(text)
+    study, cells = made(), list[dict[str, Any]]()
     for cell in notebook["cells"]:
         if CALL in "".join(cell["source"]):
-            cells += [made for name in study.sections() for made in _section(name, study)]
+            cells += [one for name in study.sections() for one in _section(name, study)]
         else:
             cells.append(cell)
-    return {**notebook, "cells": cells} if len(cells) != len(notebook["cells"]) or CALL in source.read_text() else None
+    return {**notebook, "cells": cells}
 
 
 def _section(name: str, study: Study) -> list[dict[str, Any]]:

@@ -92,12 +92,12 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     before = saved(job)
     assert 2 <= len(before) < 12
     assert cli.main(["attach", "cut"]) == 1
-    assert f"It was cancelled with {len(before)} of 12 points there" in capfd.readouterr().err
+    assert f"It was cancelled with {len(before)} of 12 points × launches there" in capfd.readouterr().err
     assert cli.main(["cancel", "cut"]) == 1
     assert "already ended" in capfd.readouterr().err
     again = jobs.Request(suite=str(lab.folder / "cut.toml"), nodes=1, parameters=("time_cap=0.02",))
     text = followed(lab.submit(again, lab.site("vc2")))
-    assert f"{12 - len(before)} points measured, {len(before)} were there already" in text
+    assert f"{12 - len(before)} points × launches measured, {len(before)} were there already" in text
     assert f"job {job.number}: did not finish" in text
     after = saved(job)
     assert len(after) == 12
@@ -149,7 +149,9 @@ def test_a_job_that_waits_is_cancelled(lab: Lab, background: Background, capfd: 
     with pytest.raises(LaunchError, match=f"Job {job.number} for .* is PENDING .*labkit attach"):
         lab.submit(request, lab.site("vc[0-1]"))
     assert cli.main(["status"]) == 0
-    assert f"waiting: slurm job {job.number}, PENDING (PartitionDown); 0 points there" in capfd.readouterr().out
+    assert (
+        f"waiting: slurm job {job.number}, PENDING (PartitionDown); 0 points × launches there" in capfd.readouterr().out
+    )
     assert jobs.cancel(job).words.startswith("CANCELLED")
     with pytest.raises(LaunchError, match="ended before it started: CANCELLED"):
         followed(job)
@@ -172,7 +174,7 @@ def test_a_node_that_is_drained_is_waited_for(lab: Lab, background: Background) 
 @pytest.mark.slow
 def test_an_array_repeats_in_allocations_of_their_own(background: Background) -> None:
     job = background.array
-    assert "done:     1 of 1 notebooks, 12 points of 12" in followed(job)
+    assert "done:     1 of 1 notebooks, 12 points × launches of 12" in followed(job)
     points = list(Campaign(job.campaign).samples())
     table = records.table(points)
     assert sorted(table["allocation"].unique()) == [f"{job.number}_0", f"{job.number}_1"]
@@ -238,7 +240,7 @@ def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background)
         followed(job)
     kept = len(saved(job))
     assert kept >= 2
-    assert f"It reached its time limit with {kept} of 42 points there; these are kept. Submit again" in str(
+    assert f"It reached its time limit with {kept} of 42 points × launches there; these are kept. Submit again" in str(
         caught.value
     )
     note = json.loads(next(job.campaign.glob("jobs/1-*.json")).read_text())
