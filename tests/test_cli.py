@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import io
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -261,3 +262,15 @@ def test_the_bar_shows_each_point_while_it_is_measured(monkeypatch: pytest.Monke
             bar(Progress(done=done, total=4, label=f"point {done}", elapsed=done, remaining=float(4 - done)))
     for done in range(1, 4):
         assert f"{done}/4 {4 - done} s left · point {done}" in screen.getvalue()
+
+
+def test_values_over_one_label_are_a_table_without_gaps(capsys: pytest.CaptureFixture[str]) -> None:
+    """NetPIPE's ladder has a line for each size; nothing of the table's own making is printed."""
+    assert cli.main(["show", "examples/two-cores", "--benchmark", "sockets.netpipe"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"^block size +latency, mean \(µs\) +round-trip time, mean \(µs\) +bandwidth, mean \(MB/s\)$", out, re.M
+    )
+    assert re.search(r"^ *1 B +\S+ +\S+ +\S+$", out, re.M)
+    assert "NaN" not in out
+    assert "fingerprint" not in out

@@ -181,6 +181,38 @@ def _beside(metric: str, statistic: str) -> str:
     return f"{label} ({METRICS[metric].unit})"
 
 
+def _listed(row: pd.Series, cells: pd.DataFrame, sizes: Sequence[str]) -> str:
+    """Return a table of values with labels: a line for each, a column for each quantity; medians over launches."""
+    whole = cells[cells["rank"].isna() & cells["t"].isna()]  # neither of a rank nor of a moment
+    cells = whole if len(whole) else cells
+    kept = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if cells[c].notna().any()]
+    quantities = [_quantity(*one) for one in cells[["name", "statistic", "unit"]].itertuples(index=False)]
+    cells = cells.assign(quantity=quantities)
+    table = cells.pivot_table(
+        index=kept or ["quantity"], columns="quantity", values="value", aggfunc="median", sort=False
+    )
+    if not kept:
+        table = cells.groupby("quantity", sort=False)["value"].median().to_frame().T
+    labels = (
+        [[one] if len(kept) == 1 else list(one) for one in table.index] if kept else [[] for _ in range(len(table))]
+    )
+    head = [name.removesuffix("_B").replace("_", " ") for name in kept] + [str(one) for one in table.columns]
+    body = [
+        [format_size(int(v)) if name in sizes else str(v) for name, v in zip(kept, label, strict=True)]
+        + [format_number(value, none="-") for value in values]
+        for label, values in zip(labels, table.to_numpy(), strict=True)
+    ]
+    title = f"{row['benchmark']} · {row['library']} · {row['testbed']} · median of {row['launches']} launches"
+    return f"{title}\n{text_table(head, body, right=range(len(head)))}"
+
+
+def _quantity(name: str, statistic: str, unit: str) -> str:
+    """Return the head of a column of reported values."""
+    label = METRICS[name].label if name in METRICS else name.replace("_", " ")
+    words = STATISTICS[statistic].label if statistic in STATISTICS else statistic
+    return f"{label}, {words} ({unit})" if unit else f"{label}, {words}"
+
+
 def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
     """Return a table for each value over two labels: the median over launches."""
     from labkit import records
@@ -188,7 +220,7 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
     cells = records.reported(samples)
     sizes = [column for column in cells if column.endswith("_size_B") and column != "message_size_B"]
     if len(sizes) != 2:
-        return [cells.to_string(index=False)]
+        return [_listed(row, cells, sizes)]
     others = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if c not in sizes]
     tables = []
     for key, group in cells.groupby(["name", "unit", *others], sort=False):
