@@ -442,3 +442,17 @@ def test_hundreds_of_points_that_drift_are_compared() -> None:
     pairs = [Pair(one, other) for one, other in zip(rising[::2], rising[1::2], strict=True)]
     doubts = comparison._of_order(pairs, judge(pairs))
     assert "1200 of 1200 points and sides rise or fall" in doubts[-1]
+
+
+def test_a_launcher_is_named_in_a_comparison_as_it_was_when_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder stands for the launcher that labkit found in it."""
+    from types import SimpleNamespace
+
+    from labkit import launch
+    from labkit.cli import compare as verb
+
+    points = [SimpleNamespace(factors={"launcher": name}) for name in ("openmpi", "mpich@/opt/x/bin/mpiexec")]
+    monkeypatch.setattr(launch, "get", lambda name: SimpleNamespace(name=f"mpich@{name}/bin/mpiexec"))
+    assert verb._level(points, "launcher", "openmpi") == "openmpi"  # type: ignore[arg-type]
+    assert verb._level(points, "launcher", "/opt/x") == "mpich@/opt/x/bin/mpiexec"  # type: ignore[arg-type]
+    assert verb._level(points, "transport", "/opt/x") == "/opt/x"  # type: ignore[arg-type]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from labkit import ranges, writing
 from labkit.cli.console import OK, formats
-from labkit.errors import SpecError
+from labkit.errors import LabkitError, SpecError
+
+if TYPE_CHECKING:
+    from labkit.analysis.comparison.sides import Launch
 
 _BY_CAMPAIGN = "campaign"
 
@@ -95,7 +100,8 @@ def run(options: argparse.Namespace) -> int:
     read = {name: [one for one in launches if id(one) in chosen] for name, launches in read.items()}
     if by != _BY_CAMPAIGN:
         pooled = [launch for launches in read.values() for launch in launches]
-        read = comparison.by_levels(pooled, by, [level for level in levels.split(",") if level])
+        sides = [_level(pooled, by, level) for level in levels.split(",") if level]
+        read = comparison.by_levels(pooled, by, sides)
     outcome = comparison.compare(
         read,
         by=by,
@@ -126,3 +132,15 @@ def _names(folders: Sequence[object], given: Sequence[str]) -> list[str]:
     if len(set(short)) == len(short):
         return short
     return list(given) if len(set(given)) == len(given) else [f"{name} ({n})" for n, name in enumerate(given, 1)]
+
+
+def _level(launches: Sequence[Launch], factor: str, level: str) -> str:
+    """Return a level as the points have it: for a launcher also by what `labkit measure` takes, such as a folder."""
+    present = {one.factors.get(factor) for one in launches}
+    if factor != "launcher" or level in present:
+        return level
+    from labkit import launch
+
+    with suppress(LabkitError):  # of another machine: the error names the levels that there are
+        return launch.get(level).name
+    return level
