@@ -114,7 +114,7 @@ class Verdict:
         if self.worse:
             parts.append(f"{self.over} of {self.launches} launches worse by {format_share(self.worse)} or more")
         fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
-        return "; ".join([*parts, f"smallest change that fails: {fails}", self.limit.past])
+        return notes.joined([*parts, f"smallest change that fails: {fails}", self.limit.past])
 
 
 @dataclass(frozen=True)
