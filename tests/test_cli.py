@@ -274,3 +274,39 @@ def test_values_over_one_label_are_a_table_without_gaps(capsys: pytest.CaptureFi
     assert re.search(r"^ *1 B +\S+ +\S+ +\S+$", out, re.M)
     assert "NaN" not in out
     assert "fingerprint" not in out
+
+
+def test_values_without_a_label_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """netperf's sender does not know what arrived, so its log has other values but not the benchmark's own."""
+    log = tmp_path / "send.txt"
+    log.write_text(
+        """\
+OMNI Send TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : demo
+THROUGHPUT=753.93
+THROUGHPUT_UNITS=10^6bits/s
+ELAPSED_TIME=1.00
+REQUEST_SIZE=-1
+RESPONSE_SIZE=-1
+MIN_LATENCY=0
+MEAN_LATENCY=5.02
+P50_LATENCY=1
+P90_LATENCY=3
+P99_LATENCY=4
+MAX_LATENCY=48825
+STDDEV_LATENCY=174.21
+RT_LATENCY=-1.000
+LOCAL_CPU_UTIL=-1.00
+REMOTE_CPU_UTIL=-1.00
+LOCAL_CPU_METHOD=U
+CONFIDENCE_LEVEL=0
+CONFIDENCE_ITERATION=1
+PROTOCOL=UDP
+LOCAL_SEND_SIZE=1024
+LOCAL_TRANSPORT_RETRANS=-1
+"""
+    )
+    assert cli.main(["import", str(log), "--into", str(tmp_path / "campaign")]) == 0
+    assert cli.main(["show", str(tmp_path / "campaign")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(re.match(r"^sent, mean \(MB/s\) +send call us, minimum", line) for line in lines)
+    assert any(re.match(r"^ *94\.24 +0 +5\.02 ", line) for line in lines)

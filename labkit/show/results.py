@@ -188,10 +188,9 @@ def _listed(row: pd.Series, cells: pd.DataFrame, sizes: Sequence[str]) -> str:
     kept = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if cells[c].notna().any()]
     quantities = [_quantity(*one) for one in cells[["name", "statistic", "unit"]].itertuples(index=False)]
     cells = cells.assign(quantity=quantities)
-    table = cells.pivot_table(
-        index=kept or ["quantity"], columns="quantity", values="value", aggfunc="median", sort=False
-    )
-    if not kept:
+    if kept:
+        table = cells.pivot_table(index=kept, columns="quantity", values="value", aggfunc="median", sort=False)
+    else:
         table = cells.groupby("quantity", sort=False)["value"].median().to_frame().T
     labels = (
         [[one] if len(kept) == 1 else list(one) for one in table.index] if kept else [[] for _ in range(len(table))]
