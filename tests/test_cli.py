@@ -110,7 +110,7 @@ def test_every_verb_has_help_with_an_example(word: str, capsys: pytest.CaptureFi
             "sockets.fabric_pingpong is not a test of IMB",
         ),
         (["import", "/nosuch/osu.txt"], "/nosuch/osu.txt cannot be read: No such file or directory"),
-        (["import", __file__], "test_cli.py, line 1: found "),
+        (["import", str(Path(__file__).with_name("conftest.py"))], "conftest.py, line 1: found "),
     ],
 )
 def test_a_wrong_request_is_one_clear_error_and_exit_code_1(
