@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -207,6 +208,16 @@ def test_the_launches_proposed_decide() -> None:
         a, b = np.exp(chance.normal(0, 0.03, needed)), 1.05 * np.exp(chance.normal(0, 0.03, needed))
         slower += judge([Pair(Launches(a.tolist()), Launches(b.tolist()))])[0].verdict == "slower"
     assert slower >= 140, "80 % and the scatter of 200 trials"
+
+
+def test_sides_without_measure_are_judged() -> None:
+    """Sides of very different lengths, values that no float can divide, and more tests than launches could decide."""
+    chance = np.random.default_rng(7)
+    long, short = np.exp(chance.normal(0, 0.01, 1250)), 2 * np.exp(chance.normal(0, 0.01, 4))
+    assert judge([Pair(Launches(long.tolist()), Launches(short.tolist()))])[0].verdict == "slower"
+    [apart] = judge([Pair(Launches([1e-200] * 6), Launches([1e200] * 6))])
+    assert (apart.verdict, apart.ratio) == ("slower", math.inf)
+    assert judging.launches_needed(0.05, 0.03, (-0.02, 0.02), tests=10**17) is not None
 
 
 # ---- what can be compared --------------------------------------------------------------------------------------------

@@ -87,6 +87,34 @@ def test_student_is_that_of_the_tables(chance: float, freedom: int, value: float
     assert limits.student(chance, freedom) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("value", "freedom", "chance"),
+    [
+        (1e8, 2, 1 / (math.sqrt(2 + 1e16) * (math.sqrt(2 + 1e16) + 1e8))),
+        (400, 9, 9.709591961381846e-21),
+        (1e17, 1, 1e-17 / math.pi),
+    ],
+)
+def test_the_tail_of_student_keeps_its_digits(value: float, freedom: int, chance: float) -> None:
+    """That of 2 degrees of freedom is known in closed form; the others are those of SciPy."""
+    assert limits.tail(value, freedom) == pytest.approx(chance, rel=1e-12)
+    assert limits.student(chance, freedom) == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("new", [1, 2, 5, 8])
+@pytest.mark.parametrize("chance", [0.3, 0.05, 1e-3])
+def test_the_limit_is_the_lowest_that_keeps_the_chance(new: int, chance: float) -> None:
+    for past in (1, 4, 30):
+        kept = [
+            (beyond, rank)
+            for beyond in range(new // 2 + 1, new + 1)
+            for rank in range(1, past + 1)
+            if limits.chance_beyond(past, new, rank, beyond) <= chance
+        ]
+        assert limits.order(past, new, chance) == (min(kept)[::-1] if kept else None)
+    assert limits.needed(1000, 0.001) == 1, "1,000 values above the only one of the past: 1 order of 1,001"
+
+
 def test_a_limit_for_rates_lies_below_and_mirrors_that_for_costs() -> None:
     past = [np.exp(0.02 * np.random.default_rng(day).standard_normal(6)) for day in range(8)]
     upper = limits.limit(past, 6, 1e-3, higher=True)

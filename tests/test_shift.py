@@ -108,6 +108,19 @@ def test_sides_of_very_different_lengths_are_compared() -> None:
     """One launch beside thousands: the distribution of the smaller side is counted, in whichever order they are given."""
     many = np.random.default_rng(1).normal(size=2500)
     assert shift.rank_sum_p(many, [9.0]) == shift.rank_sum_p([9.0], many) == pytest.approx(2 / 2501)
+    few = [0.0, 1.0, 2.0, 3.0]
+    centre, low, high = shift.shift(many, few)
+    assert shift.shift(few, many) == (-centre, -high, -low)
+    assert low < centre < high
+
+
+def test_drawn_orders_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [np.arange(0.0, 5), np.arange(0.5, 6), np.arange(2.0, 8)]
+    at_once = shift.several_p(groups)
+    shift._arrangements.cache_clear()
+    monkeypatch.setattr(shift, "_BLOCK", 1000)
+    assert shift.several_p(groups) == at_once
+    assert sum(shift.blocks(99_999, 17)) == 99_999
 
 
 def test_trend_of_many_values_agrees_with_the_exact_one() -> None:

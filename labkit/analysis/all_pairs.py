@@ -165,7 +165,7 @@ def limits(seconds: NDArray[np.float64], hosts: Sequence[str]) -> tuple[float, f
 def _limit(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_], pairs: int) -> float:
     """Time above which a pair is suspicious, s."""
     middle, scatter = _middle(both, chosen, names)
-    return max(middle + NormalDist().inv_cdf(1 - ALPHA / pairs) * scatter, middle * (1 + LEAST))
+    return max(middle - NormalDist().inv_cdf(ALPHA / pairs) * scatter, middle * (1 + LEAST))
 
 
 def _middle(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_]) -> tuple[float, float]:

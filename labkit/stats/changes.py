@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labkit.stats.shift import midranks
+from labkit.stats.shift import blocks, midranks
 
 SHORTEST = 2  # campaigns on each side of a change
 _DRAWN = 39_999  # random orders
@@ -53,8 +53,9 @@ def _spread(values: NDArray[np.float64]) -> float:
 @lru_cache(maxsize=256)
 def _null(n: int) -> NDArray[np.float64]:
     """Return the largest statistic of random orders of n distinct values, sorted."""
-    orders = np.random.default_rng(_SEED).permuted(np.tile(np.arange(1.0, n + 1), (_DRAWN, 1)), axis=1)
-    return np.sort(_largest(orders))
+    chance, ranks = np.random.default_rng(_SEED), np.arange(1.0, n + 1)
+    parts = [_largest(chance.permuted(np.tile(ranks, (count, 1)), axis=1)) for count in blocks(_DRAWN, n)]
+    return np.sort(np.concatenate(parts))
 
 
 def change(values: ArrayLike) -> tuple[int, float]:

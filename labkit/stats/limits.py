@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -23,6 +24,7 @@ from numpy.typing import ArrayLike
 
 CAMPAIGNS = 5  # from so many on, the limit from the campaigns counts too
 _EXPONENT = 700.0  # of the largest limit, which stands for none
+_NEARLY_ALL = 1 - 1e-6  # from here on, 1 less the middle part of a distribution has too few digits
 _MOST = 100_000  # launches of the past that `needed` tries
 
 
@@ -64,7 +66,11 @@ def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:
     >>> chance_beyond(1, 1, 1, 1), round(chance_beyond(12, 6, 12, 6) * math.comb(18, 6), 9)
     (0.5, 1.0)
     """
-    ways = sum(math.comb(past - rank + k, k) * math.comb(rank - 1 + new - k, new - k) for k in range(beyond, new + 1))
+    # ways of k values beyond: C(past - rank + k, k) · C(rank - 1 + new - k, new - k), each from the one before
+    ways = term = math.comb(past - rank + beyond, beyond) * math.comb(rank - 1 + new - beyond, new - beyond)
+    for k in range(beyond, new):
+        term = term * (past - rank + k + 1) * (new - k) // ((k + 1) * (rank - 1 + new - k))
+        ways += term
     return ways / math.comb(past + new, new)
 
 
@@ -74,24 +80,24 @@ def order(past: int, new: int, chance: float) -> tuple[int, int] | None:
 
     More than half of the new values, if so many suffice; else up to all of them. The rank is the smallest possible.
     """
-    for beyond in range(new // 2 + 1, new + 1):
-        if past and chance_beyond(past, new, past, beyond) <= chance:
-            low, high = 1, past  # the chance falls with the rank
-            while low < high:
-                middle = (low + high) // 2
-                low, high = (low, middle) if chance_beyond(past, new, middle, beyond) <= chance else (middle + 1, high)
-            return low, beyond
-    return None
+    if not past or chance_beyond(past, new, past, new) > chance:
+        return None
+    beyond = _first(new // 2 + 1, new, lambda count: chance_beyond(past, new, past, count) <= chance)
+    return _first(1, past, lambda rank: chance_beyond(past, new, rank, beyond) <= chance), beyond
+
+
+def _first(low: int, high: int, holds: Callable[[int], object]) -> int:
+    """Return the first number from which a condition holds; `high` if it holds for none below."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
 
 
 @lru_cache(maxsize=1024)
 def needed(new: int, chance: float) -> int:
     """Return how many values of the past a limit for so many new ones needs at least."""
-    low, high = 1, _MOST
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if order(middle, new, chance) else (middle + 1, high)
-    return low
+    return _first(1, _MOST, lambda past: order(past, new, chance))
 
 
 @lru_cache(maxsize=1024)
@@ -113,21 +119,29 @@ def student(chance: float, freedom: int) -> float:
 
 
 def tail(t: float, freedom: int) -> float:
-    """Return the chance that Student's t exceeds a value, by the finite series of whole degrees of freedom.
+    """Return the chance that Student's t exceeds a value, by the series for whole degrees of freedom.
 
-    The series gives the middle part, so tails below about 1e-13 are lost; no chance here is as small.
+    The series up to the degrees of freedom gives the part in the middle. The terms beyond add up to the tail, without
+    the cancellation of 1 less the middle.
     """
-    angle = math.atan2(t, math.sqrt(freedom))
-    cosine2 = math.cos(angle) ** 2
-    total = term = 1.0 if freedom % 2 == 0 else math.cos(angle)
-    for k in range(2 if freedom % 2 == 0 else 3, freedom - 1, 2):
-        term *= cosine2 * (k - 1) / k
+    root, angle = math.hypot(t, math.sqrt(freedom)), math.atan2(t, math.sqrt(freedom))
+    sine, cosine = t / root, math.sqrt(freedom) / root
+    even = freedom % 2 == 0
+    total = term = 1.0 if even else cosine
+    for k in range(2 if even else 3, freedom - 1, 2):
+        term *= cosine**2 * (k - 1) / k
         total += term
-    if freedom % 2 == 0:
-        middle = math.sin(angle) * total
-    else:
-        middle = 2 / math.pi * (angle + (math.sin(angle) * total if freedom > 1 else 0.0))
-    return (1 - middle) / 2
+    middle = sine * total if even else 2 / math.pi * (angle + (sine * total if freedom > 1 else 0.0))
+    if middle < _NEARLY_ALL:
+        return (1 - middle) / 2
+    if freedom > 1:
+        term *= cosine**2 * (freedom - 1) / freedom
+    rest, k = 0.0, freedom
+    while term > rest * sys.float_info.epsilon:
+        rest += term
+        k += 2
+        term *= cosine**2 * (k - 1) / k
+    return sine * rest * (0.5 if even else 1 / math.pi)
 
 
 def limit(past: Sequence[ArrayLike], new: int, chance: float, *, higher: bool) -> Limit:

@@ -66,6 +66,6 @@ def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | Non
     else:
         from statistics import NormalDist  # inside the function: a rank imports this module and should open few files
 
-        half = NormalDist().inv_cdf(1 - tail) * math.sqrt(n * q * (1 - q))
+        half = -NormalDist().inv_cdf(tail) * math.sqrt(n * q * (1 - q))
         low, high = math.floor(n * q - half), math.ceil(n * q + half) + 1
     return (low, high) if low >= 1 and high <= n else None

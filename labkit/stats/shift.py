@@ -13,7 +13,7 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import combinations
 from statistics import NormalDist
@@ -28,6 +28,7 @@ EXACT_TREND = 100  # values up to which the distribution of Kendall's tau is cou
 _ALL = 40_000  # arrangements of several groups that are all looked at; of more, as many as follows are drawn
 _DRAWN = 99_999
 _SEED = 20261122
+_BLOCK = 1_000_000  # numbers of random orders that are drawn at once
 _TOLERANCE = 1e-9  # relative: sums of ranks are compared as floats
 
 
@@ -116,9 +117,16 @@ def _arrangements(ranks: tuple[float, ...], sizes: tuple[int, ...]) -> tuple[NDA
         rows = [values[list(row)] for row in _orders(tuple(range(len(ranks))), sizes)]
         return np.sort(_weight(np.array(rows), sizes)), 0
     chance, parts = np.random.default_rng(_SEED), []
-    for count in [10_000] * (_DRAWN // 10_000) + [_DRAWN % 10_000]:
+    for count in blocks(_DRAWN, len(values)):
         parts.append(_weight(chance.permuted(np.tile(values, (count, 1)), axis=1), sizes))
     return np.sort(np.concatenate(parts)), 1
+
+
+def blocks(rows: int, columns: int) -> Iterator[int]:
+    """Yield numbers of rows that add up to `rows`, each small enough for memory."""
+    most = max(1, _BLOCK // columns)
+    for first in range(0, rows, most):
+        yield min(most, rows - first)
 
 
 def _orders(places: tuple[int, ...], sizes: Sequence[int]) -> list[tuple[int, ...]]:
@@ -152,10 +160,11 @@ def holm(probabilities: Sequence[float]) -> list[float]:
 def _left_out(n: int, m: int, level: float) -> int:
     """Return how many differences the interval leaves out at each end, plus 1; 0 if none reaches the level."""
     tail = (1 - level) / 2
+    n, m = sorted((n, m))  # the distribution is the same, and that of the smaller side is the smaller table
     if n * m <= EXACT:
         probability = _sums(tuple(range(2, 2 * (n + m) + 1, 2)), n)[n * (n + 1) :: 2]
         return int(np.searchsorted(np.cumsum(probability), tail * (1 + _TOLERANCE), side="right"))
-    half = NormalDist().inv_cdf(1 - tail) * math.sqrt(n * m * (n + m + 1) / 12)
+    half = -NormalDist().inv_cdf(tail) * math.sqrt(n * m * (n + m + 1) / 12)
     return max(0, math.floor(n * m / 2 - half))
 
 

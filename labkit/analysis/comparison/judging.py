@@ -25,6 +25,7 @@ FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
 BETTER, WORSE = "better", "worse"  # of shares
 INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
 MOST = 1000  # launches a side; more are not proposed
+_LARGEST = 709.0  # logarithm; its exponential is still a float
 _POWER = 0.8  # chance to decide with the launches proposed
 _EFFICIENCY = math.pi / 3  # launches that a rank test needs for each that a t test needs, of normal values
 
@@ -158,7 +159,7 @@ def _judged(
     if not share and positive:
         one, two = np.log(base), np.log(other)
         scaled, ends = shift(one, two, level), (math.log1p(-relevant), math.log1p(relevant))
-        ratio = (math.exp(scaled[0]), math.exp(scaled[1]), math.exp(scaled[2]))
+        ratio = (_exp(scaled[0]), _exp(scaled[1]), _exp(scaled[2]))
     verdict, reason = _verdict(scaled, ends, adjusted, 1 - level)
     order = design((pair.base.starts, pair.other.starts))
     if not share and not positive:
@@ -187,6 +188,11 @@ def _judged(
         reason=reason,
         launches_needed=needed,
     )
+
+
+def _exp(logarithm: float) -> float:
+    """Return a factor from its logarithm; infinity beyond the largest float."""
+    return math.inf if logarithm > _LARGEST else math.exp(logarithm)
 
 
 def _verdict(
@@ -281,10 +287,10 @@ def launches_needed(
         return least
     z = NormalDist().inv_cdf
     if ends[0] <= change <= ends[1]:
-        steps = [(z(1 - (1 - level) / 2) + z((1 + _POWER) / 2), min(change - ends[0], ends[1] - change))]
+        steps = [(z((1 + _POWER) / 2) - z((1 - level) / 2), min(change - ends[0], ends[1] - change))]
     else:
         beyond = ends[0] - change if change < 0 else change - ends[1]
-        steps = [(z(1 - (1 - level) / 2 / tests) + z(_POWER), abs(change)), (z(_POWER), beyond)]
+        steps = [(z(_POWER) - z((1 - level) / 2 / tests), abs(change)), (z(_POWER), beyond)]
     needed = float(least)
     for quantile, distance in steps:
         needed = max(needed, 2 * _EFFICIENCY * (quantile * spread / distance) ** 2 if distance > 0 else math.inf)
