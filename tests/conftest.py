@@ -38,8 +38,9 @@ for name, value in {
 }.items():
     os.environ.setdefault(name, value)
 
-# programs that tests start keep their bytecode, as those of users do
+# the tests, and programs that they start, keep their bytecode, as those of users do
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # a shell without job control starts background commands, `make test-all &` too, with SIGINT ignored, and children inherit that
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
