@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,12 +81,14 @@ def launch(
     victims: int = 2,
     ranks: int = 10,
     congestor: int = 20_000,
+    recovered: float = 1.0,
     **meta: object,
 ) -> Samples:
     """Times that scatter alike in all phases but for a factor: what a launch of gpcnet_loaded leaves behind."""
     chance = np.random.default_rng(100 + number)
     times = [chance.lognormal(9, 0.3, (victims, n)).astype(np.int64) for _ in range(3)]
-    extras = {"isolated_ns": times[1], "recovered_ns": times[2], "congestor_ns": np.full((victims, n), congestor)}
+    extras = {"isolated_ns": times[1], "recovered_ns": times[2] * recovered}
+    extras |= {"congestor_ns": np.full((victims, n), congestor)}
     return made.samples(loaded(ranks), times[0] * factor, launch=number, extras=extras, meta=meta)
 
 
@@ -127,11 +130,13 @@ def test_nothing_is_found_where_nothing_is_as_often_as_promised() -> None:
         ({"badges": ["oversubscription"]}, {"more than one sender"}),
         ({"factor": 3.0}, set()),
         ({"factor": 3.0, "rank_hosts": ["a"] * 10}, {"share its memory"}),
-        ({"factor": 3.0, "badges": ["oversubscription"]}, {"share processors"}),
+        ({"factor": 3.0, "badges": ["oversubscription"], "count": 2}, {"share processors"}),
+        ({"factor": 3.0, "recovered": 28.0}, {"stayed slow"}),
     ],
 )
 def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, object], reasons: set[str]) -> None:
-    impact = congestion.impact([launch(**{"factor": 1.0, **made})])  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"factor": 1.0, **made}
+    impact = congestion.impact([launch(number=k, **fields) for k in range(fields.pop("count", 1))])
     assert len(impact.reasons) == len(reasons)
     for words in reasons:
         assert sum(words in reason for reason in impact.reasons) == 1, words
@@ -139,9 +144,24 @@ def test_each_reason_is_given_where_it_holds_and_nowhere_else(made: dict[str, ob
     assert ("No effect is certain" in impact.sentence) == (made.get("factor") is None)
 
 
+@pytest.mark.parametrize(
+    ("launches", "why"),
+    [
+        ([launch(3.0, recovered=28.0, badges=["busy-machine"])], "one launch on a busy machine"),
+        ([launch(f, number=k, recovered=f) for k, f in enumerate((0.5, 28, 60))], "the interval includes 1"),
+        ([launch(3.0, recovered=28.0, n=10)], "too few iterations for an interval"),
+    ],
+)
+def test_a_mean_is_claimed_to_differ_only_where_launches_show_it(launches: list[Samples], why: str) -> None:
+    impact = congestion.impact(launches)
+    assert set(impact.table.query("statistic == 'mean'")["differs"]) == {why}
+    assert "the mean does not differ certainly from before: " in impact.sentence
+    assert "No effect is certain." in impact.sentence
+
+
 def test_a_percentile_of_few_samples_is_doubted() -> None:
     sentences = [congestion.impact([launch(1.0, n=n)]).sentence for n in (30, 1500)]
-    assert ["unreliable because of too few samples" in sentence for sentence in sentences] == [True, False]
+    assert ["too few samples" in sentence for sentence in sentences] == [True, False]
 
 
 def test_other_samples_have_no_impact() -> None:

@@ -157,7 +157,8 @@ def test_sentences_about_large_numbers_have_no_exponent() -> None:
                     "low": 12000.0,
                     "high": 13000.0,
                     "label": "x",
-                    "reliable": True,
+                    "launches": 6,
+                    "differs": "longer",
                 }
                 for phase in ("loaded", "recovered")
             ]

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from labkit import notes, stats
+from labkit.analysis import effects
 from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError
@@ -45,6 +46,7 @@ class Factor:
     low, high : of the interval; NaN where there is none.
     label : what the interval is.
     launches : how many.
+    disturbed : whether something else took processor time from a launch of it.
     """
 
     centre: float
@@ -52,11 +54,36 @@ class Factor:
     high: float
     label: str
     launches: int
+    disturbed: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """Why no difference may be claimed; empty if one may."""
+        if self.launches == 1 and self.disturbed:
+            return "one launch on a busy machine"
+        if not math.isfinite(self.centre):
+            return "a time of zero"
+        if math.isnan(self.low) or math.isnan(self.high):
+            return "too few iterations for an interval"
+        return "" if self.clear else "the interval includes 1"
 
     @property
     def clear(self) -> bool:
         """Whether the interval leaves no doubt that others made a difference."""
-        return self.low > 1 or self.high < 1
+        busy = self.launches == 1 and self.disturbed
+        return not busy and math.isfinite(self.centre) and (self.low > 1 or self.high < 1)
+
+    def text(self, words: str = "") -> str:
+        """Say how many times, with the interval: ``4.02 times as long (2.42 to 8.12, range of 3 launches)``.
+
+        Parameters
+        ----------
+        words : behind the number of times.
+        """
+        if not math.isfinite(self.centre):
+            return "not known"
+        ends = "" if math.isnan(self.low) else f"{_number(self.low)} to {_number(self.high)}, "
+        return f"{_number(self.centre)} times{words} ({ends}{self.label})"
 
 
 @dataclass(frozen=True)
@@ -65,7 +92,8 @@ class Impact:
 
     Parameters
     ----------
-    table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, reliable.
+    table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, and `differs`:
+        ``longer`` or ``shorter`` than before, or why neither may be claimed.
     reasons : why the victims may have felt nothing, or something else than the network.
     effect : what this says.
     """
@@ -79,7 +107,7 @@ class Impact:
         """What may explain it, as a sentence; empty where nothing does."""
         if not self.reasons:
             return ""
-        return f"But {self.reasons[0]}." if len(_felt(self.table)) else f"Possible reasons: {joined(self.reasons)}."
+        return f"{'But' if len(_felt(self.table)) else 'Possible reasons:'} {joined(self.reasons)}."
 
     @property
     def sentence(self) -> str:
@@ -111,13 +139,16 @@ def jain_fairness(values: ArrayLike) -> float:
     return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
 
 
-def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50") -> Factor:
+def interference(
+    without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50", *, disturbed: bool = False
+) -> Factor:
     """Ratio of a victim's time beside an aggressor to its time alone.
 
     Parameters
     ----------
     without, beside : times of the victim's iterations, an array for each launch, in the same order; s.
     statistic : ``p50``, ``p95``, ``p99``, ``p999`` or ``mean``.
+    disturbed : whether something else took processor time from a launch.
 
     Raises
     ------
@@ -136,7 +167,7 @@ def interference(without: Sequence[ArrayLike], beside: Sequence[ArrayLike], stat
         (np.atleast_2d(np.asarray(b, np.float64)), np.atleast_2d(np.asarray(a, np.float64)))
         for a, b in zip(without, beside, strict=True)
     ]
-    return _factor(pairs, known[statistic], paired=False)
+    return _factor(pairs, known[statistic], paired=False, disturbed=disturbed)
 
 
 def impact(launches: Sequence[Samples]) -> Impact:
@@ -155,19 +186,20 @@ def impact(launches: Sequence[Samples]) -> Impact:
     if len(specs) != 1 or next(iter(specs)).benchmark != LOADED or not all(s.n for s in launches):
         names = ", ".join(sorted({str(spec) for spec in specs})) or "none"
         raise DataError(f"The samples are of {names}, but they must be of one point of {LOADED}, with iterations.")
-    rows = []
+    rows, disturbed = [], effects.disturbed(note for s in launches for note in s.badges)
     for name, quantile in STATISTICS.items():
         for phase, name_ns in (("loaded", "time_ns"), ("recovered", "recovered_ns")):
             pairs = [(seconds(s, name_ns), seconds(s, "isolated_ns")) for s in launches]
-            reliable = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
-            if name == "p999" and not reliable:
+            enough = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
+            if name == "p999" and not enough:
                 continue
-            factor = _factor(pairs, quantile, paired=True)
-            rows.append((name, phase, factor.centre, factor.low, factor.high, factor.label, factor.launches, reliable))
-    columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "reliable"]
+            one = _factor(pairs, quantile, paired=True, disturbed=disturbed)
+            doubt = one.doubt if enough else "too few samples"
+            differs = doubt or ("longer" if one.centre > 1 else "shorter")
+            rows.append((name, phase, one.centre, one.low, one.high, one.label, one.launches, differs))
+    columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "differs"]
     table = pd.DataFrame(rows, columns=columns)
-    reasons = _reasons(launches, table)
-    return Impact(table, reasons, _effect(table))
+    return Impact(table, _reasons(launches, table), _effect(table))
 
 
 def seconds(samples: Samples, phase: str) -> Times:
@@ -175,18 +207,18 @@ def seconds(samples: Samples, phase: str) -> Times:
     return np.asarray(samples.phases[phase] * 1e-9, np.float64)
 
 
-def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool) -> Factor:
+def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool, disturbed: bool) -> Factor:
     """Factor over launches, each (loaded, isolated) with (ranks, iterations), s."""
     statistic = _statistic(quantile)
     ratios = [statistic(now) / statistic(before) if statistic(before) > 0 else math.nan for now, before in pairs]
     if len(ratios) > 1:
         overall = stats.headline(ratios)
-        return Factor(overall.centre, overall.low, overall.high, overall.label, len(ratios))
+        return Factor(overall.centre, overall.low, overall.high, overall.label, len(ratios), disturbed)
     now, before = pairs[0]
     if min(now.shape[1], before.shape[1]) < _FEWEST:
-        return Factor(ratios[0], math.nan, math.nan, "1 launch", 1)
+        return Factor(ratios[0], math.nan, math.nan, "1 launch", 1, disturbed)
     low, high = _resampled(now, before, statistic, paired=paired)
-    return Factor(ratios[0], low, high, "95 % bootstrap interval inside 1 launch", 1)
+    return Factor(ratios[0], low, high, "95 % bootstrap interval inside 1 launch", 1, disturbed)
 
 
 def _statistic(quantile: float | None) -> Callable[[Times], float]:
@@ -229,6 +261,8 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
         if shared or len(hosts) == 1:
             where = "share processors" if shared else "are on one host and share its memory"
             reasons.append(f"victims and congestors {where}, so the cause may not be the network")
+        if len(_felt(table, "recovered")):
+            reasons.append("the victims stayed slow after the congestors had ended, so something else may slow them")
         return tuple(reasons)
     if len(hosts) == 1:
         reasons.append("all ranks are on one host, so no message crossed a network")
@@ -257,25 +291,29 @@ def _load(launches: Sequence[Samples]) -> float:
     return float(most * _gpcnet.load_size(spec) / each / 1e6) if each else 0.0
 
 
-def _felt(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the loaded phase whose whole interval lies above 1."""
-    return table[(table["phase"] == "loaded") & (table["low"] > 1)]
+def _felt(table: pd.DataFrame, phase: str = "loaded") -> pd.DataFrame:
+    """Rows of a phase that certainly take longer than before."""
+    return table[(table["phase"] == phase) & (table["differs"] == "longer")]
+
+
+_WORDS = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
+_number = partial(format_number, digits=3)
 
 
 def _effect(table: pd.DataFrame) -> str:
     """What a reader needs to know."""
-    words = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
-
-    number = partial(format_number, digits=3)
-
-    def phrase(row: pd.Series) -> str:
-        known = not math.isnan(row["low"])
-        about = f" ({number(row['low'])} to {number(row['high'])}, {row['label']})" if known else f" ({row['label']})"
-        doubt = "" if row["reliable"] else ", unreliable because of too few samples"
-        return f"the {words[row['statistic']]} is {number(row['factor'])} times as long{about}{doubt}"
-
-    loaded = [phrase(row) for _, row in table[table["phase"] == "loaded"].iterrows()]
-    text = f"Beside the congestors, {joined(loaded)}."
-    back = table[(table["phase"] == "recovered") & (table["statistic"] == "mean")].iloc[0]
-    text += f" After them the mean is {number(back['factor'])} times that before."
-    return text if len(_felt(table)) else f"{text} No effect is certain."
+    rows = table.to_dict("records")
+    factors = [Factor(*(row[name] for name in ("factor", "low", "high", "label", "launches"))) for row in rows]
+    claims, others, after = [], [], ""
+    for row, one in zip(rows, factors, strict=True):
+        name, clear = _WORDS[row["statistic"]], row["differs"] in ("longer", "shorter")
+        if row["phase"] == "loaded" and clear:
+            claims.append(f"the {name} is {one.text(' as long')}")
+        elif row["phase"] == "loaded":
+            others.append(f"No claim about the {name} beside them: {one.text()}, {row['differs']}.")
+        elif name == "mean":
+            said = "is {} that before" if clear else "does not differ certainly from before: {}"
+            after = f"After them, the mean {said.format(one.text())}."
+    first = [f"Beside the congestors, {joined(claims)}."] if claims else []
+    none = [] if len(_felt(table)) else ["No effect is certain."]
+    return " ".join([*first, *others, after, *none])

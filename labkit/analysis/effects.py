@@ -118,6 +118,18 @@ class Effect:
         return self.claimed and self.ratio < 1
 
     @property
+    def added(self) -> Measured:
+        """The value less the base; its interval subtracts the far ends."""
+        busy = self.value.disturbed or self.base.disturbed
+        more = self.value.value - self.base.value
+        return Measured(more, self.value.low - self.base.high, self.value.high - self.base.low, busy)
+
+    @property
+    def alone(self) -> str:
+        """The end of a claim that rests on one launch; empty if both values have intervals."""
+        return ALONE if self.value.single or self.base.single else ""
+
+    @property
     def times(self) -> str:
         """How many times the base the value is: ``36 times``."""
         return f"{format_number(self.ratio, digits=3)} times"
@@ -134,7 +146,19 @@ class Effect:
         """
         if self.doubt:
             return f"{values}: no difference is claimed, because {self.doubt}."
-        return f"{claim}{ALONE if self.value.single or self.base.single else ''}."
+        return f"{claim}{self.alone}."
+
+    def clause(self, claim: str) -> str:
+        """Return the claim as the end of a sentence; empty if no difference may be claimed.
+
+        Examples
+        --------
+        >>> Effect(Measured(4.0), Measured(2.0)).clause("2 times TCP")
+        ', 2 times TCP, one launch each'
+        >>> Effect(Measured(4.0), Measured(0.0)).clause("2 times TCP")
+        ''
+        """
+        return "" if self.doubt else f", {claim}{self.alone}"
 
 
 def between(row: Mapping[str, Any], base: Mapping[str, Any], metric: str, statistic: str = "") -> Effect:

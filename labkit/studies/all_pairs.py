@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import figures, launch, measuring, studies, testbeds
-from labkit.analysis import all_pairs
+from labkit.analysis import all_pairs, effects
 from labkit.errors import DataError, SpecError
 from labkit.records import per_rank
 from labkit.spec import Spec, sweep
@@ -271,13 +271,13 @@ class Study(studies.Study):
             rows = self.alone(size).sort_values("latency_us_p50")
             if len(rows) > 1:
                 fast, slow = rows.iloc[0], rows.iloc[-1]
-                ratio = slow["latency_us_p50"] / fast["latency_us_p50"]
+                effect = effects.between(slow, fast, "latency_us")
+                one, other = (" and ".join(row["hosts"].split(",")) for row in (slow, fast))
                 apart = slow["latency_us_low"] > fast["latency_us_high"] * (1 + all_pairs.LEAST)
-                conclusion = "so their own path is slow" if apart else "but their intervals overlap"
-                yield (
-                    f"Measured alone, {size_words(size)} between {' and '.join(slow['hosts'].split(','))} take "
-                    f"{number(slow['latency_us_p50'])} µs, {number(ratio)} times what "
-                    f"{' and '.join(fast['hosts'].split(','))} need: {conclusion}."
+                yield f"Measured alone, {size_words(size)}: " + effect.said(
+                    f"between {one} they take {number(slow['latency_us_p50'])} µs, {effect.times} what {other} need"
+                    f"{', so their own path is slow' if apart else ''}",
+                    f"{one}, and {other}",
                 )
 
     def _false_alarms(self) -> Iterator[str]:

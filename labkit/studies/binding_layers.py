@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from labkit import figures, studies
+from labkit.analysis import effects
+from labkit.analysis.effects import ALONE
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, words
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -91,19 +94,19 @@ class Study(studies.Study):
         for _, row in rows[rows["option_binding"] != "c"].iterrows():
             if (size := row["message_size_B"]) in base.index:
                 c = base.loc[size]
-                apart = row["latency_us_low"] > c["latency_us_high"]
+                effect = effects.between(row, c, "latency_us")
                 costs.append(
                     {
                         "layer": row["layer"],
                         "message_size_B": size,
                         "C kernel (µs)": c["latency_us_p50"],
                         "layer (µs)": row["latency_us_p50"],
-                        "added (µs)": row["latency_us_p50"] - c["latency_us_p50"],
-                        "ratio": row["latency_us_p50"] / c["latency_us_p50"],
-                        "intervals apart": "yes" if apart else "no",
+                        "added (µs)": effect.added.value,
+                        "ratio": effect.ratio,
+                        "doubt": effect.doubt or effect.alone.removeprefix(", ") or "none",
                     }
                 )
-        names = ["layer", "message_size_B", "C kernel (µs)", "layer (µs)", "added (µs)", "ratio", "intervals apart"]
+        names = ["layer", "message_size_B", "C kernel (µs)", "layer (µs)", "added (µs)", "ratio", "doubt"]
         return pd.DataFrame(costs, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
 
     def findings(self) -> str:
@@ -111,15 +114,11 @@ class Study(studies.Study):
         sentences = []
         for name in (b for b in BOUND if b != "mpi.bandwidth"):
             for layer, rows in self.cost(name).groupby("layer", sort=False):
-                first = rows.iloc[0]
-                same = rows[rows["intervals apart"] == "no"]
-                until = (
-                    f"from {size_words(same['message_size_B'].iloc[0])} on the intervals of both meet"
-                    if len(same)
-                    else "the intervals stay apart at every size"
-                )
-                sentences.append(
-                    f"{name}: {layer} takes {number(first['added (µs)'])} µs more than the C kernel at "
-                    f"{size_words(first['message_size_B'])} ({number(first['ratio'])} times its time); {until}."
-                )
+                longer = rows[rows["doubt"].isin(["none", ALONE.removeprefix(", ")]) & (rows["added (µs)"] > 0)]
+                text = f"{name}: {layer} takes longer than the C kernel at {len(longer)} of {plural(len(rows), 'size')}"
+                for first in longer.to_dict("records")[:1]:
+                    text += f", at {size_words(first['message_size_B'])} by {number(first['added (µs)'])} µs"
+                    text += f" ({number(first['ratio'])} times its time)"
+                    text += ALONE if first["doubt"] != "none" else ""
+                sentences.append(f"{text}.")
         return markdown_list(sentences)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
+from labkit.analysis import effects
 from labkit.benchmarks.storage import bt_io
 from labkit.spec import Spec, sweep
-from labkit.studies import centre, counts, markdown_list, number, statement, words
+from labkit.studies import counts, markdown_list, statement, words
 from labkit.units import format_number
 
 if TYPE_CHECKING:
@@ -92,9 +93,10 @@ class Study(studies.Study):
         rows = rows.sort_values(["ranks", "option_subtype"], ascending=[True, False]) if len(rows) else rows
         for row in rows.to_dict("records"):
             count = "1 rank" if row["ranks"] == 1 else f"{row['ranks']} ranks"
+            share = effects.share(row["io_percent_value"], 100)
             sentences.append(
-                f"`{row['option_subtype']}` on {count}: I/O takes {number(row['io_percent_value'])} % of the run time "
-                f"of {statement(row, 'run_time_s')}, at {statement(row, 'bandwidth_MBps')}."
+                f"`{row['option_subtype']}` on {count}: the run takes {statement(row, 'run_time_s')}"
+                f"{share and f', of which I/O is {share}'}, at {statement(row, 'bandwidth_MBps')}."
             )
         sentences += _gain(rows)
         if sentences:
@@ -111,8 +113,8 @@ def _gain(rows: pd.DataFrame) -> Iterator[str]:
     most = rows[rows["ranks"] == rows["ranks"].max()] if len(rows) else rows
     found = {row["option_subtype"]: row for row in most.to_dict("records")}
     if {"simple", "full"} <= set(found):
-        ratio = centre(found["full"], "bandwidth_MBps") / centre(found["simple"], "bandwidth_MBps")
-        yield (
-            f"On {found['full']['ranks']} ranks, one collective write (`full`) has {number(ratio)} times the bandwidth "
-            "of a write for each pencil (`simple`)."
+        effect = effects.between(found["full"], found["simple"], "bandwidth_MBps")
+        yield f"On {found['full']['ranks']} ranks, " + effect.said(
+            f"one collective write (`full`) has {effect.times} the bandwidth of a write for each pencil (`simple`)",
+            "one collective write (`full`) and a write for each pencil (`simple`)",
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import analysis, benchmarks, figures, studies
+from labkit.analysis import effects
 from labkit.errors import SpecError
 from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
 from labkit.spec import Spec, sweep
@@ -305,14 +306,17 @@ class Study(studies.Study):
         rows = self.sized()
         if rows.empty or "latency_us_osu_mean" not in rows:
             return
-        ratio = (rows["latency_us_mean"] / rows["latency_us_osu_mean"]).dropna()
+        rows = rows[[effects.of_row(row, "latency_us").sign > 0 for row in rows.to_dict("records")]]
+        ratio = rows["latency_us_mean"] / rows["latency_us_osu_mean"].where(rows["latency_us_osu_mean"] > 0)
+        ratio = ratio[ratio > 1 + effects.LEAST]
         if len(ratio):
             row = rows.loc[ratio.idxmax()]
             yield (
                 f"The mean over ranks hides the slowest rank most in {row['collective']} with "
                 f"{size_words(row['message_size_B'])}: the slowest takes {number(ratio.max())} times as long."
             )
-        tails = (rows["latency_us_p99"] / rows["latency_us_p50"]).dropna()
+        tails = rows["latency_us_p99"] / rows["latency_us_p50"]
+        tails = tails[tails > 1 + effects.LEAST]
         if len(tails):
             row = rows.loc[tails.idxmax()]
             yield (

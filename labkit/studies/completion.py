@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
-from labkit.analysis import evidence
+from labkit.analysis import effects, evidence
 from labkit.notes import joined
 from labkit.samples.facts import ENGINE, FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, above, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,12 +186,15 @@ class Study(_rdma.Study):
         for by, what in (("cq_moderation", "to a completion"), ("post_list", "to a post")):
             for (tool, size), group in self.streams(by).groupby(["engine", "message_size_B"], sort=False):
                 few, many = group.iloc[0], group.iloc[-1]
+                effect = effects.between(many, few, RATE)
+                if not effect.ratio > 0:
+                    continue
                 ends = [
                     f"{number(1e6 / centre(row, RATE))} µs with {row[f'option_{by}']:.0f} {what}" for row in (few, many)
                 ]
                 yield (
-                    f"{tool}: in a stream a message of {size_words(size)} costs {ends[0]}, {ends[1]}: "
-                    f"{number(centre(many, RATE) / centre(few, RATE))} times the message rate."
+                    f"{tool}: in a stream a message of {size_words(size)} costs {' and '.join(ends)}"
+                    f"{effect.clause(f'{effect.times} the message rate')}."
                 )
 
     def python_findings(self) -> str:
@@ -200,10 +203,9 @@ class Study(_rdma.Study):
 
 
 def _added(base: Any, row: Any, name: str) -> str:
-    """Difference of a way to another, and whether the intervals overlap."""
-    more = centre(row, "latency_us") - centre(base, "latency_us")
+    """Difference of a way to another, or why none is claimed."""
+    effect = effects.between(row, base, "latency_us")
     way = {"completion polled": "polling for a completion", "event": "sleeping until an event"}[name]
-    apart = above(row, base, "latency_us") or above(base, row, "latency_us")
-    known = row["latency_us_low"] == row["latency_us_low"]
-    doubt = ", but the intervals overlap" if known and not apart else ""
-    return f"{way} {'adds' if more >= 0 else 'takes off'} {number(abs(more))} µs{doubt}"
+    if effect.doubt:
+        return f"{way} takes {statement(row, 'latency_us')}: no difference is claimed, because {effect.doubt}"
+    return f"{way} {'adds' if effect.more else 'takes off'} {number(abs(effect.added.value))} µs{effect.alone}"

@@ -184,9 +184,8 @@ class Study(studies.Study):
             | {
                 f"{row['phase']}{text}": row[column]
                 for _, row in rows.iterrows()
-                for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"))
+                for column, text in (("factor", ""), ("low", ", low"), ("high", ", high"), ("differs", ", differs"))
             }
-            | {"reliable": "yes" if rows["reliable"].all() else "too few samples"}
             for (pattern, kind, statistic), rows in table.groupby(["pattern", "congestor", "words"], sort=False)
         ]
         return pd.DataFrame(wide)
@@ -248,12 +247,11 @@ class Study(studies.Study):
             if len(rows) > 1:
                 worst = rows.loc[rows["factor"].idxmax()]
                 rest = rows[rows[name] != worst[name]]
-                certain = bool(worst["low"] > rest["high"].max())
-                apart = "its interval lies above the others" if certain else "the intervals overlap"
                 values = ", ".join(f"{value:g}" for value in sorted(rows[name]))
-                yield (
-                    f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times; {apart}."
-                )
+                if worst["differs"] == "longer" and worst["low"] > rest["high"].max():
+                    yield f"Of {values}{unit}, {worst[name]:g} cost the mean most: {number(worst['factor'])} times."
+                else:
+                    yield f"Which of {values}{unit} costs the mean most is not known: the intervals overlap."
 
     def _loads(self) -> Iterator[str]:
         """Rate and time of the congestors alone."""

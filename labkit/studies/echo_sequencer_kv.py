@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from labkit import figures
-from labkit.analysis import evidence
+from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, counts, markdown_list, size_words, statement, words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -124,10 +124,9 @@ class Study(_rdma.Study):
             ordered = group.sort_values("round_trip_us_p50")
             if len(ordered) > 1:
                 best, worst = ordered.iloc[0], ordered.iloc[-1]
-                yield (
-                    f"Of the echoes of {size_words(size)}, {best['way']} is the fastest "
-                    f"({statement(best, 'round_trip_us')}), {worst['way']} the slowest "
-                    f"({number(centre(worst, 'round_trip_us'))} µs)."
+                ends = [f"{row['way']} ({statement(row, 'round_trip_us')})" for row in (best, worst)]
+                yield f"Echoes of {size_words(size)}: " + effects.between(worst, best, "round_trip_us").said(
+                    f"{ends[0]} takes less time than {ends[1]}", " and ".join(ends)
                 )
 
     def _counter(self) -> Iterator[str]:
@@ -150,13 +149,10 @@ class Study(_rdma.Study):
         for way, group in rows.groupby("way"):
             smallest = group[group["message_size_B"] == group["message_size_B"].min()].set_index("option_clients")
             if {few, many} <= set(smallest.index):
-                gains.append((centre(smallest.loc[many], RATE) / centre(smallest.loc[few], RATE), way))
+                effect = effects.between(smallest.loc[many], smallest.loc[few], RATE)
+                gains += [f"{way} {effect.times}{effect.alone}"] if effect.claimed else []
         if gains:
-            (least, worst), (most, best) = min(gains), max(gains)
-            yield (
-                f"{many} requests in flight instead of {few} bring {number(least)} ({worst}) to {number(most)} "
-                f"({best}) times the requests per second."
-            )
+            yield f"{many} requests in flight over the requests per second of {few}: {'; '.join(gains)}."
 
     def python_findings(self) -> str:
         """How much of the times is Python's."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from labkit import benchmarks, figures, host, records, studies
+from labkit.analysis import effects
 from labkit.benchmarks import LogBenchmark
 from labkit.benchmarks.gpu.mpi import COLLECTIVES
 from labkit.errors import SpecError
@@ -216,9 +217,10 @@ class Study(studies.Study):
                 f"{size_words(last['message_size_B'])}."
             )
         for row in self.of("gpu.launch").to_dict("records"):
+            call = row["launch_us_p50"]
+            alone = f"; the call alone takes {number(call)} µs" if effects.is_part(call, row["latency_us_p50"]) else ""
             sentences.append(
-                f"An empty kernel takes {statement(row, 'latency_us')} until the host knows that it has run; the call "
-                f"alone takes {number(row['launch_us_p50'])} µs."
+                f"An empty kernel takes {statement(row, 'latency_us')} until the host knows that it has run{alone}."
             )
         return markdown_list([*sentences, *self._of_memory()])
 
@@ -230,10 +232,12 @@ class Study(studies.Study):
             at = rows[rows["message_size_B"] == size].set_index(_SERIES["pair"])
             at = at[~at.index.duplicated()]
             if {("device", "device"), ("host", "host")} <= set(at.index):
-                gpu, plain = (centre(at.loc[(k, k)].to_dict(), "latency_us") for k in ("device", "host"))
+                gpu, plain = (at.loc[(k, k)].to_dict() for k in ("device", "host"))
+                effect = effects.between(gpu, plain, "latency_us")
                 sentences.append(
-                    f"A message of {size_words(size)} takes {number(gpu)} µs between device memories and "
-                    f"{number(plain)} µs between host memories: {number(gpu / plain)} times as long."
+                    f"A message of {size_words(size)} takes {number(centre(gpu, 'latency_us'))} µs between device "
+                    f"memories and {number(centre(plain, 'latency_us'))} µs between host memories"
+                    f"{effect.clause(f'{effect.times} as long')}."
                 )
         return sentences
 

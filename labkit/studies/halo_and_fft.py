@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import benchmarks, figures, reference, studies
+from labkit.analysis import effects
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
+from labkit.models.breakdown import of_launches
 from labkit.records import per_rank
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
@@ -224,13 +226,17 @@ class Study(studies.Study):
         rows = self._most(HALO)
         if rows.empty or rows["option_periodic"].astype(bool).nunique() < 2:
             return
-        table = rows.pivot_table("latency_us_p50", ["option_neighbours", "transport"], "option_periodic")
-        ratio = (table[True] / table[False]).dropna()
-        if len(ratio):
-            near, path = ratio.idxmax()
+        found: dict[tuple[str, str], effects.Effect] = {}
+        for place, group in rows.groupby(["option_neighbours", "transport"]):
+            grids = {bool(row["option_periodic"]): row for row in group.to_dict("records")}
+            if len(grids) == 2 and (one := effects.between(grids[True], grids[False], "latency_us")).more:
+                found[place] = one
+        if found:
+            near, path = max(found, key=lambda place: found[place].ratio)
+            most = found[near, path]
             yield (
-                f"A grid that wraps around costs up to {number(float(ratio.max()))} times the open one, with {near} "
-                f"neighbours{_over(path)}: no rank is at an edge, and on a side of two both neighbours "
+                f"A grid that wraps around costs up to {most.times} the open one, with {near} "
+                f"neighbours{_over(path)}{most.alone}: no rank is at an edge, and on a side of two both neighbours "
                 "are the same rank."
             )
 
@@ -256,8 +262,11 @@ class Study(studies.Study):
             launches = self.example(benchmark)
             if not launches:
                 continue
-            medians = np.median([per_rank.medians(launch) for launch in launches], axis=0)
+            every = np.array([per_rank.medians(launch) for launch in launches])
+            medians, busy = np.median(every, axis=0), effects.disturbed(note for s in launches for note in s.badges)
             fast, slow = int(medians.argmin()), int(medians.argmax())
+            if not effects.between_times(*(of_launches(every[:, n], disturbed=busy) for n in (slow, fast))).more:
+                continue
             spec = benchmarks.resolve(launches[0].spec)
             grid, ranks = _grid.shape(spec), per_rank.ranks(launches[0])
             yield (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, records, studies, testbeds
-from labkit.analysis import congestion
+from labkit import benchmarks, figures, records, stats, studies, testbeds
+from labkit.analysis import congestion, effects
 from labkit.samples.facts import TESTBED
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 INCAST = "congestion.incast"
 _POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
+_STREAMS = ["testbed", "option_senders", "option_streams"]  # of points whose calls differ in their size alone
 _FULL = 0.9  # of the link's rate, from which it counts as full; TCP's payload is 95.6 % of it
 _SCARCE = 0.75  # of the link's rate, from which RDMA streams with their headers compete for it
 _OVER = 1.01  # of the link's rate, from which a sum must be wrong
@@ -182,29 +183,40 @@ class Study(studies.Study):
     def _sum(self) -> Iterator[str]:
         """Whether the receiver's link stays full."""
         rows = self.rows(transport="tcp")
-        for size in sorted(rows["message_size_B"].unique())[-1:]:
-            chosen = rows[(rows["message_size_B"] == size) & (rows["option_streams"] == 1)]
-            for _, row in chosen.iterrows():
-                bandwidth = statement(row, "bandwidth_MBps")
-                text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(size)}: {bandwidth} arrive"
-                share = row["bandwidth_MBps_mean"] / self.link_rate if self.link_rate else 0.0
-                full = "is full" if share >= _FULL else "is not full"
-                yield text + (f", {format_share(share)} of the receiver's link, which {full}." if share else ".")
+        largest = rows[rows["message_size_B"] == rows["message_size_B"].max()]
+        for row in largest[largest["option_streams"] == 1].to_dict("records"):
+            text = f"{row['option_senders']:.0f} to 1 with calls of {size_words(row['message_size_B'])}: "
+            yield f"{text}{statement(row, 'bandwidth_MBps')} arrive{self._full(row)}."
         if len(rows):
             few = rows[rows["message_size_B"] == rows["message_size_B"].min()].iloc[-1]
-            below = not self.link_rate or few["bandwidth_MBps_mean"] < _FULL * self.link_rate
-            if below and few["message_size_B"] < rows["message_size_B"].max():
-                yield (
-                    f"With calls of {size_words(few['message_size_B'])}, {few['option_senders']:.0f} senders bring "
-                    f"{number(few['bandwidth_MBps_mean'])} MB/s: the cost of system calls is the limit there, "
-                    "not the link."
-                )
+            larger = largest[largest["message_size_B"] > few["message_size_B"]]
+            alike = larger[larger[_STREAMS].eq(few[_STREAMS]).all(axis=1)]
+            yield from (self._limit(few.to_dict(), many) for many in alike.to_dict("records"))
         over = rows[rows["bandwidth_MBps_mean"] > _OVER * self.link_rate] if self.link_rate else rows.iloc[:0]
         if len(over):
             yield (
                 f"{len(over)} of {len(rows)} sums are above the link's rate: each client divides by the time it was "
                 "sending itself, and these did not send at the same time. Set a longer duration."
             )
+
+    def _full(self, row: Mapping[str, Any]) -> str:
+        """What share of the receiver's link arrives, and whether the link is full; empty where neither is known."""
+        arrived, full = effects.of_row(row, "bandwidth_MBps"), _FULL * self.link_rate
+        if not (share := effects.share(arrived.value, self.link_rate)):
+            return ""
+        low, high = (arrived.value, arrived.value) if arrived.single else (arrived.low, arrived.high)
+        known = "is full" if low >= full else "is not full" if high < full else "is full in some launches only"
+        return f", {share} of the receiver's link, which {known}"
+
+    def _limit(self, few: Mapping[str, Any], many: Mapping[str, Any]) -> str:
+        """What the smallest calls bring, beside the largest of the same streams."""
+        effect = effects.between(few, many, "bandwidth_MBps")
+        senders, sizes = f"{few['option_senders']:.0f}", [size_words(row["message_size_B"]) for row in (few, many)]
+        return effect.said(
+            f"With calls of {sizes[0]}, {senders} to 1 brings {statement(few, 'bandwidth_MBps')}, "
+            f"{effect.times} what calls of {sizes[1]} bring{self._full(few)}",
+            f"Calls of {sizes[0]} and of {sizes[1]}, {senders} to 1",
+        )
 
     def _fair(self) -> Iterator[str]:
         """How the streams share."""
@@ -220,21 +232,37 @@ class Study(studies.Study):
             )
 
     def _again(self) -> Iterator[str]:
-        """Where segments were lost."""
+        """Where several senders lose more segments than one sender with the same calls and streams."""
         rows = self.rows(transport="tcp")
-        if len(rows):
-            single, several = (rows[cut]["again"] for cut in (rows["option_senders"] == 1, rows["option_senders"] > 1))
-            if single.notna().any() and several.notna().any():
-                text = (
-                    f"One sender sends {number(single.max())} segments again at most; where several meet, "
-                    f"{number(several.max())} at a point"
-                )
-                lost = several.max() > single.max()
-                yield (
-                    f"{text}: the queue before the receiver's link drops frames that do not fit."
-                    if lost
-                    else f"{text}."
-                )
+        rows = rows[rows["again"].notna()] if len(rows) else rows
+        pairs = []
+        for _, group in rows.groupby(["testbed", "option_streams", "message_size_B"]) if len(rows) else ():
+            one, most = group.iloc[0].to_dict(), group.iloc[-1].to_dict()
+            if one["option_senders"] == 1 < most["option_senders"]:
+                pairs.append((self._sent_again(one), self._sent_again(most), most))
+        more = [pair for pair in pairs if effects.Effect(pair[1], pair[0]).added.sign > 0]
+        if not pairs:
+            return
+        if not more:
+            yield (
+                f"{len(pairs)} comparisons of one sender with several: in none do several senders certainly send more "
+                "segments again."
+            )
+            return
+        single, several, most = max(more, key=lambda pair: pair[1].value - pair[0].value)
+        streams = "1 stream" if most["option_streams"] == 1 else f"{most['option_streams']:.0f} streams"
+        yield (
+            f"In {len(more)} of {len(pairs)} comparisons several senders certainly send more segments again than one: "
+            f"at most {number(several.value)}, {most['option_senders']:.0f} senders of {streams} with calls of "
+            f"{size_words(most['message_size_B'])}, against {number(single.value)} of one sender"
+            f"{effects.Effect(several, single).alone}. Likely reason: the queue before the receiver's link overflows."
+        )
+
+    def _sent_again(self, row: Mapping[str, Any]) -> effects.Measured:
+        """Segments that a point sent again, over its launches."""
+        launches = self.fairness[self.fairness["fingerprint"] == row["fingerprint"]]["again"].dropna()
+        value = stats.headline(launches.to_numpy())
+        return effects.Measured(value.centre, value.low, value.high, effects.disturbed(row["badges"]))
 
     def _verbs(self) -> Iterator[str]:
         """Bandwidth and shares of RDMA streams, with and without classes."""
@@ -242,8 +270,11 @@ class Study(studies.Study):
             count, place = int(row["option_senders"]), testbeds.parse(row["testbed"])[2]
             what = f"{count} RDMA stream{'s' * (count > 1)}" + (" in two classes" if row["option_classes"] else "")
             text = f"{what} on {row['testbed']}: {statement(row, 'bandwidth_MBps')}"
-            if count > 1 and row["least"]:
-                text += f"; the greatest gets {number(row['greatest'] / row['least'])} times the least"
+            disturbed = row["launches"] == 1 and effects.disturbed(row["badges"])
+            ends = (effects.Measured(row[name], disturbed=disturbed) for name in ("greatest", "least"))
+            effect = effects.Effect(*ends)
+            if count > 1 and effect.more:
+                text += f"; the greatest gets {effect.times} the least"
             share = row["bandwidth_MBps_mean"] * 8e6 / _links.bits(place["rate"]) if "rate" in place else 1.0
             if "ets" in place and share < _SCARCE:
                 text += (

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from labkit import benchmarks, figures, notes, studies, testbeds
-from labkit.analysis import congestion
+from labkit.analysis import congestion, effects
+from labkit.analysis.effects import Measured
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
 from labkit.samples.facts import RANK_HOSTS
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, markdown_list, number, words
+from labkit.studies import LEFT_OUT, markdown_list, words
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +142,8 @@ class Study(studies.Study):
         """How much longer the victim's slowest rank takes beside the aggressor."""
         waits = interference.waits(benchmarks.resolve(group[0].spec))
         phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
-        return congestion.interference(phases[0], phases[1], statistic)
+        busy = effects.disturbed(note for s in group for note in s.badges)
+        return congestion.interference(phases[0], phases[1], statistic, disturbed=busy)
 
     def table(self) -> pd.DataFrame:
         """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""
@@ -202,12 +205,16 @@ class Study(studies.Study):
                 continue
             middle, tail = self.factor(group), self.factor(group, "p99")
             risen = sum(self.factor([one]).centre > 1 for one in group)
-            text = (
-                f"{victim} beside {aggressor}{', QoS off' if self.adjustable else ''}: the median takes "
-                f"{_factor_words(middle)}, the 99th percentile {_factor_words(tail)}. It rose in {risen} of "
-                f"{len(group)} interleaved pairs."
-            )
-            yield text if middle.low > 1 else f"{text} No rise is certain: {notes.joined(self._why(group))}."
+            where = f"{victim} beside {aggressor}{', QoS off' if self.adjustable else ''}"
+            pairs = f"The median rose in {risen} of {plural(len(group), 'interleaved pair')}."
+            if middle.clear and middle.centre > 1:
+                rest = f", the 99th percentile {tail.text(' as long')}" if tail.clear else ""
+                yield f"{where}: the median takes {middle.text(' as long')}{rest}. {pairs}"
+            else:
+                yield (
+                    f"{where}: no rise of the median is certain: {middle.text()}, {middle.doubt or 'it fell'}. "
+                    f"{pairs} Possible reasons: {notes.joined(self._why(group))}."
+                )
 
     def _why(self, group: Sequence[Samples]) -> list[str]:
         """Possible reasons why a victim felt nothing."""
@@ -242,11 +249,12 @@ class Study(studies.Study):
             if off is None:
                 continue
             before, now = self.factor(off), self.factor(group)
-            certainty = (
-                "the ranges are apart" if now.high < before.low else "the ranges overlap, so this is not certain"
-            )
             name = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
-            yield f"With {name} the median takes {_factor_words(now)} instead of {number(before.centre)}; {certainty}."
+            effect = effects.Effect(*(Measured(one.centre, one.low, one.high, one.disturbed) for one in (now, before)))
+            yield effect.said(
+                f"With {name} the median takes {now.text(' as long')} instead of {before.text()}",
+                f"The median takes {now.text(' as long')} with {name}, and {before.text()} without",
+            )
 
     def warnings(self) -> str:
         """Badges and warnings of all points, and modes that this testbed cannot set."""
@@ -258,9 +266,3 @@ class Study(studies.Study):
                 "cluster. It measures other switches as they are configured."
             )
         return text
-
-
-def _factor_words(factor: congestion.Factor) -> str:
-    """A factor with its interval."""
-    between = f" ({factor.label}: {number(factor.low)} to {number(factor.high)})" if factor.low == factor.low else ""
-    return f"{number(factor.centre)} times as long{between}"

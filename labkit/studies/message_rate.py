@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
+from labkit.analysis import effects
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, above, counts, markdown_list, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,6 +127,7 @@ class Study(studies.Study):
     def _peaks(self) -> Iterator[str]:
         """Highest message rate of each path and direction, and how it grows with the pairs."""
         rows = self.pairs(ONE_WAY, BOTH_WAYS)
+        rows = rows[rows[f"{RATE}_p50"].notna()] if len(rows) else rows
         for (way, path), group in rows.groupby(["direction", "transport"], sort=False):
             best = group.loc[group[f"{RATE}_p50"].idxmax()]
             yield (
@@ -135,9 +137,11 @@ class Study(studies.Study):
             least = group[group["message_size_B"] == group["message_size_B"].min()].sort_values("pairs")
             first, last = least.iloc[0], least.iloc[-1]
             if len(least) > 1:
-                yield (
-                    f"Over {path}, {last['pairs']} pairs send {number(last[f'{RATE}_p50'] / first[f'{RATE}_p50'])} "
-                    f"times as many messages of {size_words(last['message_size_B'])} {way} as {first['pairs']} do."
+                effect, what = effects.between(last, first, RATE), size_words(last["message_size_B"])
+                yield effect.said(
+                    f"Over {path}, {last['pairs']} pairs send {effect.times} as many messages of {what} {way} as "
+                    f"{first['pairs']} do",
+                    f"Over {path}, {last['pairs']} and {first['pairs']} pairs, messages of {what} {way}",
                 )
 
     def _windows(self) -> Iterator[str]:
@@ -146,7 +150,7 @@ class Study(studies.Study):
             ends = [row for _, row in group.iterrows()]
             if len(ends) < 2:
                 continue
-            if ends[0][f"{RATE}_low"] != ends[0][f"{RATE}_low"]:
+            if effects.of_row(ends[0], RATE).single:
                 yield (
                     f"Over {path}, one launch does not show the window from which the rate of messages of "
                     f"{size_words(size)} stops growing. Set launches=6."
@@ -167,9 +171,12 @@ class Study(studies.Study):
             self.in_flight("mpi.bandwidth"), on=key, suffixes=("", "_window")
         )
         for (path, size), group in both.groupby(["transport", "message_size_B"]):
-            row = group.loc[group["in_flight"].idxmax()]
-            ratio = row[f"{RATE}_p50"] / row[f"{RATE}_p50_window"]
-            yield (
-                f"Over {path}, a queue of {row['in_flight']} that never runs empty passes {number(ratio)} times as "
-                f"many messages of {size_words(size)} as a window of as many, which is emptied each time."
+            row = group.loc[group["in_flight"].idxmax()].to_dict()
+            window = {name.removesuffix("_window"): value for name, value in row.items() if name.endswith("_window")}
+            effect = effects.between(row, window, RATE)
+            yield effect.said(
+                f"Over {path}, a queue of {row['in_flight']} that never runs empty passes {effect.times} as many "
+                f"messages of {size_words(size)} as a window of equal size, drained each time",
+                f"Over {path}, messages of {size_words(size)}, a queue of {row['in_flight']} that never runs empty and "
+                "a window of equal size",
             )

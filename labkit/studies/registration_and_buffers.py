@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import figures
+from labkit.analysis import effects
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.columns import METRICS, split, split_end
 from labkit.spec import Spec, sweep
@@ -202,10 +203,11 @@ class Study(_rdma.Study):
         """Message rate with the fewest and the most queue pairs."""
         for (tool, size), group in self.pairs().groupby(["engine", "message_size_B"], sort=False):
             few, many = group.iloc[0], group.iloc[-1]
+            effect = effects.between(many, few, RATE)
             yield (
                 f"{tool}: writes of {size_words(size)} flow at {statement(few, RATE)} over {few['option_qps']:.0f} "
                 f"queue pair{'s' if few['option_qps'] > 1 else ''}; over {many['option_qps']:.0f} at "
-                f"{statement(many, RATE)}, {number(centre(many, RATE) / centre(few, RATE))} times as many."
+                f"{statement(many, RATE)}{effect.clause(f'{effect.times} as many')}."
             )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
 from labkit import benchmarks, figures, records, studies, testbeds, tools
-from labkit.columns import split, statistic_column
+from labkit.analysis import effects
+from labkit.columns import split, split_end, statistic_column
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
@@ -140,7 +141,7 @@ class Study(studies.Study):
         rows = self.summary.copy()
         if rows.empty:
             return rows
-        for column in [name for name in rows if (parts := split(str(name))) and parts[0] == "latency_us"]:
+        for column in [name for name in rows if (parts := split(name) or split_end(name)) and parts[0] == "latency_us"]:
             trip, mpi = str(column).replace("latency_us", "round_trip_us"), rows["benchmark"] == MPI
             twice = rows[column] if str(column).endswith(("_n", "_launches")) else 2 * rows[column]
             rows[trip] = rows[trip].mask(mpi, twice) if trip in rows else twice.where(mpi)
@@ -235,11 +236,10 @@ class Study(studies.Study):
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
         if not len(rows):
             return
-        rows = rows.assign(order=[centre(row, "round_trip_us") for row in rows.to_dict("records")]).sort_values("order")
-        plain = rows[rows["benchmark"] == TCP]
-        for row in rows.to_dict("records"):
-            ratio = f", {number(row['order'] / plain['order'].iloc[0])} times TCP" if len(plain) else ""
-            about = "" if row["benchmark"] == TCP else ratio
+        table = sorted(rows.to_dict("records"), key=lambda row: centre(row, "round_trip_us"))
+        plain = next((row for row in table if row["benchmark"] == TCP), None)
+        for row in table:
+            about = _beside(row, plain) if plain and row is not plain else ""
             yield f"{size_words(row['message_size_B'])}, {row['path']}: {statement(row, 'round_trip_us')}{about}."
 
     def _languages(self) -> Iterator[str]:
@@ -253,10 +253,11 @@ class Study(studies.Study):
         for path, row in by_path.items():
             plain = by_path.get(path.replace(PYTHON, ""))
             if row["option_language"] == "python" and plain:
-                there, here = centre(row, "round_trip_us"), centre(plain, "round_trip_us")
-                yield (
-                    f"{size_words(row['message_size_B'])}, {path}: {number(there - here)} µs more than in C++, "
-                    f"{number(there / here)} times as long."
+                effect = effects.between(row, plain, "round_trip_us")
+                more = "more" if effect.more else "less"
+                yield f"{size_words(row['message_size_B'])}, " + effect.said(
+                    f"{path}: {number(abs(effect.added.value))} µs {more} than in C++, {effect.times} as long",
+                    f"{path} and the same in C++",
                 )
 
     def _delays(self) -> Iterator[str]:
@@ -267,10 +268,9 @@ class Study(studies.Study):
         most = rows[rows["level"] == rows["level"].max()]
         plain = most[most["benchmark"] == TCP]
         for row in most[most["benchmark"] == CALL].to_dict("records") if len(plain) else ():
-            more = centre(row, "round_trip_us") / centre(plain.iloc[0].to_dict(), "round_trip_us")
             yield (
                 f"With {number(row['level'])} ms of delay each way, {row['path']} takes "
-                f"{statement(row, 'round_trip_us')}: {number(more)} times TCP."
+                f"{statement(row, 'round_trip_us')}{_beside(row, plain.iloc[0].to_dict())}."
             )
 
     def _loads(self) -> Iterator[str]:
@@ -283,6 +283,12 @@ class Study(studies.Study):
                 f"{number(row['response_us_p99'])} µs from when they were due, {number(row['round_trip_us_p99'])} µs "
                 "from when they were sent."
             )
+
+
+def _beside(row: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
+    """How many times TCP's round trip a call takes, as the end of a sentence; empty where no difference is certain."""
+    effect = effects.between(row, plain, "round_trip_us")
+    return effect.clause(f"{effect.times} TCP")
 
 
 def _pairs(rows: pd.DataFrame) -> list[tuple[int, int]]:

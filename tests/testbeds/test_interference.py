@@ -143,7 +143,7 @@ def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None
     assert [one.meta["order"][0] for one in group] == ["alone", "beside"] * 2 + ["alone"]
     assert all(one.time_ns.shape == one.phases["alone_ns"].shape == (2, 40) for one in group)
     assert all(np.all(one.time_ns > 0) and one.meta["verified"] for one in group)
-    assert "It rose in 5 of 5 interleaved pairs" in study.findings()
+    assert "The median rose in 5 of 5 interleaved pairs" in study.findings()
     shown = Shown("64-interference-and-qos", asked | {"campaign": str(tmp_path)})
     pairs, scatter = shown.figures
     assert len(pairs["data"][0]["x"]) == 5

@@ -1,0 +1,100 @@
+"""A study claims a difference, a ratio or a share only where its launches show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labkit import benchmarks, studies
+from labkit.campaign import Campaign
+from labkit.samples import Samples
+from labkit.spec import Spec
+
+from . import made
+
+CLAIM = re.compile(r"\d times|takes less time|(?:adds|takes off) \d|certainly send more")
+Point = Callable[..., list[Samples]]
+
+
+def point(name: str, times: Sequence[float], *, busy: bool = False, size: int = 8, **fields: Any) -> list[Samples]:
+    """The launches of a point, each with one time (µs) of a message in all its iterations."""
+    known = {field for field in Spec.__dataclass_fields__ if field in fields}
+    options = {key: value for key, value in fields.items() if key not in known}
+    fields = {key: fields[key] for key in known} | {"benchmark": name, "size": size, "options": options}
+    spec = benchmarks.resolve(Spec.from_dict(fields))
+    metrics = benchmarks.get(name).metrics
+    work = next((metrics[one](spec) for one in metrics if one.endswith("rate_per_s")), 1.0)
+    meta = {"fingerprint": str(spec), "badges": ["busy-machine"] if busy else [], "engine": "pyverbs"}
+    return [
+        made.samples(spec, np.full((1, 200), 1000 * time * work), launch=n, meta=meta) for n, time in enumerate(times)
+    ]
+
+
+PAIRS: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {  # study → points, fast and slow by turns; parameters
+    "rpc": (
+        [
+            {"name": "sockets.tcp_rr", "tool": "sockperf", "ranks": 1},
+            {"name": "rpc.latency", "transport": "tcp", "system": "grpc", "ranks": 1},
+            {"name": "rpc.latency", "transport": "tcp", "system": "thrift", "ranks": 1},
+            {"name": "rpc.latency", "transport": "tcp", "system": "thrift", "language": "python", "ranks": 1},
+        ],
+        {"mpi": False},
+    ),
+    "gpu_and_nccl": (
+        [
+            {"name": "gpu.mpi_latency", "memory": one, "peer_memory": one, "accelerator": "stand-in"}
+            for one in ("host", "device")
+        ],
+        {},
+    ),
+    "message_rate": (
+        [
+            {"name": "mpi.multi_bandwidth", "ranks": 2, "transport": "shm"},
+            {"name": "mpi.multi_bandwidth", "ranks": 4, "transport": "shm"},
+            {"name": "mpi.bandwidth", "window": 64, "transport": "shm"},
+            {"name": "mpi.queue_depth", "depth": 64, "transport": "shm"},
+            {"name": "mpi.bandwidth", "window": 16, "transport": "shm"},
+        ],
+        {},
+    ),
+    "registration_and_buffers": ([{"name": "verbs.write_bandwidth", "qps": qps} for qps in (1, 16)], {}),
+    "binding_layers": ([{"name": "mpi.latency", "binding": one} for one in ("c", "buffers")], {}),
+    "completion": (
+        [{"name": "verbs.send_latency", "tool": "pyverbs", "completion": one} for one in ("poll", "event")],
+        {},
+    ),
+    "echo_sequencer_kv": ([{"name": "verbs.echo", "clients": clients, "size": 64} for clients in (1, 8)], {}),
+    "halo_and_fft": (
+        [{"name": "apps.halo3d26", "ranks": 8, "periodic": one, "neighbours": "26"} for one in (False, True)],
+        {},
+    ),
+}
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Callable[..., str]:
+    """Return what a study finds in points; it reads nothing else."""
+    Campaign(tmp_path / "c")
+
+    def read(name: str, fast: Sequence[float], slow: Sequence[float], *, busy: bool = False) -> str:
+        kind, (fields, parameters) = studies.get(name), PAIRS[name]
+        every = [one for n, each in enumerate(fields) for one in point(times=(fast, slow)[n % 2], busy=busy, **each)]
+        study = type("Read", (kind,), {"samples": every, "__module__": kind.__module__})
+        return str(study(campaign=str(tmp_path / "c"), measure=False, **parameters).findings())
+
+    return read
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_difference_is_claimed_where_launches_show_it_and_nowhere_else(name: str, said: Callable[..., str]) -> None:
+    assert CLAIM.search(said(name, [1.0, 1.01, 1.02], [3.0, 3.01, 3.02])), "launches are apart"
+    assert not CLAIM.search(said(name, [1.0, 5.0, 9.0], [2.0, 6.0, 8.0])), "intervals overlap"
+    assert not CLAIM.search(said(name, [2.0, 2.0, 2.0], [2.0, 2.0, 2.0])), "no effect"
+    assert not CLAIM.search(said(name, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])), "zeros"
+    assert not CLAIM.search(said(name, [1.0], [3.0], busy=True)), "one launch on a busy machine"
+    assert "one launch each" in said(name, [1.0], [3.0]), "one launch on a quiet machine"
