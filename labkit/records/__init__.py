@@ -330,9 +330,17 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
 
 def typed(rows: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
     """Return rows as a table of records: columns in order and of their types, rows sorted."""
-    frame = rows.reindex(columns=order([dict.fromkeys(names)]))
-    frame = frame.astype({name: "float64" for name in frame.columns if split(name)})
-    frame = frame.astype({name: column.kind for name, column in COLUMNS.items()})
+    kinds = {name: column.kind for name, column in COLUMNS.items()}
+    kinds |= {name: "float64" for name in rows.columns if split(name)}
+    there = {str(name): rows[name] for name in rows.columns}
+    nothing = pd.Series(math.nan, index=rows.index)
+
+    def of_kind(name: str) -> pd.Series:
+        values, kind = there.get(name, nothing), kinds.get(name)
+        # astype of the whole table would copy all of it for each column
+        return values if kind is None or values.dtype == kind else values.astype(kind)
+
+    frame = pd.DataFrame({name: of_kind(name) for name in order([dict.fromkeys(names)])}, index=rows.index)
     keys = ["benchmark", "message_size_B", "fingerprint", "launch"]
     # in one block of each type: hundreds take many times as long to filter
     return frame.sort_values(keys, ignore_index=True, kind="stable").copy()

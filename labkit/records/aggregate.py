@@ -35,14 +35,19 @@ KEY = ("fingerprint", "origin", "campaign")  # what makes rows repeats of one an
 def order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the columns that occur, in the order of `labkit.columns`."""
     seen = dict.fromkeys(name for row in rows for name in row)
-    numbers = [
+    given = sorted((n for n in seen if n.startswith(GIVEN)), key=lambda name: (name.startswith(GIVEN[1]), name))
+    return [*COLUMNS, *(name for name in _numeric() if name in seen), *given]
+
+
+@cache
+def _numeric() -> tuple[str, ...]:
+    """Return the columns of every statistic of every metric and of the ends of its interval, in order."""
+    return tuple(
         name
         for m in METRICS
         for s in STATISTICS
         for name in (statistic_column(m, s), *(end_column(m, s, end) for end in ENDS if s in SHOWN))
-    ]
-    given = sorted((n for n in seen if n.startswith(GIVEN)), key=lambda name: (name.startswith(GIVEN[1]), name))
-    return [*COLUMNS, *(name for name in numbers if name in seen), *given]
+    )
 
 
 def narrowed(rows: pd.DataFrame) -> pd.DataFrame:
