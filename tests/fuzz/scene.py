@@ -36,7 +36,7 @@ from labkit.spec import Effort, Reported, Spec
 from .. import made
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 20.0  # s of one input; a busy machine takes its time
+PATIENCE = 120.0  # s of one input; a busy machine takes its time
 MEMORY = 2 << 30  # B that one input may take
 TINY = """title = "Tiny"
 [parameters]
