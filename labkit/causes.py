@@ -8,7 +8,10 @@ from dataclasses import dataclass
 HEAD, TAIL, LINE = 8, 12, 400  # lines shown from the beginning and from the end, characters shown of a line
 _RULE = re.compile(r"[\s\-=*_#.|~]*")  # lines that only decorate
 _WORDS = re.compile(r"\b(error|fail(ed|s)?|fatal|cannot|could not|unable|denied|refused|not found|no such)\b", re.I)
-_MORE = "Raise the limit with `ulimit -n 4096` (or ask for a higher hard limit), then repeat the command."
+_MORE = (
+    "Raise the limit to the highest allowed, `ulimit -n $(ulimit -Hn)`, or ask for a higher hard limit. "
+    "Then repeat the command."
+)
 
 # whether a second start would fail too, pattern of the line, remedy; the earliest line that matches is the cause
 _KNOWN = (
@@ -43,7 +46,7 @@ _KNOWN = (
     (False, r"Cannot allocate memory|Out of memory|oom-kill",
      "Ask for fewer --ranks or smaller sizes."),
     (False, r"fork.*Resource temporarily unavailable",
-     "Raise the limit of processes with `ulimit -u`, or ask for fewer --ranks."),
+     "Raise the limit of processes to the highest allowed, `ulimit -u $(ulimit -Hu)`, or ask for fewer --ranks."),
     (False, r"srun: error: (Unable to create step|Unable to allocate resources).*",
      "Ask for what the job has: see `squeue`, or submit with more --nodes."),
     (True, r"bind to (that )?would result in binding more processes than cpus",

@@ -33,7 +33,7 @@ This usually is caused by:
             "Install the library libmpi.so.40",
             True,
         ),
-        ("[vm:1] socket() failed: Too many open files (24)", "", "ulimit -n 4096", False),
+        ("[vm:1] socket() failed: Too many open files (24)", "", "ulimit -n $(ulimit -Hn)", False),
         ("/opt/venv/bin/python: No module named labkit.worker", "", "Install labkit at the same path", True),
         ("OSError: [Errno 28] No space left on device", "", "Free space", False),
     ],

@@ -29,7 +29,8 @@ QUANTUM = 100_000  # ns
 
 def launch(times: Any, number: int = 0, name: str = "mpi.latency", **fields: Any) -> Samples:
     """A launch with given times in ns."""
-    spec = benchmarks.resolve(Spec(benchmark=name, size=8, ranks=1 if name.startswith("micro") else 2))
+    more = fields.pop("spec", {})
+    spec = benchmarks.resolve(Spec(benchmark=name, size=8, ranks=1 if name.startswith("micro") else 2, **more))
     meta = {"fingerprint": name, "library": "x", "engine": "c"} | fields.pop("meta", {})
     return samples(spec, np.asarray(times), launch=number, meta=meta, **fields)
 
@@ -63,8 +64,8 @@ def test_few_quiet_campaigns_have_a_false_observation() -> None:
     ("kind", "change", "said"),
     [
         ("warm-up", lambda t: np.where(np.arange(1000) < 50, t * 1.5, t), "The first 50 iterations take 1.5"),
-        ("drift", lambda t: t * np.linspace(1, 1.1, 1000), "the median changes by +8"),
-        ("two modes", lambda t: np.where(np.arange(1000) % 3 == 0, t * 2, t), "two times, 2 µs and 3.98"),
+        ("drift", lambda t: t * np.linspace(1, 1.1, 1000), "the median time changes by +8"),
+        ("two modes", lambda t: np.where(np.arange(1000) % 3 == 0, t * 2, t), "two values, 1 µs and 1.99"),
     ],
 )
 def test_an_effect_is_observed_if_most_launches_show_it(kind: str, change: Any, said: str) -> None:
@@ -128,7 +129,7 @@ def test_a_switch_point_of_a_protocol_is_found() -> None:
         for size in sizes
     ]
     (one,) = observed(*points)
-    assert (one.kind, one.subject) == ("switch point", "mpi.latency")
+    assert (one.kind, one.subject) == ("switch point", "mpi.latency (library x)")
     assert "Between 4 KiB and 8 KiB" in one.sentence
 
 
@@ -146,7 +147,7 @@ def test_every_command_that_is_proposed_is_accepted(capsys: pytest.CaptureFixtur
     seen = inspector.inspect(samples, records.summary(records.table(samples)))
     commands = {one.command.partition("   #")[0] for one in seen if one.command.startswith("labkit measure")}
     assert any("--testbed virtual-cluster" in one for one in commands)
-    assert any("--bind core" in one for one in commands)
+    assert not any("--bind core" in one for one in commands)  # all ranks that could be bound were
     for command in commands:
         assert main([*shlex.split(command)[1:], "--dry-run"]) == 0, command
     capsys.readouterr()
@@ -157,6 +158,69 @@ def test_a_command_repeats_the_point_with_its_setting() -> None:
     words = "-m 8 --transport rc --device mlx5_0 --factor 'env.UCX_TLS=rc,self;' -x 5"
     assert again.command(spec, "-x", "5") == f"labkit measure mpi.latency {words}"
     assert again.command(Spec(benchmark="mpi.barrier", ranks=4)) == "labkit measure mpi.barrier --ranks 4"
+    rotating = benchmarks.resolve(Spec(benchmark="mpi.reduce", launcher="mpich", options={"rotate": True}))
+    assert again.command(rotating) == "labkit measure mpi.reduce -m 8 --launcher mpich -o rotate=true"
+
+
+LIBRARIES = {"openmpi": "Open MPI 4.1.4", "mpich": "MPICH 4.0.2", "intelmpi": "Intel MPI 2021.14"}
+
+
+def by_three_libraries(**meta: Any) -> list[Samples]:
+    """Two launches of a latency of two modes, round trips of 2 and 4 µs, by each of three libraries."""
+    alternating = np.where(np.arange(1000) % 3 == 0, 4000.0, 2000.0)
+    return [
+        launch(
+            quiet(number) / 2000 * alternating,
+            number,
+            meta={"fingerprint": launcher, "library": library} | meta,
+            spec={"launcher": launcher, "transport": "shm"},
+        )
+        for launcher, library in LIBRARIES.items()
+        for number in range(2)
+    ]
+
+
+def test_each_observation_names_library_path_and_size_and_its_quantity() -> None:
+    seen = observed(*by_three_libraries())
+    assert [one.subject for one in seen] == [
+        f"mpi.latency (8 B, transport shm, library {one})" for one in LIBRARIES.values()
+    ]
+    for one, launcher in zip(seen, LIBRARIES, strict=True):
+        assert "latency (half the round trip)" in one.sentence
+        assert re.search(r"two values, 1(\.0\d+)? µs and (2|1\.99\d*|2\.0\d+) µs", one.sentence)
+        assert f"--launcher {launcher} " in one.command
+        assert "so in 2 of 2 launches" in one.evidence
+
+
+@pytest.mark.parametrize(
+    ("affinity", "launches", "host", "proposed"),
+    [
+        ([[0, 1], [0, 1]], 2, {"cpus_usable": 2}, "--bind core"),
+        ([[0], [1]], 2, {"cpus_usable": 2}, "--launches 6"),  # bound already
+        ([[0, 4], [1, 5]], 2, {"cpus_usable": 8, "cpu_threads": 8, "cpu_cores": 4}, "--launches 6"),  # to two threads
+        ([[0, 1], [0, 1]], 2, {"cpus_usable": 1}, "--launches 6"),  # no core for each
+        ([[0], [1]], 6, {"cpus_usable": 2}, ""),
+    ],
+)
+def test_nothing_is_proposed_that_was_in_effect(affinity: Any, launches: int, host: Any, proposed: str) -> None:
+    times = np.where(np.arange(1000) % 3 == 0, 4000.0, 2000.0)
+    meta = {"rank_affinity": affinity}
+    seen = observed(*(launch(quiet(n) / 2000 * times, n, meta=meta, host=host) for n in range(launches)))
+    assert [one.kind for one in seen] == ["two modes"]
+    assert proposed in seen[0].command
+    assert bool(seen[0].command) == bool(proposed)
+
+
+def test_more_warm_up_than_there_was_is_proposed() -> None:
+    slow = np.where(np.arange(1000) < 50, 1.5, 1.0)
+    (one,) = observed(*(launch(quiet(n) * slow, n, meta={"warmup": 2000}) for n in range(2)))
+    assert one.command.endswith("-x 20000")
+
+
+def test_a_pinned_governor_is_not_suspected() -> None:
+    rising = quiet(1) * np.linspace(1, 1.1, 1000)
+    commands = [observed(launch(rising, host={"governor": name}))[0].command for name in ("powersave", "performance")]
+    assert ["governor" in one for one in commands] == [True, False]
 
 
 def test_the_notebook_reads_what_a_campaign_holds() -> None:

@@ -18,6 +18,7 @@ from labkit.cli import main
 from labkit.errors import SpecError
 from labkit.models import bounds, costs, links, verdict
 from labkit.models.bounds import Stated
+from labkit.models.costs import Cost, Costs
 from labkit.notes import badge
 from labkit.samples import Samples
 from labkit.samples.facts import noted
@@ -273,6 +274,34 @@ def test_what_to_check_comes_from_the_point() -> None:
     ]
     assert all(step.command and step.why for step in one.steps)
     assert judged(112.0, 113.0).steps == ()
+
+
+def test_no_step_is_proposed_that_was_in_effect() -> None:
+    """Ranks are bound, the faster interface was asked for or is down, the MTU is stated, streams were compared."""
+    slow = {"name": "eth0", "kind": "ethernet", "speed_Mbps": 10_000, "mtu": 1500}
+    nics = [slow, {"name": "eth1", "speed_Mbps": 10**5}, {"name": "eth2", "speed_Mbps": 10**5, "state": "down"}]
+    one = crossing({"eth0": [10**6, 10**10]}, nics)
+    host = {**one.host, "smt": True, "cpu_threads": 4, "cpu_cores": 2}
+
+    def steps(stated: Stated | None = None, **changes: Any) -> list[str]:
+        spec = one.spec.replace(size=1 << 16, device=changes.pop("device", ""))
+        some = dataclasses.replace(one, spec=spec, host=host, meta={**one.meta, **changes})
+        return [step.what for step in verdict.judge([some], records.summary(records.table([some])), stated)[0].steps]
+
+    assert {"wrong interface", "small packets", "SMT"} <= {*steps(rank_affinity=[[0, 1, 2, 3]] * 2)}
+    assert not {"wrong interface", "SMT"} & {*steps(rank_affinity=[[0, 2], [1, 3]], device="eth1")}
+    assert "small packets" not in steps(Stated(mtu=9000))
+
+
+def test_costs_that_were_measured_are_not_asked_for() -> None:
+    points = [point("mpi.latency", 1.0, size=8, meta=noted([badge("shared memory")], []))]
+    summary = records.summary(records.table(points))
+    (bare,) = verdict.judge(points, summary)
+    called = Cost(metric="system_call_ns", value=1e-7, low=1e-7, high=1e-7, launches=6)
+    (one,) = verdict.judge(points, summary, None, {"": Costs(system_call=called)})
+    assert "micro.system_call" in bare.reason
+    assert "micro.system_call" not in one.reason
+    assert "micro.core_to_core" in one.reason
 
 
 def test_the_best_size_of_each_setting_is_judged() -> None:

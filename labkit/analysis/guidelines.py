@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,7 +25,8 @@ import pandas as pd
 from labkit import stats
 from labkit.errors import DataError
 from labkit.notes import joined
-from labkit.records import headline_statistic, summary
+from labkit.records import GIVEN, by_benchmark, headline_statistic, summary
+from labkit.records.factors import differing, setting
 from labkit.units import format_number, format_size
 
 Factor = Callable[[int], Fraction]
@@ -117,7 +118,18 @@ _CONTEXT = [
     "cpu_model",
     "campaign",
 ]
-_COLUMNS = ["guideline", "message_size_B", "ranks", "left_us", "right_us", "ratio", "certain", "basis", "right"]
+_COLUMNS = [
+    "guideline",
+    "message_size_B",
+    "ranks",
+    "setting",
+    "left_us",
+    "right_us",
+    "ratio",
+    "certain",
+    "basis",
+    "right",
+]
 
 
 @dataclass(frozen=True)
@@ -126,9 +138,9 @@ class Verdict:
 
     Parameters
     ----------
-    table : a row per violation, the worst first: guideline, message_size_B, ranks, left_us, right_us, ratio
-        (left over right), certain (the intervals do not overlap), basis (what the intervals are), right (what was
-        compared, with sizes).
+    table : a row per violation, the worst first: guideline, message_size_B, ranks, setting (path, library, and in what
+        else the points differ), left_us, right_us, ratio (left over right), certain (the intervals do not overlap),
+        basis (what the intervals are), right (what was compared, with sizes).
     checked : comparisons that were made.
     unchecked : guideline and reason, for those that could not be compared at any size.
     sentence : what this says.
@@ -174,7 +186,12 @@ def check(frame: pd.DataFrame) -> Verdict:
         raise DataError("The table has no latency of a collective. Measure mpi.allreduce, mpi.bcast and others first.")
     rows: list[dict[str, Any]] = []
     checked, missing = 0, []
-    groups = [_points(group) for _, group in latencies.groupby(_CONTEXT, dropna=False, sort=False)]
+    varied = [name for name in differing(latencies) if name in _CONTEXT and name not in ("ranks", "cadence", "timing")]
+    named = [*dict.fromkeys(["transport", "library", *varied])]
+    options = {
+        name: [c for c in differing(rows) if c.startswith(GIVEN)] for name, rows in by_benchmark(latencies).items()
+    }
+    groups = [_points(group, named, options) for _, group in latencies.groupby(_CONTEXT, dropna=False, sort=False)]
     for guideline in GUIDELINES:
         comparisons = [row for points in groups for row in _compared(guideline, points)]
         checked += len(comparisons)
@@ -197,6 +214,7 @@ class _Point:
     benchmark: str
     size: int
     ranks: int
+    setting: str
     options: dict[str, Any]
     value: _Value
 
@@ -205,8 +223,8 @@ class _Point:
         return all(other.options.get(name, value) == value for name, value in self.options.items())
 
 
-def _points(group: pd.DataFrame) -> list[_Point]:
-    """Points of one context."""
+def _points(group: pd.DataFrame, named: Sequence[str], options: Mapping[str, Sequence[str]]) -> list[_Point]:
+    """Points of one context; columns name their setting, of each benchmark also those of its options that vary."""
     centre = headline_statistic(group, "latency_us")
     rows = group.to_dict("records")
     return [
@@ -214,6 +232,7 @@ def _points(group: pd.DataFrame) -> list[_Point]:
             row["benchmark"],
             int(row["message_size_B"]),
             int(row["ranks"]),
+            setting(row, [*named, *options[row["benchmark"]]]),
             json.loads(row["options"] or "{}"),
             _value(row, f"latency_us_{centre}"),
         )
@@ -269,6 +288,7 @@ def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
         guideline,
         left.size,
         left.ranks,
+        left.setting,
         left.value.centre,
         total.centre,
         left.value.centre / total.centre,
@@ -305,7 +325,8 @@ def _sentence(table: pd.DataFrame, checked: int) -> str:
     worst = certain.iloc[0]
     return (
         f"{len(certain)} of {checked} comparisons violate a guideline beyond their intervals ({worst['basis']}), most "
-        f"of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks: "
+        f"of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks"
+        f"{f' ({where})' if (where := worst['setting']) else ''}: "
         f"{format_number(worst['left_us'], 'µs')} against {format_number(worst['right_us'], 'µs')}, "
         f"{format_number(worst['ratio'], digits=3)} times."
     )

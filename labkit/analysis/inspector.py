@@ -8,23 +8,23 @@ rule says nothing where it lacks data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, testbeds
+from labkit import benchmarks, records, stats, testbeds
 from labkit.analysis import guidelines, protocol
-from labkit.columns import statistic_column
+from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError
+from labkit.models.bounds import quantity
 from labkit.models.limits import METRICS_OF_LATENCY
-from labkit.records import again, headline_statistic
-from labkit.records.factors import differing, level, named
+from labkit.records import again, headline_statistic, in_effect
+from labkit.records.factors import differing, level, setting
 from labkit.samples import Samples
-from labkit.samples.facts import INVOLUNTARY_SWITCHES
-from labkit.spec import Spec
+from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
 from labkit.stats import modes, periodic
 from labkit.stats.binomial import at_least
 from labkit.units import format_chance, format_number, format_share, format_size
@@ -45,6 +45,7 @@ _SCATTER = 6.0  # scatters of a quantum that a detour takes at least
 _LONG_NS = 1_000_000  # a detour that no interrupt explains
 _TICKS = (100, 250, 300, 1000)  # Hz: what Linux can be built with (CONFIG_HZ)
 _NOISE = "micro.noise"
+_PATHS = ("shared-memory", "loopback", "path-unknown")  # badges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class Observation:
     Parameters
     ----------
     kind : of rule.
-    subject : benchmark with its setting.
+    subject : benchmark with its size, path, library, and what else tells its points apart.
     sentence : what it is, with numbers.
     evidence : what it rests on.
     command : that shows more, or changes it; empty for none.
@@ -98,31 +99,56 @@ def inspect(samples: Iterable[Samples], summary: pd.DataFrame) -> list[Observati
     samples : of the campaign; they are read once.
     summary : of the same campaign, from `labkit.records.summary`.
     """
-    launches: dict[Spec, list[Observation]] = {}
+    observed: dict[str, list[Observation]] = {}
+    rows = {str(row["fingerprint"]): row for row in summary.to_dict("records")}
+    subjects = _subjects(summary)
     for one in samples:
-        if observed := list(of_launch(one)):
-            launches.setdefault(one.spec, []).extend(observed)
-    counts = {} if summary.empty else summary.groupby("benchmark")["launches"].max().to_dict()
-    single = [each for spec, some in launches.items() for each in _agreeing(some, int(counts.get(spec.benchmark, 1)))]
+        point = FINGERPRINT.of(one.meta)
+        launches = int(rows[point]["launches"]) if point in rows else 1
+        if some := list(of_launch(one, launches, subjects.get(point, ""))):
+            observed.setdefault(point, []).extend(some)
+    single = [
+        each
+        for point, some in observed.items()
+        for each in _agreeing(some, int(rows[point]["launches"]) if point in rows else 1)
+    ]
     return [*switch_points(summary), *violations(summary), *single]
 
 
+def _subjects(summary: pd.DataFrame) -> dict[str, str]:
+    """Fingerprint → benchmark, size, path, library and whatever else tells points of the benchmark apart."""
+    found: dict[str, str] = {}
+    for name, rows in records.by_benchmark(summary).items() if len(summary) else ():
+        columns = _naming(rows)
+        for row in rows.to_dict("records"):
+            size = [format_size(int(row["message_size_B"]))] if benchmarks.get(name).sized else []
+            parts = [*size, *filter(None, [_where(row, columns)])]
+            found[str(row["fingerprint"])] = f"{name} ({', '.join(parts)})" if parts else name
+    return found
+
+
+def _naming(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that name a curve: path, library, and in what else the points of a benchmark differ."""
+    return [*dict.fromkeys(["transport", "library", *differing(rows, skip=["fingerprint"])])]
+
+
+def _where(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    """Return path, library and further levels of a point in words; the path that was taken, if the library chose."""
+    chosen = row["transport"] == "auto"
+    taken = [note.text for note in row["badges"] if note.code in _PATHS] if chosen else []
+    asked = setting(row, [name for name in columns if not (chosen and name == "transport")])
+    return ", ".join([*taken, *filter(None, [asked])])
+
+
 def _agreeing(observed: Sequence[Observation], launches: int) -> Iterator[Observation]:
-    """Of each kind the first launch's statement, if more than half of the launches show it."""
+    """Yield the first launch's statement of each kind, if more than half of the launches show it."""
     by_kind: dict[Kind, list[Observation]] = {}
     for one in observed:
         by_kind.setdefault(one.kind, []).append(one)
     for kind, some in by_kind.items():
         if 2 * len(some) > launches or kind == "noise":
             word = f"; so in {len(some)} of {launches} launches" if launches > 1 else ""
-            first = some[0]
-            yield Observation(
-                kind=kind,
-                subject=first.subject,
-                sentence=first.sentence,
-                evidence=first.evidence + word,
-                command=first.command,
-            )
+            yield replace(some[0], evidence=some[0].evidence + word)
 
 
 # ---- rules on tables -------------------------------------------------------------------------------------------------
@@ -143,11 +169,11 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
                 lines = protocol.of(group, metric)
             except DataError:  # too few sizes
                 continue
-            setting = ", ".join(f"{named(f)} {level(group[f].iloc[0])}" for f in factors)
+            where = _where(group.iloc[0].to_dict(), _naming(rows))
             for change in lines.breaks:
                 yield Observation(
                     kind="switch point",
-                    subject=f"{name} ({setting})" if setting else str(name),
+                    subject=f"{name} ({where})" if where else str(name),
                     sentence=f"Between {format_size(change.after)} and {format_size(change.before)} the time changes "
                     f"to another line ({format_share(change.jump, sign=True)}): another protocol or algorithm.",
                     evidence=f"{len(group)} sizes, points scatter by {format_share(lines.scatter)}",
@@ -171,7 +197,7 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
     for row in certain.head(_WORST).to_dict("records"):
         yield Observation(
             kind="guideline",
-            subject=f"{row['guideline']} on {row['ranks']} ranks",
+            subject=f"{row['guideline']} ({row['setting']}, {row['ranks']} ranks)",
             sentence=f"At {format_size(int(row['message_size_B']))}, {format_number(row['left_us'], 'µs')} against "
             f"{format_number(row['right_us'], 'µs')} of {row['right']}: {format_number(row['ratio'], digits=3)} times. "
             "The library has a better algorithm than the one that it chose.",
@@ -182,23 +208,30 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
 # ---- rules on the samples of one launch ------------------------------------------------------------------------------
 
 
-def of_launch(one: Samples) -> Iterator[Observation]:
-    """Yield what one launch of a point shows."""
+def of_launch(one: Samples, launches: int = 1, subject: str = "") -> Iterator[Observation]:
+    """Yield what one launch of a point shows.
+
+    Parameters
+    ----------
+    launches : of the point.
+    subject : name of the point, where it must be told from others of its campaign.
+    """
     if one.time_ns is None or not one.n:
         return
     if one.spec.benchmark == _NOISE:
         yield from noise(one)
         return
-    times = np.asarray(one.time_ns, np.int64).max(axis=0)  # the slowest rank of each iteration
+    times = records.seconds(one)
     if len(times) < _FEWEST:
         return
-    warm = _warm_up(one, times)
+    named = subject or benchmarks.label(one.spec)
+    warm = _warm_up(one, times, named)
     yield from warm
-    yield from _drift(one, times) if not warm else ()
-    yield from _two_modes(one, times)
+    yield from _drift(one, times, named) if not warm else ()
+    yield from _two_modes(one, launches, named)
 
 
-def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
+def _warm_up(one: Samples, times: NDArray[np.float64], subject: str) -> list[Observation]:
     """The first iterations are slower than the rest: count those above the median of the rest (binomial)."""
     count = max(20, int(len(times) * _FIRST))
     first, rest = times[:count], times[count:]
@@ -211,16 +244,16 @@ def _warm_up(one: Samples, times: NDArray[np.int64]) -> list[Observation]:
     return [
         Observation(
             kind="warm-up",
-            subject=benchmarks.label(one.spec),
+            subject=subject,
             sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
             "the warm-up was too short.",
             evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, p {format_chance(chance)}",
-            command=again.command(one.spec, "-x", str(10 * count)),
+            command=again.command(one.spec, "-x", str(10 * max(count, in_effect.warmup(one)))),
         )
     ]
 
 
-def _drift(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
+def _drift(one: Samples, times: NDArray[np.float64], subject: str) -> Iterator[Observation]:
     """The medians of successive blocks rise or fall (Kendall's test against order)."""
     medians = np.array([np.median(block) for block in np.array_split(times, _BLOCKS)])
     score = int(np.sign(medians[None, :] - medians[:, None])[np.triu_indices(_BLOCKS, 1)].sum())
@@ -229,37 +262,49 @@ def _drift(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
     change = float(medians[-1] / medians[0] - 1)
     if chance > _CHANCE or abs(change) < _DRIFT:
         return
+    other = "other load" if in_effect.pinned_frequency(one.host) else "governor, frequency, other load"
     yield Observation(
         kind="drift",
-        subject=benchmarks.label(one.spec),
-        sentence=f"From the first tenth of the iterations to the last, the median changes by "
+        subject=subject,
+        sentence=f"From the first tenth of the iterations to the last, the median time changes by "
         f"{format_share(change, sign=True)}, steadily: frequency, temperature or memory drifted.",
         evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p {format_chance(chance)}",
-        command="labkit doctor   # governor, frequency, other load",
+        command=f"labkit doctor   # {other}",
     )
 
 
-def _two_modes(one: Samples, times: NDArray[np.int64]) -> Iterator[Observation]:
-    """The iterations lie around two times with a valley between them."""
-    two = modes.two_modes(times)
+def _two_modes(one: Samples, launches: int, subject: str) -> Iterator[Observation]:
+    """The values of the iterations lie around two places with a valley between them."""
+    metric = next(iter(benchmarks.get(one.spec.benchmark).metrics))
+    values = records.values(one, metric)
+    two = modes.two_modes(values) if np.isfinite(values).all() else None
     if two is None:
         return
-    low, high = (format_number(value * 1e-3, "µs") for value in (two.low, two.high))
+    low, high = (format_number(value, METRICS[metric].unit) for value in (two.low, two.high))
     yield Observation(
         kind="two modes",
-        subject=benchmarks.label(one.spec),
-        sentence=f"The iterations lie around two times, {low} and {high}: no single number describes them.",
-        evidence=f"{format_share(two.share)} of {len(times):,} iterations in the upper mode, with a valley between",
-        command=_pinned(one.spec),
+        subject=subject,
+        sentence=f"The {quantity(one.spec.benchmark, metric)} of the iterations lies around two values, {low} and "
+        f"{high}: no single number describes it.",
+        evidence=f"{format_share(two.share)} of {len(values):,} iterations in the upper mode, with a valley between",
+        command=_apart(one, launches),
     )
 
 
-def _pinned(spec: Spec) -> str:
-    """Return the command that tells modes of cores or paths from others: bound ranks, or new launches."""
+def _apart(one: Samples, launches: int) -> str:
+    """Return the command that tells modes of cores or paths from others; empty where all that it changes was in effect.
+
+    It binds ranks that were free and can have a core each. Else it makes more launches, if there are few.
+    """
+    spec = one.spec
+    free = spec.bind in ("auto", "none") and not in_effect.bound(one) and in_effect.enough_cores(one)
     shared = testbeds.outline(spec.testbed).remote_shell  # hosts that share cores bind no ranks
-    if benchmarks.get(spec.benchmark).mpi and not shared and spec.bind in ("auto", "none"):
+    if benchmarks.get(spec.benchmark).mpi and free and not shared:
         return f"{again.command(spec.replace(bind='core'))}   # the second mode may be another core or path"
-    return f"{again.command(spec, '--launches', '6')}   # launches with one mode each: placement or path decides"
+    if launches >= stats.LAUNCHES:
+        return ""
+    more = again.command(spec, "--launches", str(stats.LAUNCHES))
+    return f"{more}   # launches with one mode each: placement or path decides"
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------

@@ -159,9 +159,14 @@ def _huge_pages(facts: Facts) -> Check | None:
     )
 
 
+def _better_clock(facts: Facts) -> str:
+    """Return the best clock that the machine offers; empty if it offers no good one."""
+    return next((name for name in GOOD_CLOCKS if name in facts.get("clock_sources", [])), "")
+
+
 def _clock(facts: Facts) -> Check | None:
-    source, others = facts.get("clock_source"), facts.get("clock_sources", [])
-    better = next((name for name in GOOD_CLOCKS if name in others), None)
+    source = facts.get("clock_source")
+    better = _better_clock(facts)
     switch = "echo {} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
     return source and _check(
         "clock source",
@@ -344,15 +349,14 @@ def _so_many(count: int) -> str:
     return f"{count} {'core' if count == 1 else 'cores'}"
 
 
-def _drift(start: Facts, end: Facts | None) -> Note | None:
+def _drift(start: Facts, end: Facts | None, governor: str | None) -> Note | None:
     """Return a note if the frequency changed; None if it did not, or is not known."""
     first, last = start.get("frequency_MHz"), end and end.get("frequency_MHz")
     if not first or not last or abs(last - first) <= DRIFT * max(first, last):
         return None
-    text = (
-        f"CPU frequency changed from {first:.0f} to {last:.0f} MHz: iterations differ, set the CPU governor to "
-        "performance"
-    )
+    steady = governor in STEADY_GOVERNORS
+    remedy = "look for heat and turbo" if steady else "set the CPU governor to performance"
+    text = f"CPU frequency changed from {first:.0f} to {last:.0f} MHz: iterations differ, {remedy}"
     return note("frequency-drift", text, start_MHz=first, end_MHz=last)
 
 
@@ -382,13 +386,14 @@ def warnings_for_run(
     if governor is not None and governor not in STEADY_GOVERNORS:
         text = f"CPU governor is {governor!r}: short runs may be slow, set it to performance"
         notes.append(note("governor", text, governor=governor))
-    if drift := _drift(start, end):
+    if drift := _drift(start, end, governor):
         notes.append(drift)
     if clock is not None and clock not in GOOD_CLOCKS:
         notes.append(
             note(
                 "clock-source",
-                f"clock source is {clock!r}: reading it may be slow or coarse, set it to tsc",
+                f"clock source is {clock!r}: reading it may be slow or coarse"
+                f"{f', set it to {better}' if (better := _better_clock(description)) else ''}",
                 source=clock,
             )
         )
@@ -412,7 +417,7 @@ def badges(description: Facts, start: Facts, end: Facts | None = None) -> list[N
     The parameters are the first ones of `warnings_for_run`.
     """
     governor = description.get("governor")
-    unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end))
+    unsteady = (governor is not None and governor not in STEADY_GOVERNORS) or bool(_drift(start, end, governor))
     busy = bool(_busy(description, start if end is None else end))
     marks = {"busy machine": busy, "CPU frequency": unsteady}
     return [badge(mark) for mark, seen in marks.items() if seen]

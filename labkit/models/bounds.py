@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from labkit.columns import METRICS
 from labkit.errors import SpecError
 from labkit.measuring import paths
 from labkit.models import links
@@ -54,6 +55,7 @@ LATENCY = {
     "verbs.ucx_latency": 1,
     "verbs.write_latency": 1,
 }
+_ROUNDS = {1: "latency (half the round trip)", 2: "latency (whole round trip)"}
 _VERBS_MTU = (4096, 2048, 1024, 512, 256)
 _BITS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kmg]?)bit(?:/s)?", re.IGNORECASE)
 _TIME = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ns|us|ms|s)")
@@ -64,6 +66,18 @@ _SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentat
 UNREADABLE = (SpecError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 _CARRIED = 0.5  # part of the busiest link's bytes above which a link is on the path
 _SOLE = 0.95  # likewise, of several senders: only a link that nearly all their bytes cross bounds their sum
+
+
+def quantity(benchmark: str, metric: str) -> str:
+    """Name what a metric of a benchmark is, so that a latency and a round trip are not taken for one another.
+
+    Examples
+    --------
+    >>> quantity("mpi.latency", "latency_us"), quantity("sockets.tcp_rr", "round_trip_us")
+    ('latency (half the round trip)', 'round-trip time')
+    """
+    crossings = LATENCY.get(benchmark, 0) if metric == "latency_us" else 0
+    return _ROUNDS.get(crossings, METRICS[metric].label)
 
 
 @dataclass(frozen=True, kw_only=True)

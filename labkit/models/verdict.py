@@ -15,9 +15,9 @@ from labkit.models import bounds
 from labkit.models import costs as measured_costs
 from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Costs
-from labkit.models.inside import TWICE
+from labkit.models.inside import TWICE, of_host
 from labkit.models.links import ethernet, pcie_generation
-from labkit.records import again, headline_statistic
+from labkit.records import again, headline_statistic, in_effect
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, badges
@@ -48,10 +48,13 @@ _DOUBTS = {  # code of a badge → what to do
     "oversubscription": "measure with at most one rank for each core",
     "path-mismatch": "labkit doctor   # the bytes did not take the path that was asked for: see the interface counters",
 }
-_MEASURE = (
-    "measure micro.memory_copy, micro.core_to_core_copy, micro.core_to_core, micro.system_call and micro.wake_up into "
-    "the same campaign, which bound it"
-)
+_COSTS = {  # benchmark → the costs of a machine that it measures
+    "micro.memory_copy": "copies",
+    "micro.core_to_core_copy": "crossings",
+    "micro.core_to_core": "line",
+    "micro.system_call": "system_call",
+    "micro.wake_up": "wake_ups",
+}
 _LARGE = 1 << 20  # B: below, the cost of a message still counts
 _FAST = 10e9  # bit/s from which an MTU of 1500 costs noticeably
 
@@ -108,6 +111,11 @@ class Judged:
     steps: tuple[Step, ...]
 
     @property
+    def quantity(self) -> str:
+        """What the value is, as the benchmark defines it."""
+        return bounds.quantity(self.benchmark, self.metric)
+
+    @property
     def binds(self) -> str:
         """What the limit is; empty without one."""
         if self.bound is None:
@@ -152,13 +160,14 @@ def judge(
 
 @dataclass(frozen=True, kw_only=True)
 class _Chosen:
-    """The point that stands for a setting, and the largest size that was measured of it."""
+    """The point that stands for a setting, the largest size of it, and the numbers of streams of its benchmark."""
 
     row: pd.Series
     metric: str
     statistic: str
     setting: str
     largest: int
+    streams: frozenset[str]
 
     @property
     def fingerprint(self) -> str:
@@ -186,11 +195,14 @@ def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[_Chosen]:
     column = statistic_column(metric, statistic)
     factors = differing(rows, skip=["fingerprint"])
     groups = rows.groupby([rows[name].map(level) for name in factors], sort=False) if factors else [("", rows)]
+    streams = {level(value) for value in rows["option_streams"]} if "option_streams" in rows else set()
     for _, group in groups:
         row = group.loc[group[column].idxmax() if metric == "bandwidth_MBps" else group["message_size_B"].idxmin()]
         setting = ", ".join(f"{named(name)} {level(row[name])}" for name in factors)
         largest = int(group["message_size_B"].max())
-        yield _Chosen(row=row, metric=metric, statistic=statistic, setting=setting, largest=largest)
+        yield _Chosen(
+            row=row, metric=metric, statistic=statistic, setting=setting, largest=largest, streams=frozenset(streams)
+        )
 
 
 def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[str, Costs]) -> Judged:
@@ -202,7 +214,9 @@ def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[st
     value = float(row[statistic_column(metric, chosen.statistic)])
     low, high = float(row[f"{metric}_low"]), float(row[f"{metric}_high"])
     ends = (value, value) if math.isnan(low) or math.isnan(high) else (low, high)
-    verdict, reason = _verdict(samples, *ends, bound, METRICS[metric].factor, highest=highest)
+    verdict, reason = _verdict(*ends, bound, METRICS[metric].factor, highest=highest)
+    if bound is None:
+        reason = _unbounded(samples, stated, costs)
     by = (bound.judging if verdict in _BY_RULE else bound.value) if bound else math.nan
     limit = by * METRICS[metric].factor
     return Judged(
@@ -221,16 +235,14 @@ def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[st
         share=value / limit if highest else limit / value,
         verdict=verdict,
         reason=reason,
-        steps=_checks(samples, bound, chosen.largest) if verdict in ("doubtful", "bad") else (),
+        steps=_checks(samples, bound, chosen, stated) if verdict in ("doubtful", "bad") else (),
     )
 
 
-def _verdict(
-    samples: Samples, low: float, high: float, bound: Bound | None, factor: float, *, highest: bool
-) -> tuple[Verdict, str]:
-    """The verdict, and why there is none or why it is a defect."""
+def _verdict(low: float, high: float, bound: Bound | None, factor: float, *, highest: bool) -> tuple[Verdict, str]:
+    """The verdict, and why it is a defect."""
     if bound is None:
-        return "no bound", _unbounded(samples)
+        return "no bound", ""
     said = f"the {'rate' if highest else 'delay'} that the path is said to have"
     wrong = "the measured bound" if bound.measured else said
     least, most = (end * factor for end in bound.ends)
@@ -246,34 +258,39 @@ def _verdict(
     return ("good" if low >= GOOD * limit else "bad" if high < BAD * limit else "doubtful"), ""
 
 
-def _unbounded(samples: Samples) -> str:
-    """Why nothing bounds the path of a point."""
-    codes = {one.code for one in badges(samples.meta)}
-    if "shared-memory" in codes:
-        return f"shared memory: the processor copies, no link bounds it; {_MEASURE}"
-    if "loopback" in codes:
-        return f"loopback interface: the processor copies, no link bounds it; {_MEASURE}"
+def _unbounded(samples: Samples, stated: Stated, costs: Mapping[str, Costs]) -> str:
+    """Why nothing bounds the path of a point, and what to measure or to state."""
+    if inside := bounds.inside(samples):
+        known = of_host(samples, costs)
+        missing = [name for name, cost in _COSTS.items() if not getattr(known, cost)]
+        measure = f"; measure {_listed(missing)} into the same campaign, which bound it" if missing else ""
+        where = "shared memory" if inside == "shared-memory" else "loopback interface"
+        return f"{where}: the processor copies, no link bounds it{measure}"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
     with suppress(*bounds.UNREADABLE):
-        if bounds.path(samples, Stated()) is not None:
+        if bounds.path(samples, stated) is not None:
             return "the link has no delay, and its rate delays larger messages only"
     return "the samples do not say which link carried the bytes, or its rate: state --link and --mtu"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 # ---- what to check ---------------------------------------------------------------------------------------------------
 
 
-def _checks(samples: Samples, bound: Bound | None, largest: int) -> tuple[Step, ...]:
+def _checks(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: Stated) -> tuple[Step, ...]:
     """What to check; nothing if the description of the host, which may come from anyone, cannot be read."""
     try:
-        return tuple(_steps(samples, bound, largest))
+        return tuple(_steps(samples, bound, chosen, stated))
     except bounds.UNREADABLE:
         return ()
 
 
-def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step]:
-    """What to check, most likely first. Only what the point does not exclude."""
+def _steps(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: Stated) -> Iterator[Step]:
+    """What to check, most likely first. Only what the point does not exclude, and what was not in effect."""
     nics = {nic["name"]: nic for nic in samples.host.get("nics") or ()}
     used = bounds.carrier(samples)
     nic = nics.get(used, {})
@@ -286,13 +303,14 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
             why="a library that cannot read the memory of another process (CMA, XPMEM, KNEM) copies each byte twice",
             command="cat /proc/sys/kernel/yama/ptrace_scope   # 1 or more forbids CMA",
         )
-    if bound is not None and not bound.measured and largest < _LARGE:
+    if bound is not None and not bound.measured and chosen.largest < _LARGE:
         yield Step(
             what="messages are too small",
-            why=f"the largest size is {format_size(largest)}",
+            why=f"the largest size is {format_size(chosen.largest)}",
             command=again.command(samples.spec, sizes="1Mi:16Mi"),
         )
-    faster = [one for one in nics.values() if (one.get("speed_Mbps") or 0) > (nic.get("speed_Mbps") or 0)]
+    others = [one for name, one in nics.items() if name != samples.spec.device and one.get("state") != "down"]
+    faster = [one for one in others if (one.get("speed_Mbps") or 0) > (nic.get("speed_Mbps") or 0)]
     if nic and faster:
         yield Step(
             what="wrong interface",
@@ -301,7 +319,7 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
         )
     yield from _slot(nic)
     rate = (nic.get("speed_Mbps") or 0) * 1e6
-    mtu = nic.get("mtu") or 0
+    mtu = stated.mtu or nic.get("mtu") or 0
     if rate >= _FAST and 0 < mtu < 9000:
         gain = ethernet(9000).share / ethernet(mtu).share - 1
         yield Step(
@@ -310,9 +328,9 @@ def _steps(samples: Samples, bound: Bound | None, largest: int) -> Iterator[Step
             command=f"ip link set dev {used} mtu 9000   # on all hosts and switches of the path",
         )
     for check in of_machine(samples.host):
-        if check.state != "ok":
+        if check.state != "ok" and not (check.name == "SMT" and in_effect.bound(samples)):
             yield Step(what=check.name, why=check.found, command=check.remedy)
-    if samples.spec.benchmark == "sockets.tcp_stream":
+    if samples.spec.benchmark == "sockets.tcp_stream" and chosen.streams <= {"1"}:
         yield Step(
             what="one processor is the limit",
             why="one stream runs on one core at each end",
@@ -356,7 +374,8 @@ def sentence(one: Judged) -> str:
     """
     where = f"{one.benchmark}{f' ({one.setting})' if one.setting else ''}, {format_size(one.size)}"
     unit = METRICS[one.metric].unit
-    value = f"{where}: {format_number(one.value)} {unit}"
+    what = "" if one.benchmark in bounds.BANDWIDTH else f"{one.quantity} "
+    value = f"{where}: {what}{format_number(one.value)} {unit}"
     if one.bound is None:
         return f"{value}. No bound: {one.reason}."
     if one.verdict in ("above its floor", "below its floor"):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import fields
 
 from labkit import benchmarks
-from labkit.errors import LabkitError
 from labkit.records.factors import level
 from labkit.spec import Spec
 
-_FLAGS = {"ranks": "--ranks", "ppn": "--ppn", "transport": "--transport", "device": "--device", "bind": "--bind"}
+_FLAGS = {name: f"--{name}" for name in ("ranks", "ppn", "launcher", "transport", "device", "bind")}
 
 
 def words(spec: Spec) -> list[str]:
     """Return ``labkit measure …`` for a spec without its size and its launches: what differs from the defaults."""
     usual = Spec(benchmark=spec.benchmark)
+    if spec.launcher == "none":  # a tool, or a simulation
+        usual = usual.replace(launcher="none")
     out = ["labkit", "measure", spec.benchmark]
     single = benchmarks.get(spec.benchmark).single
     for name, flag in _FLAGS.items():
@@ -25,12 +27,9 @@ def words(spec: Spec) -> list[str]:
         out += ["--hosts", ",".join(spec.hosts)]
     if spec.testbed != usual.testbed:
         out += ["--testbed", spec.testbed]
-    try:
-        default = dict(benchmarks.completed(usual).options)
-    except LabkitError:
-        default = {}
+    known = {one.name for one in fields(benchmarks.get(spec.benchmark).options)}
     for name, value in benchmarks.identity(spec).options:
-        if name in default and value is not None and default[name] != value:  # a log may state others, or nothing
+        if name in known and value is not None:  # a log may state others, or nothing
             out += ["-o", f"{name}={level(value)}"]
     for name, variable in spec.environment:
         out += ["--factor", f"env.{name}={variable}{';' if ',' in variable else ''}"]

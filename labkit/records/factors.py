@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +79,11 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
 def _one_each(first: Sequence[Any], second: Sequence[Any]) -> bool:
     """Return whether every value of the first column goes with one value of the second."""
     return len({*zip(first, second, strict=True)}) == len({*first})
+
+
+def setting(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    """Return levels of a point in words, those that it has: ``transport shm, library MPICH 4.0.2``."""
+    return ", ".join(f"{named(name)} {text}" for name in columns if (text := level(row[name])) != NONE)
 
 
 def named(column: str) -> str:

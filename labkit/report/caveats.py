@@ -102,7 +102,8 @@ GROUPS = (
     Group(
         r"governor|frequency",
         "processor frequency",
-        "The frequency may change during a measurement. Set the governor performance.",
+        "The frequency may change during a measurement. Set the governor performance; if it is set, look for heat "
+        "and turbo.",
     ),
     Group(
         r"below.resolution|resolution",

@@ -16,6 +16,8 @@ from labkit.models.verdict import Judged, Step
 from labkit.show.results import text_table
 from labkit.units import format_number, format_range, format_share, format_size
 
+_NAMED = 6  # settings of a benchmark in a line
+
 
 def table(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str:
     """Return what has a bound as tables, why the rest has none, what to check next, and what else was observed."""
@@ -47,9 +49,9 @@ def _observed(one: Observation) -> Iterator[str]:
 
 
 def _table(judged: Sequence[Judged], limit: str, part: str) -> list[str]:
-    head = ("benchmark", "setting", "size", "measured", "interval", "launches", limit, part, "binds", "verdict")
-    rows = [(*_place(one), *_numbers(one), one.verdict) for one in judged]
-    return [text_table(head, rows, right=(2, 3, 5, 6, 7))] if rows else []
+    head = f"benchmark setting size quantity measured interval launches {limit} {part} binds verdict".split()
+    rows = [(*_place(one), one.quantity, *_numbers(one), one.verdict) for one in judged]
+    return [text_table(head, rows, right=(2, 4, 6, 7, 8))] if rows else []
 
 
 def _place(one: Judged) -> tuple[str, str, str]:
@@ -68,25 +70,41 @@ def _numbers(one: Judged) -> tuple[str, ...]:
 
 
 def _unbounded(judged: Sequence[Judged]) -> list[str]:
-    """Why settings have no bound: a line for each reason, with the benchmarks."""
-    by_reason: dict[str, dict[str, None]] = {}
+    """Why settings have no bound: a line for each reason, with the benchmarks and their settings."""
+    by_reason: dict[str, list[Judged]] = {}
     for one in judged:
         if one.bound is None:
-            by_reason.setdefault(one.reason, {})[one.benchmark] = None
+            by_reason.setdefault(one.reason, []).append(one)
     if not by_reason:
         return []
-    return ["\n".join(["no bound:", *(f"  {reason}: {', '.join(names)}" for reason, names in by_reason.items())])]
+    return ["\n".join(["no bound:", *(f"  {reason}: {_places(some)}" for reason, some in by_reason.items())])]
+
+
+def _places(some: Sequence[Judged], *, sizes: bool = False) -> str:
+    """Return benchmarks with those of their settings that are meant."""
+    settings: dict[str, dict[str, None]] = {}
+    for one in some:
+        words = filter(None, (one.setting, format_size(one.size) if sizes else ""))
+        settings.setdefault(one.benchmark, {})[", ".join(words)] = None
+    parts = []
+    for name, own in settings.items():
+        known = [text for text in own if text]
+        more = f"; {len(known) - _NAMED} more settings" if len(known) > _NAMED + 1 else ""
+        shown = "; ".join(known[:_NAMED] if more else known)
+        parts.append(f"{name} ({shown}{more})" if known else name)
+    return ", ".join(parts)
 
 
 def _steps(judged: Sequence[Judged]) -> list[str]:
     """What to check, most frequent first within the order of likelihood, each once."""
-    benchmarks: dict[Step, dict[str, None]] = {}
+    where: dict[Step, list[Judged]] = {}
     for one in judged:
         for step in one.steps:
-            benchmarks.setdefault(step, {})[one.benchmark] = None
+            where.setdefault(step, []).append(one)
     lines = []
-    for number, (step, names) in enumerate(benchmarks.items(), 1):
-        lines.append(f"  {number}. {step.what} ({', '.join(names)}): {step.why}")
+    for number, (step, some) in enumerate(where.items(), 1):
+        lines.append(f"  {number}. {step.what}: {step.why}")
+        lines.append(f"     at: {_places(some, sizes=True)}")
         lines.append(f"     {step.command}")
     return lines
 
@@ -99,6 +117,7 @@ def _record(one: Judged) -> dict[str, Any]:
         "setting": one.setting,
         "message_size_B": one.size,
         "metric": one.metric,
+        "quantity": one.quantity,
         "statistic": one.statistic,
         "unit": METRICS[one.metric].unit,
         "launches": one.launches,

@@ -181,6 +181,7 @@ def verdict_table(judged: list[Judged]) -> pd.DataFrame:
             one.benchmark,
             one.setting or "-",
             format_size(one.size),
+            one.quantity,
             f"{format_number(one.value)} {METRICS[one.metric].unit}",
             "-" if math.isnan(one.low) else format_range(one.low, one.high),
             f"{format_number(one.limit)} {METRICS[one.metric].unit}" if one.bound else "-",
@@ -190,7 +191,7 @@ def verdict_table(judged: list[Judged]) -> pd.DataFrame:
         )
         for one in judged
     ]
-    head = ["benchmark", "setting", "size", "measured", "interval", "limit", "of it", "binds", "verdict"]
+    head = ["benchmark", "setting", "size", "quantity", "measured", "interval", "limit", "of it", "binds", "verdict"]
     return pd.DataFrame(rows, columns=head)
 
 
