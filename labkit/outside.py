@@ -6,6 +6,7 @@ Only this module turns an error of the system or of a parser into a sentence wit
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -19,6 +20,8 @@ from typing import Any
 from labkit.errors import DataError
 
 MOST_B = 64 << 20  # of a text file
+MOST_NOTEBOOK_B = 256 << 20  # of a notebook with its figures
+_LINE_B = 4096  # of a line, on average, at the end of a text
 DEEPEST = 100  # levels of a file of settings
 _STRING = re.compile(r'"""(?s:.*?)"""|\'\'\'(?s:.*?)\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 _DOTTED = re.compile(r'(?<![\w"-])[\w"-]+(?:[ \t]*\.[ \t]*[\w"-]+)+')
@@ -173,14 +176,53 @@ def text(path: Path, errors: str = "strict", most: int = MOST_B) -> str:
     DataError
         If it cannot be read, or is longer.
     """
+    with about(path):
+        return content(path, most).decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def content(path: Path, most: int = MOST_B) -> bytes:
+    """Read a file of bounded size.
+
+    Parameters
+    ----------
+    most : B that it may have.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, is no regular file, or is longer.
+    """
     with about(path), regular(path).open("rb") as file:
-        content = file.read(most + 1)
-        if len(content) > most:
-            size = path.stat().st_size
-            raise DataError(
-                f"{path} has {size:,} B, but at most {most:,} B are read. Name another file, or shorten it."
-            )
-        return content.decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
+        found = file.read(most + 1)
+    if len(found) > most:
+        size = path.stat().st_size
+        raise DataError(f"{path} has {size:,} B, but at most {most:,} B are read. Name another file, or shorten it.")
+    return found
+
+
+def tail(path: Path, lines: int) -> str:
+    """Return the last lines of a text, however long it is; bytes that are not UTF-8 are replaced.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or is no regular file.
+    """
+    with about(path), regular(path).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - lines * _LINE_B))
+        return "\n".join(file.read(lines * _LINE_B).decode(errors="replace").strip().splitlines()[-lines:])
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, read in pieces.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    with about(path), regular(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def toml(path: Path) -> dict[str, Any]:

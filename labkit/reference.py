@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -355,7 +354,7 @@ def _read(file: Path, changed: int) -> Paper:
     """Read a file as it is since it was changed, ns."""
     text = outside.text(file)
     try:
-        table = tomllib.loads(text)
+        table = outside.toml_of(text)
         numbers, claims = table.pop("number"), table.pop("claim", [])
         unit = table.get("unit", "")
         made = [

@@ -208,7 +208,12 @@ def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Pa
 
 @pytest.mark.slow
 def test_a_report_of_many_nights_is_rendered_with_its_history(nightly: Path) -> None:
-    book, _ = stage([sources.read(nightly / f"day{day:02}") for day in range(14)], style="report", engine="plain")
+    book, _ = stage(
+        [sources.read(nightly / f"day{day:02}") for day in range(14)],
+        style="report",
+        engine="plain",
+        folder=nightly / "staged",
+    )
     check(book)
     front = (book.folder / "index.qmd").read_text()
     assert "## Over time" in front

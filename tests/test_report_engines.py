@@ -139,7 +139,7 @@ def test_titles_of_quartos_pages_have_no_signs_of_markdown_and_links_no_handlers
 
 
 def test_the_slides_for_quarto_are_one_file_with_a_page_for_each_heading(tmp_path: Path) -> None:
-    made, _ = stage([read(make_campaign(tmp_path / "c"))], style="slides", engine="quarto")
+    made, _ = stage([read(make_campaign(tmp_path / "c"))], style="slides", engine="quarto", folder=tmp_path / "staged")
     cells = nbformat.read(made.folder / slides.DECK, as_version=4).cells
     front = yaml.safe_load(cells[0].source.strip("-"))
     assert front["title"]
@@ -157,7 +157,7 @@ def test_the_slides_for_quarto_are_one_file_with_a_page_for_each_heading(tmp_pat
 
 def test_a_word_document_takes_quarto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = make_campaign(tmp_path / "c")
-    made, _ = stage([read(folder)], style="report", engine="quarto", docx=True)
+    made, _ = stage([read(folder)], style="report", engine="quarto", docx=True, folder=tmp_path / "staged")
     assert made.config["format"]["docx"]["echo"] is False
     monkeypatch.setenv("PATH", str(tmp_path))
     for engine, message in (("auto", "--docx needs Quarto, but there is no quarto"), ("plain", "--engine is plain")):

@@ -128,7 +128,12 @@ def test_a_campaign_of_any_shape_is_staged_or_refused(count: int, tmp_path: Path
             campaign = Campaign(folder)
             assert "\n" not in described(campaign, ())
             rereading.missing(campaign)
-            made, _ = stage([read(folder)], style="report", engine="plain" if number % 4 < 2 else "quarto")
+            made, _ = stage(
+                [read(folder)],
+                style="report",
+                engine="plain" if number % 4 < 2 else "quarto",
+                folder=tmp_path / f"staged{number}",
+            )
             staged += 1
             harmless(made.folder)
             check(made)

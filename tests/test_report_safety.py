@@ -2,91 +2,133 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pypandoc
 import pytest
 
 from labkit import report
-from labkit.errors import ReportError
-from labkit.report import policy
-from labkit.report.stage import MARK, TEMPLATES
+from labkit.errors import LabkitError, ReportError
+from labkit.report import check, place, policy
+from labkit.report.stage import TEMPLATES
 from tests.test_report import make_campaign
 
 
-def ended(folder: Path, after: float, how: signal.Signals) -> int:
-    """Begin a report in a process of its own, and end it."""
-    command = [sys.executable, "-m", "labkit.cli", "report", str(folder), "--engine", "plain"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        until = time.monotonic() + 60
-        while not (folder / "report").exists() and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.005)
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files of this test alone."""
+    (folder := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def ended(folder: Path, after: float, how: signal.Signals) -> None:
+    """Begin a report in a process of its own, and end it while it makes the chapters or later."""
+    command = [sys.executable, "-m", "labkit", "report", str(folder), "--engine", "plain"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "preparing" in line:
+                break
         time.sleep(after)
         process.send_signal(how)
-    return process.returncode
+        process.communicate()
 
 
 def endings(count: int, seed: int) -> list[tuple[float, signal.Signals]]:
     chance = random.Random(seed)
     signals = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
-    return [
-        (chance.choice((0.0, 0.002, 0.01, 0.05, 0.3, 1.0)) * chance.random(), chance.choice(signals))
-        for _ in range(count)
-    ]
+    return [(chance.choice((0.0, 0.05, 0.5, 3.0)) * chance.random(), chance.choice(signals)) for _ in range(count)]
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(25, marks=pytest.mark.slow)])
-def test_a_report_that_was_ended_is_made_again(count: int, tmp_path: Path) -> None:
+def test_a_report_that_was_ended_is_made_again(count: int, tmp_path: Path, temporary: Path) -> None:
     folder = make_campaign(tmp_path / "c")
     for after, how in endings(count, count):
         ended(folder, after, how)
+        if how != signal.SIGKILL:
+            assert not list(folder.glob(".report-*"))
+            assert not list(temporary.glob("labkit-report-*"))
     made = report.build([folder], engine="plain")
     assert made.html.is_file()
     assert not list(folder.glob(".report-*"))
+    assert not list(temporary.glob("labkit-report-*"))
 
 
-def second_time(end: Callable[..., None]) -> Callable[[Path, Path], Path]:
-    """A way to rename that ends the second time."""
-    real, calls = Path.rename, list[int]()
+def test_a_publication_that_is_interrupted_leaves_the_old_report_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each rename and each removal, the process may be ended."""
+    for moment in range(8):
+        home = tmp_path / str(moment)
+        for text in ("old", "new"):
+            place.begin(tmp_path / f"{text}{moment}")
+            (tmp_path / f"{text}{moment}" / "page.html").write_text(text)
+        place.publish(tmp_path / f"old{moment}", home, "report")
+        calls = itertools.count()
 
-    def rename(path: Path, to: Path) -> Path:
-        if calls:
-            end()
-        calls.append(1)
-        return real(path, to)
+        def end(call: Callable[..., Any], calls: Iterator[int], last: int) -> Callable[..., Any]:
+            def ended(*args: Any, **kwargs: Any) -> Any:
+                if next(calls) == last:
+                    raise KeyboardInterrupt
+                return call(*args, **kwargs)
 
-    return rename
-
-
-def test_each_moment_of_beginning_anew_can_be_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from labkit.report import stage
-
-    folder = tmp_path / "report"
-    for moment in ("rename", "rmtree", "mkdir", "write_text", "rename-back"):
-        stage._empty(folder)
-        (folder / "page.html").write_text("old")
-
-        def end(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
+            return ended
 
         with monkeypatch.context() as patch:
-            if moment == "rmtree":
-                patch.setattr(shutil, "rmtree", end)
-            elif moment == "rename-back":
-                patch.setattr(Path, "rename", second_time(end))
-            else:
-                patch.setattr(Path, moment, end)
-            with pytest.raises(KeyboardInterrupt):
-                stage._empty(folder)
-        assert sorted(path.name for path in stage._empty(folder).iterdir()) == [MARK]
-        assert not list(tmp_path.glob(".report-*"))
+            patch.setattr(Path, "rename", end(Path.rename, calls, moment))
+            patch.setattr(shutil, "rmtree", end(shutil.rmtree, calls, moment))
+            try:
+                place.publish(tmp_path / f"new{moment}", home, "report")
+            except KeyboardInterrupt:
+                assert (home / "report" / "page.html").read_text() in ("old", "new")
+        place.publish(tmp_path / f"new{moment}", home, "report")
+        assert (home / "report" / "page.html").read_text() == "new"
+        assert [path.name for path in home.iterdir()] == ["report"]
+
+
+def test_a_link_that_appears_while_a_report_is_made_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, elsewhere = make_campaign(tmp_path / "c"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text("mine")
+    real = check.check
+
+    def swapped(book: Any) -> None:
+        (folder / "report").symlink_to(elsewhere)
+        real(book)
+
+    monkeypatch.setattr(check, "check", swapped)
+    with pytest.raises(LabkitError, match="report"):
+        report.build([folder], engine="plain")
+    assert [path.name for path in elsewhere.iterdir()] == ["mine.txt"]
+
+
+def test_a_report_that_cannot_be_made_names_files_that_are_there(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_campaign(tmp_path / "c")
+
+    def failed(book: Any) -> None:
+        raise ReportError(f"The report in {book.folder} has errors")
+
+    monkeypatch.setattr(check, "check", failed)
+    with pytest.raises(ReportError, match=str(folder / "report")):
+        report.build([folder], engine="plain")
+    assert (folder / "report" / "index.qmd").is_file()
+    assert not list(temporary.glob("labkit-report-*"))
 
 
 def test_what_is_not_a_report_of_labkit_is_kept(tmp_path: Path) -> None:

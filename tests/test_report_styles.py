@@ -235,7 +235,12 @@ def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Pa
     campaign = make_campaign(tmp_path / "c")
     other = point("mpi.bcast", 8, "shm", 0)
     samples.save(other, campaign / "samples" / "mpi.bcast" / f"{other.meta['fingerprint']}-0.parquet")
-    built = report.build([campaign], engine="plain", style="acceptance", contract=contract)
+    log = tmp_path / "tests.jsonl"
+    for _ in range(2):
+        assert cli.main(["gate", str(campaign), "--contract", str(contract), "--log", str(log)]) == 2
+    before = log.read_bytes()
+    built = report.build([campaign], engine="plain", style="acceptance", contract=contract, log=log)
+    assert log.read_bytes() == before, "a report is no test"
     assert built.html.parent.parent == campaign / "report-acceptance"
     made = pages(built)
     assert "(mpi.latency)." in made["methods.html"].text
@@ -247,16 +252,34 @@ def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Pa
     assert "pass loose" in first
     assert "fail tight" in first
     assert "failed no memory left" in made["clauses.html"].text
-    assert "signature" in made["sign-off.html"].text
+    signed = made["sign-off.html"].text
+    assert "signature" in signed
+    assert "c 2 6 fail campaign tested before" in signed, "each test of the log"
+    assert "loose 1, 2 none" in signed, "each clause: its tests"
+    assert "tight none 1, 2" in signed
+    assert "No test on record" not in signed
+    assert hashlib.sha256(before).hexdigest() in signed
     assert hashlib.sha256(contract.read_bytes()).hexdigest() in made["sign-off.html"].text
     assert "bound = 0.001" in made["contract.html"].text
-    assert "--style acceptance --contract c.toml" in made["artifact.html"].text
+    assert "--style acceptance --contract c.toml --log tests.jsonl" in made["artifact.html"].text
 
 
 def test_a_contract_that_is_none_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text("[clause]\n")
     with pytest.raises(DataError, match=r"has no \[\[clause\]\]"):
         styles.required("acceptance", ["a"], tmp_path / "c.toml")
+
+
+def test_a_log_of_tests_that_is_none_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (contract := tmp_path / "c.toml").write_text(CONTRACT)
+    log = tmp_path / "tests.jsonl"
+    with pytest.raises(ReportError, match="holds no test"):
+        styles.required("acceptance", ["a"], contract, log=log)
+    log.write_text("notes\n")
+    with pytest.raises(DataError, match="line 1 is no test of a contract"):
+        styles.required("acceptance", ["a"], contract, log=log)
+    with pytest.raises(ReportError, match="--log without --contract"):
+        styles.required("report", ["a"], None, log=log)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 
 import labkit
 from labkit import folders, project, report, samples, states
+from labkit.campaign import derived
 from labkit.figures import static
 from labkit.report import painting, sources, styles, unchanged
 from labkit.report.stage import stage
@@ -169,14 +170,15 @@ def test_an_unchanged_report_stays_and_a_changed_sample_makes_it_anew(campaign: 
 def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(campaign, tmp_path / "after"))
     both = [sources.read(campaign), sources.read(other)]
-    alone = stage(both[:1], style="survey", engine="plain")[0].folder
-    assert alone == campaign / "report-survey"
-    before = states.of(alone)
-    shared = stage(both, style="survey", engine="plain")[0].folder
-    assert shared == campaign / "report-survey+after"
+    names = [derived.report("survey"), derived.report("survey", [other])]
+    assert names == ["report-survey", "report-survey+after"]
+    alone, shared = (campaign / name for name in names)
+    stage(both[:1], style="survey", engine="plain", folder=alone)
+    before = list(states.of(alone))
+    stage(both, style="survey", engine="plain", folder=shared)
     named = "report-survey+after/data/"
     assert any(named in path.read_text() for path in shared.glob("*.qmd")), "the command to check sums names the folder"
-    assert list(states.of(alone)) == list(before), "the report of one campaign stays as it is"
+    assert list(states.of(alone)) == before, "the report of one campaign stays as it is"
     assert not (other / "report").exists()
     state = fingerprint(campaign)
     (shared / "key-numbers.json").write_text("[]")
@@ -184,7 +186,7 @@ def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, t
 
 
 def test_a_notebook_that_comes_while_a_report_is_made_is_in_the_next_one(
-    campaign: Path, monkeypatch: pytest.MonkeyPatch
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notebooks = sorted((campaign / "notebooks").glob("*.ipynb"))
 
@@ -194,10 +196,10 @@ def test_a_notebook_that_comes_while_a_report_is_made_is_in_the_next_one(
 
     monkeypatch.setattr(painting, "svgs", slow)
     state = fingerprint(campaign)
-    made, _ = stage([sources.read(campaign)], style="report", engine="plain")
+    made, _ = stage([sources.read(campaign)], style="report", engine="plain", folder=tmp_path / "one")
     assert not (made.folder / "99-late.ipynb").exists()
     assert fingerprint(campaign) != state
-    made, _ = stage([sources.read(campaign)], style="report", engine="plain")
+    made, _ = stage([sources.read(campaign)], style="report", engine="plain", folder=tmp_path / "two")
     assert (made.folder / "99-late.ipynb").exists()
 
 

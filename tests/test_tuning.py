@@ -804,7 +804,7 @@ def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: 
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     base = measuring.expand([Spec(benchmark="mpi.allreduce", size=1024, transport="shm")], Effort(), [0])[0].spec
-    runs = osu.Runs(base, "osu_allreduce", "latency_us", tmp_path / "proof")
+    runs = osu.Runs(base, "osu_allreduce", "latency_us", Campaign(tmp_path / "c"), "proof")
     runs.run(files.Written((parameters,), tuple(variables.items())), 0, 1e-5, Effort(time_cap=0.1))
     assert (runs.side(False).values, runs.side(True).values) == ([10.0], [7.0])
 

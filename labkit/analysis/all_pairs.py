@@ -31,6 +31,7 @@ SIMULATED = (
     "A simulated measurement divides every pair's times by their median and draws them anew in blocks. What differs "
     "from start to start is not in it."
 )
+BENCHMARK = "mpi.all_pairs"
 ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
 LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
 _DRAWS, _FEWEST, _DRAWN = 400, 8, 60_000_000  # simulated measurements; times drawn in all of them
@@ -119,7 +120,7 @@ def _rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         If the samples are of another benchmark.
     """
     ranks = samples.spec.ranks
-    if samples.spec.benchmark != "mpi.all_pairs" or samples.time_ns.shape[0] != ranks:
+    if samples.spec.benchmark != BENCHMARK or samples.time_ns.shape[0] != ranks:
         raise DataError(f"'{samples.spec}' with {samples.time_ns.shape[0]} rows has no pairs. Measure mpi.all_pairs.")
     return samples.seconds, partners(ranks)
 

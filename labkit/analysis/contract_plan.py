@@ -7,9 +7,11 @@ import fnmatch
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from labkit import benchmarks, measuring
+from labkit.analysis import all_pairs
 from labkit.analysis.contract import Clause
 from labkit.benchmarks import Benchmark, LogBenchmark
 from labkit.columns import split
@@ -37,6 +39,7 @@ class Part:
     points, missing : points × launches, and how many of them the campaign lacks.
     seconds : how long the missing ones are timed at most.
     unset : conditions of the clause that no option sets, such as ``library=Open MPI 5.0.6``: the place must have them.
+    places : where to run the command, if the clause demands hosts or pairs and names no host; else empty.
     problem : why it cannot be measured here; empty if it can.
     """
 
@@ -47,6 +50,7 @@ class Part:
     missing: int = 0
     seconds: float = 0.0
     unset: tuple[str, ...] = ()
+    places: str = ""
     problem: str = ""
 
     @property
@@ -88,7 +92,19 @@ def _parts(clause: Clause, into: str, have: set[Name]) -> Iterator[Part]:
             continue
         axes = {key: _levels(value) for key, value in given.items() if key in settable or key.startswith("env.")}
         unset = tuple(f"{key}={value}" for key, value in given.items() if key not in axes)
-        yield _part(clause, one, axes, unset, into, have)
+        for places in _places(clause, one):
+            yield _part(clause, one, axes | places, unset, into, have)
+
+
+def _places(clause: Clause, benchmark: Benchmark) -> Iterator[dict[str, list[Any]]]:
+    """Yield the hosts of each command that a clause needs: all of them at once, or one pair after another."""
+    names = list(clause.host_names)
+    if not names:
+        yield {}
+    elif clause.pairs and benchmark.name != all_pairs.BENCHMARK:
+        yield from ({"hosts": list(pair)} for pair in combinations(names, 2))
+    else:
+        yield {"hosts": names, "ranks": [len(names)]}
 
 
 def _part(
@@ -106,7 +122,7 @@ def _part(
     words += ["-m", sizes] if sizes else []
     words += [word for key, levels in axes.items() for word in _words(key, levels)]
     words += ["--launches", str(launches), *(["-i", str(_P999)] if tail else []), "--into", into]
-    part = Part(clause=clause, benchmark=benchmark.name, words=tuple(words), unset=unset)
+    part = Part(clause=clause, benchmark=benchmark.name, words=tuple(words), unset=unset, places=_unnamed(clause))
     effort = Effort(launches=launches, iterations=_P999 if tail else None)
     try:
         points = measuring.expand(_specs(benchmark, sizes, axes), effort)
@@ -117,6 +133,18 @@ def _part(
     have |= names
     seconds = len(missing) * effort.time_cap
     return dataclasses.replace(part, points=len(names), missing=len(missing), seconds=seconds)
+
+
+def _unnamed(clause: Clause) -> str:
+    """Return where to run the command of a clause that demands hosts or pairs without their names."""
+    if clause.host_names or not (clause.pairs or clause.hosts):
+        return ""
+    least = f"{clause.hosts} hosts" if clause.hosts else "hosts"
+    pairs = "every pair of " if clause.pairs else ""
+    return (
+        f"run this so that it covers {pairs}{least}; with their names in the clause (hosts = 'node[01-16]'), labkit "
+        "writes the options"
+    )
 
 
 def _specs(benchmark: Benchmark, sizes: str, axes: Mapping[str, list[Any]]) -> list[Spec]:

@@ -5,7 +5,6 @@ The log is a file of JSON lines that the user names. labkit appends to it and ch
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -54,13 +53,11 @@ def test(path: Path, verdicts: Sequence[Verdict], *, campaign: str, identity: st
     ----------
     path : of the contract.
     """
-    with outside.about(path):
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return Test(
         when=when,
         campaign=campaign,
         identity=identity,
-        contract=digest,
+        contract=outside.sha256(path),
         failed=[one.clause.name for one in verdicts if not one.passed],
         clauses=len(verdicts),
         points=sum(one.points for one in verdicts),
@@ -81,7 +78,7 @@ def load(path: Path) -> list[Test]:
     for number, text in enumerate(outside.text(path).splitlines(), start=1):
         try:
             given: Any = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
         if not isinstance(given, Mapping):
             raise DataError(f"{path}, line {number} is no test of a contract. Name the log that labkit gate wrote.")
@@ -96,20 +93,25 @@ def append(path: Path, one: Test) -> list[Test]:
     return tests
 
 
-def told(tests: Sequence[Test]) -> str:
-    """Return the tests of a log as lines: when, what, outcome, and whether campaign or contract were new.
+def notes(tests: Sequence[Test]) -> list[str]:
+    """Return for each test of a log whether campaign or contract were new; empty where both were.
 
     A test of a campaign that was tested before shows the same data again; a contract that changed is another contract.
     """
+    found = []
+    for place, one in enumerate(tests):
+        again = any(each.identity == one.identity for each in tests[:place])
+        changed = place > 0 and tests[place - 1].contract != one.contract
+        words = (["campaign tested before"] if again else []) + (["contract changed"] if changed else [])
+        found.append(", ".join(words))
+    return found
+
+
+def told(tests: Sequence[Test]) -> str:
+    """Return the tests of a log as lines: when, what, outcome, and what `notes` adds."""
     lines = []
-    for number, one in enumerate(tests, start=1):
-        earlier = tests[: number - 1]
-        notes = []
-        if any(each.identity == one.identity for each in earlier):
-            notes.append("campaign tested before")
-        if earlier and earlier[-1].contract != one.contract:
-            notes.append("contract changed")
-        more = f"; {', '.join(notes)}" if notes else ""
+    for number, (one, note) in enumerate(zip(tests, notes(tests), strict=True), start=1):
         points = f"{format_count(one.clauses)} clauses, {format_count(one.points)} points"
+        more = f"; {note}" if note else ""
         lines.append(f"test {number}, {one.when[:16]}, {one.campaign}: {one.outcome}; {points}{more}")
     return "\n".join(lines)

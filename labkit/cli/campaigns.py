@@ -246,6 +246,12 @@ def report_options(verb: argparse.ArgumentParser) -> None:
         "--contract", metavar="FILE", type=Path, help="acceptance contract (TOML) that --style acceptance judges by"
     )
     verb.add_argument(
+        "--log",
+        metavar="FILE",
+        type=Path,
+        help="with --contract: list the tests in FILE, which labkit gate --log wrote, on the page to sign",
+    )
+    verb.add_argument(
         "--allow",
         metavar="FACTOR",
         action="append",
@@ -296,6 +302,7 @@ def report_(options: argparse.Namespace) -> int:
                 docx=options.docx,
                 execute=options.execute,
                 contract=options.contract,
+                log=options.log,
                 allow=[name for word in options.allow for name in word.split(",") if name],
                 progress=say,
             )

@@ -199,7 +199,7 @@ def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
 
     clauses = contract.load(Path(options.contract))
     table = cached.of(campaign, options.benchmark)
-    verdicts = contract.judge(clauses, records.summary(table) if len(table) else table)
+    verdicts = contract.judge(clauses, records.summary(table) if len(table) else table, campaign.samples)
     logged = _logged(campaign, options, verdicts) if options.log else ""
     print(contracted.FORMATS[options.format](verdicts))
     if logged:

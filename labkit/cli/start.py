@@ -118,7 +118,7 @@ def _notebooks(folder: Path) -> list[str]:
 
 def _title(path: Path) -> str:
     """Return the title of a notebook: the first heading in it."""
-    cells = json.loads(path.read_text())["cells"]
+    cells = outside.json_object(path).get("cells", [])
     lines = (line for cell in cells if cell["cell_type"] == "markdown" for line in "".join(cell["source"]).splitlines())
     head = next((line for line in lines if line.startswith("# ")), f"# {path.stem}")
     return head[2:].partition(" {#")[0]
@@ -142,7 +142,7 @@ def _labs(folder: Path) -> list[str]:
     for stem in course.stems():
         path = folder / "labs" / stem / f"{stem}.ipynb"
         if path.is_file():
-            minutes = _MINUTES.search(path.read_text())
+            minutes = _MINUTES.search(outside.text(path))
             lab = definition.get(course.name_of(stem))
             rows.append(
                 [stem.partition("-")[0], f"[{lab.title}](../labs/{stem}/{stem}.ipynb)", minutes[1] if minutes else ""]

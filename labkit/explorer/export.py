@@ -121,12 +121,17 @@ def kept(folder: Path, stem: str, form: str, data: bytes) -> Path:
     with beneath.folder(folder.parent, folder.name, make=True) as place:
         for count in itertools.count(1):  # earlier exports stay
             name = f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}"
-            if (place / name).is_file() and (place / name).read_bytes() == data:
+            if _holds(place / name, data):
                 return folder / name
             if not os.path.lexists(place / name):
                 writing.replace(place / name, data, durable=True)
                 return folder / name
     raise AssertionError
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Return whether a file has this content."""
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
 
 
 def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go.Figure]) -> bytes:

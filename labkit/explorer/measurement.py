@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from labkit import supervise
-from labkit.campaign import Campaign, events, reading, signatures
+from labkit import outside, supervise
+from labkit.campaign import Campaign, events, signatures
 from labkit.errors import DataError
 from labkit.measuring import PROGRESS, Progress
 from labkit.units import format_duration
@@ -118,8 +118,8 @@ def unfinished(folder: Path) -> list[str]:
 
     Words without this user's signature do not count, because labkit would run them.
     """
-    with suppress(OSError, ValueError, KeyError, TypeError, DataError):
-        seen = json.loads(reading.text(folder / NOTE))
+    with suppress(KeyError, TypeError, DataError):
+        seen = outside.json_object(folder / NOTE)
         if not signatures.signed(json.dumps(seen["words"]).encode(), seen.get("signature")):
             return []
         lives = seen["state"] == "running" and Path(f"/proc/{seen['pid']}").exists()
@@ -129,6 +129,6 @@ def unfinished(folder: Path) -> list[str]:
 
 def log(folder: Path, lines: int = 12) -> str:
     """The last lines of a campaign's log."""
-    with suppress(OSError):
-        return "\n".join((folder / "log.txt").read_text(errors="replace").splitlines()[-lines:])
+    with suppress(DataError):
+        return outside.tail(folder / "log.txt", lines)
     return ""

@@ -93,7 +93,7 @@ def read(text: str) -> State:
         unpack = zlib.decompressobj()
         data = unpack.decompress(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), _MOST)
         return _checked(json.loads(data), problem)
-    except (binascii.Error, zlib.error, ValueError) as error:
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         raise DataError(problem) from error
 
 
@@ -161,7 +161,7 @@ def load(name: str) -> State:
     problem = f"{path} is not a view that the Explorer saved. Save it again."
     with outside.about(path):
         try:
-            return _checked(json.loads(path.read_text()[:_MOST]), problem)
+            return _checked(json.loads(outside.text(path, most=_MOST)), problem)
         except ValueError as error:
             raise DataError(problem) from error
 

@@ -10,10 +10,12 @@ import logging
 import os
 import re
 import shlex
+import sys
 import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -55,25 +57,38 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     return known
 
 
+@cache
+def _absent() -> type[Exception]:
+    """Return choreographer's error for no browser.
+
+    Its module for logs parses the options of the program that imports it, and would end labkit at ``--log FILE``.
+    """
+    words, sys.argv = sys.argv, sys.argv[:1]
+    try:
+        from choreographer.errors import ChromeNotFoundError
+    finally:
+        sys.argv = words
+    error: type[Exception] = ChromeNotFoundError
+    return error
+
+
 def _browser_path() -> str:
     """Return the path of the browser."""
+    absent = _absent()
     from choreographer.browsers.chromium import Chromium
-    from choreographer.errors import ChromeNotFoundError
 
     path = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False)
     if not path or not Path(path).is_file():
-        raise ChromeNotFoundError(path)
+        raise absent(path)
     return str(path)
 
 
 def browser_identity() -> str:
     """Return what identifies the browser that draws; empty where there is none, and then nothing is kept."""
-    from choreographer.errors import ChromeNotFoundError
-
     try:
         path = _browser_path()
         state = Path(path).stat()
-    except (ChromeNotFoundError, OSError, ValueError):
+    except (_absent(), OSError, ValueError):
         return ""
     packages = (f"{name} {importlib.metadata.version(name)}" for name in ("plotly", "kaleido"))
     return f"{path} {state.st_size} {state.st_mtime_ns} {' '.join(packages)}"
@@ -134,7 +149,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
 
     The synchronous interface of kaleido waits for ever without Chromium.
     """
-    from choreographer.errors import ChromeNotFoundError
+    absent = _absent()
     from kaleido.errors import KaleidoError
 
     logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs pieces of its own pipe as errors
@@ -150,7 +165,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
                 except (RuntimeError, ValueError, TimeoutError, KaleidoError) as error:
                     drawn.append(None)
                     failed.append(f"figure {number}: {error}")
-    except ChromeNotFoundError:
+    except absent:
         missing = "Chromium is missing: the PDF shows a note instead of each figure."
         return [None] * len(specs), f"{missing} Install it (Debian: chromium), or set BROWSER_PATH."
     except (RuntimeError, OSError) as error:

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import SpecError
+from labkit import outside
+from labkit.errors import DataError, SpecError
 from labkit.notes import joined
 
 LEFT_OUT = "LABKIT_LEFT_OUT"  # the file of hosts that are not to be used; each line has a host, a tab and the reason
@@ -178,9 +179,10 @@ def _usable_job() -> Allocation | None:
     if job is None or not os.environ.get(LEFT_OUT):
         return job
     try:
-        absent = {line.partition("\t")[0] for line in Path(os.environ[LEFT_OUT]).read_text().splitlines()}
-    except OSError:
+        lines = outside.text(Path(os.environ[LEFT_OUT]), "replace").splitlines()
+    except DataError:
         return job
+    absent = {line.partition("\t")[0] for line in lines}
     hosts = tuple(host for host in job.hosts if host not in absent)
     return Allocation(job.system, job.job, job.index, hosts, job.tasks, job.leaves)
 
@@ -210,15 +212,15 @@ def _topology(environment: Mapping[str, str]) -> str:
     """Return the text of the topology.conf beside slurm.conf."""
     folder = Path(environment.get("SLURM_CONF") or "/etc/slurm/slurm.conf").parent
     try:
-        return (folder / "topology.conf").read_text()
-    except OSError:
+        return outside.text(folder / "topology.conf", "replace")
+    except DataError:
         return ""
 
 
 def _pbs(environment: Mapping[str, str]) -> Allocation | None:
     try:
-        lines = Path(environment["PBS_NODEFILE"]).read_text().split()
-    except (KeyError, OSError):
+        lines = outside.text(Path(environment["PBS_NODEFILE"])).split()
+    except (KeyError, DataError):
         return None
     hosts = tuple(dict.fromkeys(lines))
     job, index = re.match(r"([^\[.]*)", environment.get("PBS_JOBID", "")), environment.get("PBS_ARRAY_INDEX", "")

@@ -63,9 +63,9 @@ class Job:
 
     def output(self) -> str:
         """Return the end of its output."""
-        paths = (self.campaign / "jobs").glob(f"{self.submission}-*.out*")
+        paths = (path for path in (self.campaign / "jobs").glob(f"{self.submission}-*.out*") if path.is_file())
         newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
-        return "\n".join(outside.text(newest, "replace").strip().splitlines()[-15:]) if newest else ""
+        return outside.tail(newest, 15) if newest else ""
 
 
 def signable(system: str, number: str) -> bytes:

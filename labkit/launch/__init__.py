@@ -20,7 +20,7 @@ from labkit import causes
 from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
-from labkit.launch._hosts import listed, named, spread
+from labkit.launch._hosts import listed, named, slots, spread
 from labkit.launch._inherited import SETTINGS, inherited
 from labkit.launch._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
 
@@ -46,6 +46,7 @@ __all__ = [
     "programs",
     "recognised",
     "refuse_uneven",
+    "slots",
     "spread",
     "titled",
 ]

@@ -105,7 +105,8 @@ def _read(path: Path) -> tuple[str, ...]:
         match = _LINE.fullmatch(line)
         if not match or not _HOST.fullmatch(match["host"]):
             raise SpecError(
-                f"{path}, line {number}: found {line!r}, but it must be 'host', 'host slots=4' or 'host:4'. Change it."
+                f"{path}, line {number}: found {line[:80]!r}, but it must be 'host', 'host slots=4' or "
+                "'host:4'. Change it."
             )
         slots_given = _SLOTS.search(match["rest"])
         hosts.append(match["host"] + (f":{slots_given[1]}" if slots_given else ""))
@@ -130,7 +131,7 @@ def slots(hosts: Sequence[str]) -> dict[str, int]:
     for text in hosts:
         match = _HOST.fullmatch(text)
         if not match:
-            raise SpecError(f"hosts: {text!r} is not of the form host or host:slots. Write it like node1:4.")
+            raise SpecError(f"hosts: {text[:80]!r} is not of the form host or host:slots. Write it like node1:4.")
         if match["name"] in slots_of:
             raise SpecError(
                 f"hosts={_first_few(hosts)}, but {match['name']} is given twice. Give it once, with its slots: "
@@ -200,6 +201,6 @@ def allocated(environment: Mapping[str, str]) -> int:
     if nodes.isdecimal():
         return int(nodes)
     try:
-        return len(set(Path(environment["PBS_NODEFILE"]).read_text().split()))
-    except (KeyError, OSError):
+        return len(set(outside.text(Path(environment["PBS_NODEFILE"])).split()))
+    except (KeyError, DataError):
         return 0

@@ -15,13 +15,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from labkit import __version__, beneath, writing
+from labkit import __version__, beneath, outside, writing
 from labkit.campaign import Campaign, signatures
 from labkit.errors import DataError
 from labkit.records import tables
 from labkit.samples.start import MISSING
 
 WORTH = 200  # rows; fewer are computed each time
+_MOST_B = 1 << 30  # of cached records
+_SIGNATURE_B = 4096
 
 
 def of(campaign: Campaign, benchmark: str = "*") -> pd.DataFrame:
@@ -79,11 +81,13 @@ def _read(path: Path, stamp: bytes) -> pd.DataFrame | None:
     import pyarrow.parquet as pq
 
     try:
-        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
-        if not signatures.signed(stamp + content, _signature(path).read_text() if content else ""):
+        if path.is_symlink() or not path.is_file():
+            return None
+        content = outside.content(path, _MOST_B)
+        if not signatures.signed(stamp + content, outside.text(_signature(path), most=_SIGNATURE_B)):
             return None
         frame = tables.frame(pq.read_table(pa.BufferReader(content)))
-    except (OSError, ValueError, pa.ArrowException):
+    except (OSError, ValueError, DataError, pa.ArrowException):
         return None
     return frame
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from labkit import notes
+from labkit import notes, outside
 from labkit.columns import COLUMNS, SUMMARY
 from labkit.errors import DataError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _LISTS = {c.name: c.dtype for c in (COLUMNS | SUMMARY).values() if c.dtype.startswith("list")}
 NOTED = tuple(name for name, dtype in _LISTS.items() if dtype == "list of notes")
+MOST_ROWS, MOST_B = 10_000_000, 4 << 30  # of a table that is read
 WORDS = (*(name for name in _LISTS if name not in NOTED), "stopped_by")  # a summary may have several reasons
 
 
@@ -94,6 +95,10 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        return frame(pq.read_table(path, columns=None if columns is None else list(columns)))
-    except (OSError, ValueError, pa.ArrowException) as error:
+        with outside.regular(path).open("rb") as source, pq.ParquetFile(source) as file:
+            size = sum(file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups))
+            if file.metadata.num_rows > MOST_ROWS or size > MOST_B:
+                raise ValueError(f"it has {file.metadata.num_rows:,} rows of {size:,} B, which labkit never writes")
+            return frame(file.read(None if columns is None else list(columns)))
+    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as records: {error}. Delete it: labkit makes them anew.") from error

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from labkit import extras, outside
+from labkit import extras, outside, scratch
 from labkit.campaign import Campaign, derived
 from labkit.errors import LaunchError, ReportError, SpecError
+
+if TYPE_CHECKING:
+    from labkit.report.sources import Source
 
 Engine = Literal["auto", "quarto", "plain"]
 
@@ -38,6 +41,11 @@ class Built:
     warnings: list[str] = field(default_factory=list)
     docx: Path | None = None
 
+    def moved(self, made: Path, folder: Path) -> Built:
+        """Return the same report in another folder."""
+        html, pdf, docx = (one and folder / one.relative_to(made) for one in (self.html, self.pdf, self.docx))
+        return replace(self, html=html, pdf=pdf, docx=docx)
+
 
 def _silent(text: str) -> None:
     """Discard a message on progress."""
@@ -51,6 +59,7 @@ def build(
     docx: bool = False,
     execute: bool | None = None,
     contract: Path | None = None,
+    log: Path | None = None,
     allow: Sequence[str] = (),
     notebooks: Path | None = None,
     into: Path | None = None,
@@ -73,6 +82,7 @@ def build(
     docx : also make a Word document, which takes Quarto.
     execute : True executes labkit's own notebooks anew, beside those that the campaigns hold; False executes none.
     contract : file of the acceptance contract that the style shows the verdicts on.
+    log : file of the tests of the contract, as `labkit gate --log` writes it; the page to sign lists them.
     allow : factors that may differ between the campaigns that the style compares.
     notebooks : folder of notebooks that make the chapters in the place of those of the campaigns.
     into : folder that gets that of the report in the place of the first campaign; no campaign names the latter then.
@@ -91,11 +101,8 @@ def build(
         If a folder is no campaign.
     """
     extras.import_notebooks()
-    from labkit.figures.static import browser_identity
-    from labkit.report import plain, quarto, unchanged
-    from labkit.report.check import check
+    from labkit.report import quarto, unchanged
     from labkit.report.sources import read
-    from labkit.report.stage import TEMPLATES, stage
     from labkit.report.styles import required
 
     if not campaigns:
@@ -105,31 +112,63 @@ def build(
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*unique.values()][::-1]
-    required(style, [Path(path).name for path in campaigns], contract, allow)
+    required(style, [Path(path).name for path in campaigns], contract, allow, log)
     for path in map(Path, campaigns):
         if _is_campaign(path) and notebooks is None:
             warnings += _executed(Campaign(path), execute, progress)
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
-    home = into or Campaign(Path(campaigns[0])).derived if made_from else Path()  # a campaign is there
-    folder = home / derived.report(style, () if into else campaigns[1:])
-    if made_from and (known := unchanged.kept(folder, made_from)) is not None:
+    name = derived.report(style, () if into else campaigns[1:])
+    if made_from and (known := unchanged.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
         progress("nothing has changed since this report was made")
         return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
     progress("reading samples")
     sources = [read(Path(path), again=bool(execute)) for path in campaigns]
     if notebooks is not None:
         sources = [replace(one, folders=() if number else (notebooks,)) for number, one in enumerate(sources)]
-    progress("preparing the chapters")
-    book, stage_warnings = stage(
-        sources, style=style, engine=chosen, contract=contract, allow=allow, into=into, title=title, docx=docx
-    )
-    check(book)
-    progress(f"rendering with {'Quarto' if chosen == 'quarto' else 'pandoc and typst'}")
-    html, pdf, engine_warnings = quarto.render(book) if chosen == "quarto" else (*plain.render(book, TEMPLATES), [])
-    if made_from and (book.drawn or not browser_identity()):  # else the browser may draw the rest the next time
-        unchanged.keep(folder, made_from, stage_warnings)
-    return Built(html, pdf, chosen, warnings + stage_warnings + engine_warnings, quarto.document(book))
+    folder = _home(campaigns, into) / name
+    given = {"style": style, "contract": contract, "log": log, "allow": allow, "title": title, "docx": docx}
+    built, whole = _made(sources, folder, chosen, progress, given)
+    if made_from and whole:
+        unchanged.keep(folder, made_from, built.warnings)
+    return replace(built, warnings=warnings + built.warnings)
+
+
+def _made(
+    sources: Sequence[Source], folder: Path, engine: str, progress: Callable[[str], None], given: dict[str, Any]
+) -> tuple[Built, bool]:
+    """Make a report in a temporary folder, and put it in its place; return also whether all figures could be drawn.
+
+    Parameters
+    ----------
+    given : further options of `labkit.report.stage.stage`.
+    """
+    from labkit.figures.static import browser_identity
+    from labkit.report import place, plain, quarto
+    from labkit.report.check import check
+    from labkit.report.stage import TEMPLATES, stage
+
+    place.refuse(folder)
+    with scratch.folder("labkit-report-") as temporary:
+        made = temporary / folder.name
+        progress("preparing the chapters")
+        book, warnings = stage(sources, engine=engine, folder=made, **given)
+        try:
+            check(book)
+            progress(f"rendering with {'Quarto' if engine == 'quarto' else 'pandoc and typst'}")
+            html, pdf, more = quarto.render(book) if engine == "quarto" else (*plain.render(book, TEMPLATES), [])
+        except ReportError as error:  # its message names files of the report
+            place.publish(made, folder.parent, folder.name)
+            raise ReportError(str(error).replace(str(made), str(folder))) from error
+        docx = quarto.document(book)
+        place.publish(made, folder.parent, folder.name)
+    built = Built(html, pdf, engine, warnings + more, docx)
+    return built.moved(made, folder), book.drawn or not browser_identity()  # the browser may draw the rest next time
+
+
+def _home(campaigns: Sequence[Path], into: Path | None) -> Path:
+    """Return the folder that gets that of the report."""
+    return into or Campaign(Path(campaigns[0])).derived
 
 
 def _is_campaign(path: Path) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit import __version__
+from labkit import __version__, outside
 from labkit.campaign import derived
 from labkit.notes import joined
 from labkit.report import markdown
@@ -167,10 +167,7 @@ def left_out(content: Content) -> str:
 
 def checksums(source: Source) -> str:
     """Return the SHA-256 of every samples file, as ``sha256sum -c`` reads it."""
-    lines = [
-        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(source.path).as_posix()}\n"
-        for file in source.files
-    ]
+    lines = [f"{outside.sha256(file)}  {file.relative_to(source.path).as_posix()}\n" for file in source.files]
     return "".join(lines)
 
 
@@ -225,6 +222,7 @@ def remake(content: Content) -> str:
     """Return the command that makes this report again from the samples."""
     options = "" if content.style == derived.REPORT else f" --style {shlex.quote(content.style)}"
     options += f" --contract {shlex.quote(content.contract.name)}" if content.contract else ""
+    options += f" --log {shlex.quote(content.log.name)}" if content.log else ""
     options += "".join(f" --allow {shlex.quote(name)}" for name in content.allow)
     return "labkit report " + " ".join(shlex.quote(source.name) for source in content.sources) + options
 

@@ -28,6 +28,7 @@ class Content:
     absent : headings of sections that no campaign has data for; complete when the last part is made.
     style : of the report.
     contract : file of an acceptance contract; None where the style needs none.
+    log : file of its tests, as `labkit gate --log` writes it; None where none is shown.
     allow : factors that may differ between the campaigns that are compared.
     made : what parts share, by name; each is worked out once.
     beside : figures of measured curves beside the published values of experiments.
@@ -41,6 +42,7 @@ class Content:
     absent: list[str] = field(default_factory=list)
     style: str = "report"
     contract: Path | None = None
+    log: Path | None = None
     allow: Sequence[str] = ()
     made: dict[str, Any] = field(default_factory=dict)
     beside: list[Beside] = field(default_factory=list)

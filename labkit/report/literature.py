@@ -6,7 +6,6 @@ The facts are data (``data/reference``). What labkit has of them is computed fro
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from labkit import benchmarks, formats, tools
+from labkit import benchmarks, formats, outside, tools
 from labkit.errors import DataError, SpecError
 from labkit.reference import FOLDER, Paper, load
 from labkit.spec import validated
@@ -240,13 +239,13 @@ def _one(kind: type[_Row], row: Mapping[str, Any], file: Path) -> _Row:
 
 @cache
 def _text(file: Path) -> str:
-    return file.read_text()
+    return outside.text(file)
 
 
 def _table(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(_text(file))
-    except (OSError, ValueError) as error:
+        return outside.toml_of(_text(file))
+    except (DataError, ValueError) as error:
         raise DataError(f"{file} cannot be read: {error}. Restore it from git, or install labkit again.") from error
 
 

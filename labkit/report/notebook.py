@@ -14,6 +14,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_markdown_cell, new_output
 
+from labkit import outside
 from labkit.errors import ReportError
 from labkit.report import cleaning, figures, markdown
 from labkit.report.options import ALT, options, written
@@ -69,7 +70,7 @@ def read(path: Path) -> Any:
         If it is no notebook.
     """
     try:
-        book = nbformat.read(path, as_version=4)
+        book = nbformat.reads(outside.text(path, most=outside.MOST_NOTEBOOK_B), as_version=4)
         nbformat.validate(book)
         book.metadata["labkit_strange"] = _tidy(book)
     except Exception as error:  # whatever a reader of JSON raises at another file

@@ -14,6 +14,7 @@ from labkit.errors import ReportError
 from labkit.report import cleaning
 
 ALT = "fig-alt"  # what a figure shows, in words; a list holds one text for each output
+MOST = 20_000  # characters of the options of a cell
 FORMS = {"label": r"[A-Za-z][\w:-]*", "classes": r"[\w-]+"}
 MEANT = {"label": "letters, digits, - and _", "classes": "one name of a class"}
 
@@ -23,9 +24,12 @@ def _parsed(source: str) -> tuple[dict[str, Any], str]:
     """Return the options and the code, both of which nobody may change."""
     lines = source.splitlines()
     end = next((i for i, line in enumerate(lines) if not line.startswith("#|")), len(lines))
+    given = "\n".join(line[2:].removeprefix(" ") for line in lines[:end])
+    if len(given) > MOST:
+        raise ReportError(f"the #| lines have {len(given):,} characters, but at most {MOST:,} are read")
     try:
-        chosen = yaml.safe_load("\n".join(line[2:].removeprefix(" ") for line in lines[:end])) or {}
-    except yaml.YAMLError as error:
+        chosen = yaml.safe_load(given) or {}
+    except (yaml.YAMLError, RecursionError) as error:
         raise ReportError(f"the #| lines are not YAML: {error}") from error
     if not isinstance(chosen, dict):
         raise ReportError(f"the #| lines must be 'key: value', but are a {type(chosen).__name__}")

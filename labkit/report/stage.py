@@ -5,10 +5,8 @@ Only copies are written. The executed notebooks, the samples and the project's o
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,8 +19,6 @@ import nbformat
 import yaml
 
 from labkit import project
-from labkit.campaign import Campaign, derived
-from labkit.errors import ReportError
 from labkit.report import (
     abstract,
     artifact,
@@ -41,6 +37,7 @@ from labkit.report import (
     painting,
     pairing,
     parts,
+    place,
     repeating,
     slides,
     styles,
@@ -64,7 +61,6 @@ BLOCKS = (
 )
 _COPIED = ("assets", "filters", "_extensions")
 _WORD = {"format": {"docx": {"echo": False, "toc": True, "toc-depth": 1}}}
-MARK = ".labkit-report"  # in a folder that may be deleted
 _LABEL = re.compile(r"\{#((?:fig|tbl|eq|sec)-[\w-]+)")
 
 
@@ -74,12 +70,13 @@ def stage(
     style: str,
     engine: str,
     contract: Path | None = None,
+    log: Path | None = None,
     allow: Sequence[str] = (),
-    into: Path | None = None,
+    folder: Path,
     title: str = "",
     docx: bool = False,
 ) -> tuple[book.Book, list[str]]:
-    """Write the folder of the report in the first campaign from scratch.
+    """Write the folder of the report.
 
     Parameters
     ----------
@@ -87,8 +84,9 @@ def stage(
     style : a name from `labkit.report.styles.find`.
     engine : named in the colophon.
     contract : file of an acceptance contract, for a style that shows its verdicts.
+    log : file of the tests of the contract, for the page to sign.
     allow : factors that may differ between campaigns, for a style that compares them.
-    into : folder that gets that of the report in the place of the first campaign.
+    folder : of the report; it must not exist.
     title : of the book; else that of the campaigns or of the style.
     docx : whether Quarto shall also make a Word document.
 
@@ -106,10 +104,7 @@ def stage(
     if title:
         chosen = replace(chosen, config=styles.merged(chosen.config, {"book": {"title": title}}))
     config = styles.merged(styles.merged(settings, _WORD if docx else {}), chosen.config)
-    folder = _empty(
-        (into or Campaign(sources[0].path).derived)
-        / derived.report(style, [] if into else [source.path for source in sources[1:]])
-    )
+    place.begin(folder)
     front_spec, front_page = front.picture(sources)
     papers = beside.drawn(sources) if beside.PART in config["book"]["chapters"] else []
     chapters, (svg, *svgs), warnings, drawn = _notebooks(
@@ -129,7 +124,9 @@ def stage(
         names = slides.shorten(chapters, list(sources), chosen.settings.figures)
         chapters = {name: chapters[name] for name in names}
     config = {**config, book.SEAL: _sealed(chapters)}
-    content = Content(sources, chapters, empty, front_page if svg else "", style=style, contract=contract, allow=allow)
+    content = Content(
+        sources, chapters, empty, front_page if svg else "", style=style, contract=contract, log=log, allow=allow
+    )
     if svg:
         content.pictures[Path(front.FILE).name] = svg
     content.add(papers, svgs)
@@ -161,41 +158,6 @@ def _edit(content: Content) -> None:
     caveats.shorten(content)
 
 
-def _empty(folder: Path) -> Path:
-    """Return an empty folder with labkit's mark; delete an old report in its place, and refuse anything else.
-
-    The folder has the mark from its first moment to its last, so that labkit also knows one that was interrupted.
-    """
-    if folder.is_symlink() or (folder.exists() and not _ours(folder)):
-        raise ReportError(
-            f"{folder} holds files that are not a labkit report. Move them away, because labkit writes the "
-            "report there."
-        )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    if folder.exists():
-        folder.rename(folder.with_name(f".{folder.name}-old-{os.getpid()}"))
-    for leftover in folder.parent.glob(f".{glob.escape(folder.name)}-*"):
-        if re.fullmatch(r"-(old|new)-\d+", leftover.name[len(folder.name) + 1 :]) and not leftover.is_symlink():
-            shutil.rmtree(leftover, ignore_errors=True)
-    fresh = folder.with_name(f".{folder.name}-new-{os.getpid()}")
-    fresh.mkdir()
-    try:
-        (fresh / MARK).write_text("labkit report overwrites this folder each time.\n")
-        fresh.rename(folder)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
-    return folder
-
-
-def _ours(folder: Path) -> bool:
-    """Return whether a folder is empty or holds a report, whole or not."""
-    if not folder.is_dir():
-        return False
-    names = {path.name for path in folder.iterdir()}
-    return not names or MARK in names or {book.CONFIG, book.VARIABLES, "key-numbers.json"} <= names
-
-
 def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, elsewhere: set[str]) -> dict[str, str]:
     """Return the chapters that are no notebooks, with their generated parts; notebooks lose references to what is gone.
 
@@ -221,9 +183,9 @@ def _files(config: Mapping[str, Any], style: styles.Style, folder: Path) -> None
     named = config.get("bibliography") or []
     for name in named if isinstance(named, list) else [named]:
         shutil.copy(style.file(str(name)), folder)
-    for place in reversed(style.folders):
-        if place != TEMPLATES and (place / "figures").is_dir():
-            shutil.copytree(place / "figures", folder / "figures", dirs_exist_ok=True)
+    for origin in reversed(style.folders):
+        if origin != TEMPLATES and (origin / "figures").is_dir():
+            shutil.copytree(origin / "figures", folder / "figures", dirs_exist_ok=True)
 
 
 def _notebooks(

@@ -16,14 +16,16 @@ from typing import Any, Literal
 
 import yaml
 
-from labkit import project
+from labkit import outside, project
 from labkit.analysis.contract import load as load_contract
-from labkit.errors import ReportError, SpecError
+from labkit.analysis.retests import load as load_tests
+from labkit.errors import DataError, ReportError, SpecError
 from labkit.report.book import NOTEBOOKS
 from labkit.spec import validated
 
 TEMPLATES = project.SHIPPED / "templates" / "report"
 SECTION = "labkit"  # of the settings; not for the engines
+_MOST_B = 1 << 20  # of a file of settings: YAML is read slowly
 MINE = "report"  # folder of a project with its own styles, chapters, pictures and bibliography
 
 
@@ -123,7 +125,13 @@ def load(name: str) -> Style:
     return _loaded(name, ())
 
 
-def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: Sequence[str] = ()) -> Style:
+def required(
+    name: str,
+    campaigns: Sequence[str],
+    contract: Path | None,
+    allow: Sequence[str] = (),
+    log: Path | None = None,
+) -> Style:
     """Return a style; refuse it where something is missing that it needs.
 
     Parameters
@@ -131,6 +139,7 @@ def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: 
     campaigns : names of the campaigns of the report.
     contract : file of an acceptance contract.
     allow : factors that may differ between campaigns.
+    log : file of the tests of the contract.
 
     Raises
     ------
@@ -152,6 +161,11 @@ def required(name: str, campaigns: Sequence[str], contract: Path | None, allow: 
         )
     if contract is not None and not style.settings.contract:
         raise ReportError(f"--contract has no effect on --style {name}. Use --style acceptance, or leave it out.")
+    if log is not None:
+        if contract is None:
+            raise ReportError("--log without --contract, but it holds tests of a contract. Add --contract FILE.")
+        if not load_tests(log):
+            raise ReportError(f"--log {log} holds no test. Name the log that labkit gate --contract --log wrote.")
     if allow and style.settings.campaigns < 2:
         raise ReportError(f"--allow has no effect on --style {name}. Use --style comparison, or leave it out.")
     if contract is not None:
@@ -217,8 +231,8 @@ def read(path: Path) -> dict[str, Any]:
         If it cannot be read.
     """
     try:
-        config = yaml.safe_load(path.read_text()) or {}
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        config = yaml.safe_load(outside.text(path, most=_MOST_B)) or {}
+    except (DataError, RecursionError, yaml.YAMLError) as error:
         raise ReportError(f"{path} cannot be read: {error}. Correct it, or restore it from labkit.") from error
     if not isinstance(config, dict):
         raise ReportError(f"{path} must hold keys and values, but holds a {type(config).__name__}. Correct it.")

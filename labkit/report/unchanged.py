@@ -17,8 +17,9 @@ from typing import Any
 
 import pypandoc
 
-from labkit import outside, project, states, writing
+from labkit import beneath, outside, project, states
 from labkit.campaign import Campaign, derived
+from labkit.errors import DataError
 from labkit.figures import static
 from labkit.report import styles
 
@@ -52,18 +53,19 @@ def fingerprint(campaigns: Sequence[Path], chosen: Mapping[str, Any]) -> str:
 def kept(folder: Path, wanted: str) -> list[str] | None:
     """Return the warnings of the report of this fingerprint, if it is there as it was made; else None."""
     try:
-        known = json.loads((folder / FILE).read_text())
-        same = known["inputs"] == wanted and known["outputs"] == _outputs(folder)
-        return [str(text) for text in known["warnings"]] if same else None
-    except (OSError, ValueError, KeyError, TypeError):
+        known = outside.json_object(folder / FILE)
+    except DataError:
         return None
+    warnings = known.get("warnings")
+    same = known.get("inputs") == wanted and known.get("outputs") == _outputs(folder)
+    return [str(text) for text in warnings] if same and isinstance(warnings, list) else None
 
 
 def keep(folder: Path, made_from: str, warnings: Sequence[str]) -> None:
     """Note that the report in a folder was made from the inputs of a fingerprint. A failure does no harm."""
     known = {"inputs": made_from, "outputs": _outputs(folder), "warnings": [*warnings]}
-    with suppress(OSError):
-        writing.replace(folder / FILE, json.dumps(known, indent=1).encode())
+    with suppress(OSError, DataError):
+        beneath.put(folder.parent, f"{folder.name}/{FILE}", json.dumps(known, indent=1).encode())
 
 
 def _sources() -> Iterable[Path]:

@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from labkit.analysis.contract import Verdict
     from labkit.analysis.contract_plan import Part
 
-_HEAD = ("verdict", "clause", "requires", "points", "fulfil it")
+_HEAD = ("verdict", "clause", "requires", "points", "fulfil it", "covered")  # the last one where a clause demands it
 
 
 def _outcome(one: Verdict) -> str:
     return "pass" if one.passed else "fail"
 
 
+def _rows(verdicts: Sequence[Verdict]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return heads and cells of a table."""
+    count = len(_HEAD) if any(one.coverage for one in verdicts) else len(_HEAD) - 1
+    return _HEAD[:count], [_cells(one)[:count] for one in verdicts]
+
+
 def _cells(one: Verdict) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
-    return _outcome(one), line(one.clause.name), line(one.clause.text), str(one.points), str(one.fulfilled)
+    covered = one.coverage.count if one.coverage else ""
+    return _outcome(one), line(one.clause.name), line(one.clause.text), str(one.points), str(one.fulfilled), covered
 
 
 def sentence(verdicts: Sequence[Verdict]) -> str:
@@ -41,6 +48,8 @@ def script(parts: Sequence[Part]) -> str:
             lines += ["", f"# {line(named)}: {line(one.clause.text)}"]
         if one.unset:
             lines.append(f"# no option sets {', '.join(map(line, one.unset))}: run this where it holds")
+        if one.places:
+            lines.append(f"# {one.places}")
         if one.problem:
             lines.append(f"# cannot be measured here: {line(one.problem)}")
         elif one.missing:
@@ -55,7 +64,7 @@ def script(parts: Sequence[Part]) -> str:
 
 def text(verdicts: Sequence[Verdict]) -> str:
     """Return a table, then the evidence of each clause."""
-    table = text_table(_HEAD, [_cells(one) for one in verdicts], right=(3, 4))
+    table = text_table(*_rows(verdicts), right=(3, 4, 5))
     lines = [f"{_outcome(one)} {line(one.clause.name)}: {line(one.sentence)}" for one in verdicts]
     return "\n\n".join([table, "\n".join(lines), sentence(verdicts)])
 
@@ -71,6 +80,8 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
             "fulfilled": one.fulfilled,
             "share": one.clause.share,
             "evidence": list(one.evidence),
+            "sentence": one.sentence,
+            "not_measured": [*one.coverage.lacking] if one.coverage else [],
         }
         for one in verdicts
     ]
@@ -86,10 +97,9 @@ def junit(verdicts: Sequence[Verdict]) -> str:
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
     """Return a pipe table with the evidence; names are code."""
-    rows = [
-        [cell if place in (0, 3, 4) else in_code(cell) for place, cell in enumerate(_cells(one))] for one in verdicts
-    ]
-    table = markdown.table(_HEAD, rows, align="lllrr")
+    head, cells = _rows(verdicts)
+    rows = [[cell if place in (0, 3, 4, 5) else in_code(cell) for place, cell in enumerate(row)] for row in cells]
+    table = markdown.table(head, rows, align="lllrrr"[: len(head)])
     lines = [f"- {_outcome(one)} {in_code(one.clause.name)}: {in_code(one.sentence)}" for one in verdicts]
     return "\n\n".join([f"**{sentence(verdicts)}**", table, "\n".join(lines)])
 

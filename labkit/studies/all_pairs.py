@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from labkit.campaign import Campaign
     from labkit.samples import Samples
 
-BENCHMARK, ALONE = "mpi.all_pairs", "mpi.latency"
+BENCHMARK, ALONE = all_pairs.BENCHMARK, "mpi.latency"
 _SOUND = 2  # pairs that are not suspicious, to compare with
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from labkit import beneath, project, states
+from labkit import beneath, outside, project, states
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.suites.definition import Entry
@@ -55,7 +55,6 @@ def _file(campaign: Campaign) -> Path:
 def _known(file: Path) -> dict[str, Any]:
     """Return what is noted; nothing if the file cannot be read."""
     try:
-        known = json.loads(file.read_text())
-    except (OSError, ValueError):
+        return outside.json_object(file)
+    except DataError:
         return {}
-    return known if isinstance(known, dict) else {}

@@ -24,6 +24,8 @@ from labkit.suites import sections
 from labkit.suites.definition import Entry
 
 if TYPE_CHECKING:
+    import nbformat
+
     from labkit.suites.kernels import Kept
 
 PLOTLY = "application/vnd.plotly.v1+json"
@@ -200,6 +202,23 @@ def progress_reported(
         thread.join()
 
 
+def _read(path: Path) -> nbformat.NotebookNode:
+    """Read a notebook.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    import nbformat
+
+    content = outside.text(path, most=outside.MOST_NOTEBOOK_B)
+    try:
+        return nbformat.reads(content, as_version=4)
+    except (ValueError, RecursionError) as error:
+        raise outside.explained(error, path) from error
+
+
 def add_static_figures(paths: Sequence[Path]) -> None:
     """Add a static twin to every figure of the executed notebooks; one browser draws all."""
     if not paths:
@@ -208,7 +227,7 @@ def add_static_figures(paths: Sequence[Path]) -> None:
 
     from labkit.figures import static
 
-    books = {path: nbformat.read(path, as_version=4) for path in paths}
+    books = {path: _read(path) for path in paths}
     bundles = [
         output["data"]
         for book in books.values()

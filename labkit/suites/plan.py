@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.campaign import Campaign, root
-from labkit.errors import LabkitError
+from labkit.errors import DataError, LabkitError
 from labkit.measuring import Point, volume
+from labkit.records import tables
 from labkit.suites.definition import Entry, Suite
 
 
@@ -67,9 +68,11 @@ def times_of_earlier_campaigns() -> Mapping[str, float]:
     frames = []
     for path in root().glob("**/records.parquet"):
         try:
-            frames.append(pd.read_parquet(path, columns=["fingerprint", "elapsed_s"]))
-        except (OSError, ValueError, KeyError):
+            rows = tables.read(path, ["fingerprint", "elapsed_s"])
+        except DataError:
             continue  # a derived file: the run that wrote it may have been killed
+        if {"fingerprint", "elapsed_s"} <= set(rows):
+            frames.append(rows)
     if not frames:
         return {}
     rows = pd.concat(frames).dropna()

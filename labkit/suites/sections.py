@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks
+from labkit import benchmarks, outside
 from labkit.columns import METRICS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def expanded(source: Path, made: Callable[[], Study]) -> dict[str, Any] | None:
     source : of the notebook.
     made : makes the study that it calls, with its campaign; called only if the notebook has such a cell.
     """
-    text = source.read_text(encoding="utf-8")
+    text = outside.text(source, most=outside.MOST_NOTEBOOK_B)
     if CALL not in text:
         return None
     notebook: dict[str, Any] = json.loads(text)

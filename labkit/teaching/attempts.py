@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from labkit import writing
+from labkit import outside, writing
 from labkit.errors import DataError
 
 FORMAT = 1
@@ -30,10 +30,10 @@ class Attempts:
         self._diary: dict[str, Any] = {"format": FORMAT, "source": "", "predictions": {}, "answers": {}}
         if self._file.exists():
             try:
-                self._diary = json.loads(self._file.read_text())
-            except (OSError, json.JSONDecodeError) as error:
-                raise DataError(f"{self._file} cannot be read: {error}. Delete it to start again.") from error
-            if not isinstance(self._diary, dict) or self._diary.get("format") != FORMAT:
+                self._diary = outside.json_object(self._file)
+            except DataError as error:
+                raise DataError(f"{error} Delete it to start again.") from error
+            if self._diary.get("format") != FORMAT:
                 raise DataError(
                     f"{self._file} is not of format {FORMAT}, which this labkit reads. Delete it to start again."
                 )

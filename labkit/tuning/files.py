@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import benchmarks, launch, writing
+from labkit import benchmarks, beneath, launch, outside, writing
 from labkit.errors import DataError
 from labkit.spec import Spec
 from labkit.tuning import mpich, openmpi, selection
@@ -53,16 +53,20 @@ class Written:
     left_out: tuple[str, ...] = field(default=())
 
 
-def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
+def write(folder: Path, plan: Plan, tuned: Sequence[Tuned], *, within: Path | None = None) -> Written:
     """Write the files for all claims into a folder, and remove those of an earlier result.
 
     Nothing outside the folder is touched. A setting that the library cannot make depend on the size is written only if
     it is the claim of every point.
 
+    Parameters
+    ----------
+    within : campaign that holds the folder, which then must be no link; None for a folder that the user chose.
+
     Raises
     ------
     DataError
-        If a file cannot be written.
+        If a file cannot be written, or is a link.
     """
     own = _own(tuned[0].base)
     rules, variables, left_out = _contents(plan, tuned, own)
@@ -88,7 +92,7 @@ def write(folder: Path, plan: Plan, tuned: Sequence[Tuned]) -> Written:
     reads = {name: value for name, value in variables.items() if not name.startswith(_MCA)}
     if mca:
         reads |= listed(_place(folder) / PARAMETERS, tuned[0].base.launcher)
-    return replace(_put(folder, texts), reads=tuple(reads.items()), left_out=tuple(left_out))
+    return replace(_put(folder, within, texts), reads=tuple(reads.items()), left_out=tuple(left_out))
 
 
 def listed(parameters: Path, launcher: str) -> dict[str, str]:
@@ -108,16 +112,15 @@ def listed(parameters: Path, launcher: str) -> dict[str, str]:
     return {f"{_MCA}{openmpi.FILES}": ",".join(every)}
 
 
-def _put(folder: Path, texts: dict[str, str]) -> Written:
+def _put(folder: Path, within: Path | None, texts: dict[str, str]) -> Written:
     """Write the files, the rules before what names them."""
+    top, inside = (within, folder.relative_to(within)) if within else (folder, Path())
     stale = [name for name in NAMES if name not in texts]
     try:
-        if texts:
-            folder.mkdir(parents=True, exist_ok=True)
         for name in stale:
-            (folder / name).unlink(missing_ok=True)
+            beneath.drop(top, str(inside / name))
         for name, text in texts.items():
-            writing.replace(folder / name, text, durable=True)
+            beneath.put(top, str(inside / name), text, durable=True)
     except OSError as error:
         raise writing.unwritable(folder, error) from error
     whole = "".join(texts.values())
@@ -127,12 +130,13 @@ def _put(folder: Path, texts: dict[str, str]) -> Written:
     )
 
 
-def check(folder: Path, base: Spec) -> None:
+def check(folder: Path, base: Spec, *, within: Path | None = None) -> None:
     """Refuse a folder that cannot hold the files, before the work for them begins.
 
     Parameters
     ----------
     base : a spec of what is tuned.
+    within : as in `write`.
 
     Raises
     ------
@@ -140,11 +144,14 @@ def check(folder: Path, base: Spec) -> None:
         If something else has its name, it cannot be written to, Open MPI could not read its path, or it has files for
         another benchmark or library, which would be lost.
     """
+    if within:
+        beneath.refuse_links(within, folder.name)
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is not a folder, and the files for the library go there. Set --output.")
     _place(folder)
     for name in NAMES:
-        earlier = _WRITTEN.match((folder / name).read_text("utf-8", "replace")) if (folder / name).is_file() else None
+        beneath.refuse_links(folder, name)
+        earlier = _WRITTEN.match(outside.text(folder / name, "replace")) if (folder / name).is_file() else None
         library = launch.get(base.launcher).library
         if earlier and (earlier[1], earlier[2].split()[0]) != (base.benchmark, library.split()[0]):
             raise DataError(

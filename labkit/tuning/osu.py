@@ -13,10 +13,10 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
-from labkit import benchmarks, equivalents, launch, supervise, testbeds, writing
+from labkit import benchmarks, equivalents, launch, outside, supervise, testbeds
 from labkit.analysis.comparison.judging import Launches
+from labkit.campaign import Campaign
 from labkit.errors import DataError, LaunchError
 from labkit.formats import omb
 from labkit.launch import Placement
@@ -71,13 +71,15 @@ class Runs:
     base : the default spec of the point.
     test : name of the program.
     metric : that is compared.
-    folder : that keeps the texts.
+    campaign : that keeps the texts.
+    folder : of the texts, in the campaign.
     """
 
     base: Spec
     test: str
     metric: str
-    folder: Path
+    campaign: Campaign
+    folder: str
     values: dict[tuple[bool, int], float] = field(default_factory=dict)
     started: dict[tuple[bool, int], str] = field(default_factory=dict)
 
@@ -93,11 +95,10 @@ class Runs:
         DataError
             If its text is not what the program prints.
         """
-        path = self._path(with_files, number)
-        try:
-            text = path.read_text("utf-8", "replace")
-        except FileNotFoundError:
+        path = self.campaign.path / self._name(with_files, number)
+        if not path.is_file():
             return False
+        text = outside.text(path, "replace")
         head, _, rest = text.partition("\n")
         self.values[with_files, number] = value(rest, self.base, self.metric, str(path))
         self.started[with_files, number] = head.removeprefix(STARTED)
@@ -124,9 +125,7 @@ class Runs:
                 value(text, self.base, self.metric, self.test)
             except DataError as error:
                 raise LaunchError(f"{self.test} printed no value: {error}") from error
-            path = self._path(with_files, number)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            writing.replace(path, f"{STARTED}{began}\n{text}", durable=True)
+            self.campaign.put(self._name(with_files, number), f"{STARTED}{began}\n{text}", durable=True)
             self.read(with_files, number)
 
     def side(self, with_files: bool) -> Launches:
@@ -143,9 +142,9 @@ class Runs:
             [*argv, "-m", f"{self.base.size}:{self.base.size}"] if benchmarks.get(self.base.benchmark).sized else argv
         )
 
-    def _path(self, with_files: bool, number: int) -> Path:
+    def _name(self, with_files: bool, number: int) -> str:
         side = "files" if with_files else "default"
-        return self.folder / f"{self.base.ranks}-{self.base.size}-{side}-{number}.txt"
+        return f"{self.folder}/{self.base.ranks}-{self.base.size}-{side}-{number}.txt"
 
 
 def value(text: str, base: Spec, metric: str, where: str) -> float:
@@ -210,7 +209,8 @@ def _output(base: Spec, argv: list[str], written: files.Written | None, effort: 
 def proved(
     bases: Mapping[int, Spec],
     written: files.Written,
-    folder: Path,
+    campaign: Campaign,
+    digest: str,
     *,
     metric: str,
     runs: int,
@@ -223,7 +223,8 @@ def proved(
     Parameters
     ----------
     bases : number of a point → its default spec.
-    folder : that keeps the texts.
+    campaign : that keeps the texts.
+    digest : of the files.
     runs : a side.
     seconds : number of a point → time of an iteration of the default, s.
     affords : whether there is time for so many more launches.
@@ -232,7 +233,7 @@ def proved(
     -------
     The runs, and why there are no more; empty if all are there.
     """
-    every = {n: Runs(base, test_of(base), metric, folder) for n, base in bases.items()}
+    every = {n: Runs(base, test_of(base), metric, campaign, f"{FOLDER}/{digest}") for n, base in bases.items()}
     try:
         for number in range(runs):
             for n, one in every.items():
@@ -243,14 +244,12 @@ def proved(
                 one.run(written, number, seconds[n], effort)
     except LaunchError as error:
         return _sides(every), error.brief
-    except OSError as error:
-        raise writing.unwritable(folder, error) from error
     return _sides(every), ""
 
 
-def kept(bases: Mapping[int, Spec], folder: Path, *, metric: str, runs: int) -> Sides:
+def kept(bases: Mapping[int, Spec], campaign: Campaign, digest: str, *, metric: str, runs: int) -> Sides:
     """Return what runs printed that a campaign keeps; start nothing."""
-    every = {n: Runs(base, test_of(base), metric, folder) for n, base in bases.items()}
+    every = {n: Runs(base, test_of(base), metric, campaign, f"{FOLDER}/{digest}") for n, base in bases.items()}
     for number in range(runs):
         for one in every.values():
             one.has(number)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from labkit import benchmarks, ranges
 from labkit.analysis.comparison.judging import RELEVANT
@@ -19,6 +19,7 @@ from labkit.stats.racing import ERROR, ROUNDS
 from labkit.tuning.everywhere import Variables
 from labkit.tuning.settings import FIELDS, Setting
 
+T = TypeVar("T")
 FACT = "tune"  # key in campaign.json: benchmark → the plan and the confirmations
 LAUNCHES = 8  # a side of a confirmation
 _PLAN, _CONFIRMED, _POINTS = "plan", "confirmed", "points"
@@ -156,16 +157,8 @@ def fingerprints(campaign: Campaign, plan: Plan) -> dict[tuple[int, int], str]:
     DataError
         If they are damaged or missing.
     """
-    rows = _table(campaign, plan.benchmark).get(_POINTS)
-    try:
-        found = {(n, k): str(one) for n, row in enumerate(rows or ()) for k, one in enumerate(row)}
-    except TypeError:
-        found = {}
-    if set(found) != {(n, k) for n in range(len(plan.bases)) for k in range(len(plan.settings))}:
-        raise DataError(
-            f"{campaign.path}/campaign.json: the points of tuning {plan.benchmark} are damaged. Tune again."
-        )
-    return found
+    rows = _rows(campaign, plan, _POINTS, str)
+    return {(n, k): one for n, row in enumerate(rows) for k, one in enumerate(row)}
 
 
 def parts(campaign: Campaign, plan: Plan) -> list[list[Variables]]:
@@ -176,15 +169,18 @@ def parts(campaign: Campaign, plan: Plan) -> list[list[Variables]]:
     DataError
         If that is damaged or missing.
     """
-    rows = _table(campaign, plan.benchmark).get(_PARTS)
+    return _rows(campaign, plan, _PARTS, lambda one: frozenset((str(name), str(value)) for name, value in one))
+
+
+def _rows(campaign: Campaign, plan: Plan, key: str, parse: Callable[[Any], T]) -> list[list[T]]:
+    """Return what a campaign remembers of each setting at each point of its last plan, (bases, settings)."""
+    rows = _table(campaign, plan.benchmark).get(key)
     try:
-        found = [[frozenset((str(name), str(value)) for name, value in one) for one in row] for row in rows or ()]
+        found = [[parse(one) for one in row] for row in rows or ()]
     except (TypeError, ValueError):
         found = []
     if [len(row) for row in found] != [len(plan.settings)] * len(plan.bases):
-        raise DataError(
-            f"{campaign.path}/campaign.json: the settings of tuning {plan.benchmark} are damaged. Tune again."
-        )
+        raise DataError(f"{campaign.path}/campaign.json: the {key} of tuning {plan.benchmark} are damaged. Tune again.")
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from labkit.spec import Spec
 from labkit.tuning import files, osu
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import fingerprints, last_of, noted, number_of, parts, remembered
-from labkit.tuning.tuner import CONFIRM, FILE, PROGRAM, Tuner
+from labkit.tuning.tuner import CONFIRM, FILE, FOLDER, PROGRAM, Tuner
+
+_DIGEST = re.compile("[0-9a-f]{12}")
 
 
 def read(campaign: Campaign, benchmark: str = "") -> Outcome:
@@ -52,7 +55,7 @@ class _Reader(Tuner):
             raise DataError(f"{self.campaign.path} has no whole round of tuning {self.plan.benchmark}. Tune again.")
         self.begun, self.spent = 0.0, 0
         self.parts = parts(self.campaign, self.plan)
-        return self._decided(self.campaign.path / "tune", proof=True)
+        return self._decided(self.campaign.path / FOLDER, proof=True)
 
     def _of_file(self, spec: Spec) -> list[tuple[int, int]]:
         """Return the place of ranks that read written files, or of those beside them; none for another spec."""
@@ -87,10 +90,9 @@ class _Reader(Tuner):
         digest = last_of(self.campaign, self.plan.benchmark, f"{PROGRAM}:").removeprefix(f"{PROGRAM}:")
         claims = {n: one.base for n, one in enumerate(tuned) if one.claimed}
         test = osu.test_of(self.plan.bases[0])
-        if not digest or not test or not claims:
+        if not _DIGEST.fullmatch(digest) or not test or not claims:
             return list(tuned), "", ""
-        folder = self.campaign.path / osu.FOLDER / digest
-        sides = osu.kept(claims, folder, metric=self.plan.metric, runs=self.plan.confirm)
+        sides = osu.kept(claims, self.campaign, digest, metric=self.plan.metric, runs=self.plan.confirm)
         return self._seen(tuned, sides), test, ""
 
     def _whole(self, racing: dict[int, tuple[int, ...]], launch: int) -> bool:

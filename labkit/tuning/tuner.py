@@ -32,6 +32,7 @@ from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import Plan, note, number_of, remember
 from labkit.tuning.settings import Setting
 
+FOLDER = "tune"  # in a campaign, for the files that libraries read
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
 FILE = "file"  # begins the name of a confirmation of written files
 PROGRAM = "program"  # begins the name of a proof by a program that is not labkit's
@@ -66,8 +67,8 @@ def tune(
     LaunchError, KernelError
         If the default cannot be measured.
     """
-    folder = output or into.path / "tune"
-    files.check(folder, plan.bases[0])
+    folder = output or into.path / FOLDER
+    files.check(folder, plan.bases[0], within=None if output else into.path)
     with into.lease():
         return Tuner(plan, into, progress, say, clock).run(folder, proof)
 
@@ -129,7 +130,8 @@ class Tuner:
 
     def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
         """Write the files for what is claimed."""
-        return files.write(output, self.plan, tuned)
+        within = self.campaign.path if output == self.campaign.path / FOLDER else None
+        return files.write(output, self.plan, tuned, within=within)
 
     def _raced(self, standings: Sequence[Standing]) -> Iterator[tuple[int, int, int]]:
         """Yield every launch that a race counted."""
@@ -298,7 +300,8 @@ class Tuner:
         sides, why = osu.proved(
             bases,
             written,
-            self.campaign.path / osu.FOLDER / written.digest,
+            self.campaign,
+            written.digest,
             metric=self.plan.metric,
             runs=self.plan.confirm,
             effort=self.plan.effort,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from labkit import __version__, outside
 from labkit.analysis import contract
+from labkit.analysis import retests as log
 from labkit.analysis.contract import Verdict
-from labkit.campaign import events
+from labkit.campaign import Campaign, events
 from labkit.report import markdown
 from labkit.report.artifact import checksums
 from labkit.report.content import Content
@@ -23,8 +26,12 @@ _REASON = 200  # characters
 
 def judged(content: Content, source: Source) -> list[Verdict]:
     """Return the verdicts of the contract on a campaign."""
-    clauses = contract.load(content.contract) if content.contract else []
-    return contract.judge(clauses, source.summary) if len(source.summary) else [Verdict(c, 0, 0, ()) for c in clauses]
+    name = f"verdicts on {source.path}"
+    if name not in content.made:
+        clauses = contract.load(content.contract) if content.contract else []
+        judge = partial(contract.judge, clauses, source.summary, Campaign(source.path).samples)
+        content.made[name] = judge() if len(source.summary) else [Verdict(c, 0, 0, ()) for c in clauses]
+    return list(content.made[name])
 
 
 def title(content: Content) -> str:
@@ -42,9 +49,14 @@ def verdict(content: Content) -> str:
         word = "accepted" if not failed else "not accepted"
         text = f"{escape(title(content))}: campaign **{escape(source.name)}** is **{word}**. "
         text += f"{len(verdicts) - len(failed)} of {plural(len(verdicts), 'clause')} are fulfilled"
-        names = ", ".join(escape(one.clause.name) for one in failed)
+        names = ", ".join(escape(one.clause.name) + _missing(one) for one in failed)
         parts.append(f"{text}; not fulfilled: {names}." if failed else f"{text}.")
     return "\n\n".join(parts)
+
+
+def _missing(one: Verdict) -> str:
+    """Return how many of the demanded hosts or pairs were not measured, in parentheses; empty if all were."""
+    return "" if one.coverage is None or one.coverage.whole else f" ({one.coverage.brief})"
 
 
 def clauses(content: Content) -> str:
@@ -58,13 +70,18 @@ def clauses(content: Content) -> str:
                 escape(one.clause.text),
                 f"{one.fulfilled} of {one.points}",
                 format_share(one.fulfilled / one.points) if one.points else "–",
+                one.coverage.count if one.coverage else "–",
             ],
         )
         for source in content.sources
         for one in judged(content, source)
     ]
-    head = ["verdict", "clause", "requires", "points that fulfil it", "share"]
-    return content.table(head, rows, align="lllrr", caption="Clauses of the contract. {#tbl-clauses}", empty="")
+    head = ["verdict", "clause", "requires", "points that fulfil it", "share", "measured"]
+    if not any(one.coverage for source in content.sources for one in judged(content, source)):
+        head, rows = head[:-1], [(source, cells[:-1]) for source, cells in rows]
+    return content.table(
+        head, rows, align="lllrrr"[: len(head)], caption="Clauses of the contract. {#tbl-clauses}", empty=""
+    )
 
 
 def evidence(content: Content) -> str:
@@ -99,8 +116,8 @@ def terms(content: Content) -> str:
     """Return the contract as its file has it, with its checksum."""
     if content.contract is None:
         return ""
-    text = content.contract.read_text(encoding="utf-8")
-    digest = hashlib.sha256(content.contract.read_bytes()).hexdigest()
+    text = outside.text(content.contract)
+    digest = outside.sha256(content.contract)
     return f"{code(content.contract.name)}, SHA-256 {code(digest)}:\n\n{markdown.block(text, 'toml')}"
 
 
@@ -118,13 +135,51 @@ def sign_off(content: Content) -> str:
             ("SHA-256 of the list of its samples files", code(digest)),
         ]
     file = content.contract
-    if file is not None:
-        rows.append((f"SHA-256 of {escape(file.name)}", code(hashlib.sha256(file.read_bytes()).hexdigest())))
+    for one in (file, content.log):
+        if one is not None:
+            rows.append((f"SHA-256 of {escape(one.name)}", code(outside.sha256(one))))
     rows.append(("judged by", f"labkit {__version__}"))
     facts = markdown.table(["what is signed", "value"], rows, caption="Facts of the acceptance. {#tbl-signed}")
     blanks = [[name, _BLANK, _BLANK[:16], _BLANK] for name in _PARTIES]
     caption = "Signatures. {#tbl-signatures}"
-    return f"{facts}\n\n{markdown.table(['for', 'name', 'date', 'signature'], blanks, caption=caption)}"
+    signatures = markdown.table(["for", "name", "date", "signature"], blanks, caption=caption)
+    return "\n\n".join([facts, *_tests(content), signatures])
+
+
+def _tests(content: Content) -> Iterator[str]:
+    """Yield the tests in the log of the contract: a row for each test, then a row for each clause."""
+    if content.log is None or content.contract is None:
+        return
+    tests = log.load(content.log)
+    rows = [
+        [
+            *(str(number), escape(one.when[:16]), escape(one.campaign), str(one.clauses), str(one.points)),
+            *("**fail**" if one.failed else "pass", note),
+        ]
+        for number, (one, note) in enumerate(zip(tests, log.notes(tests), strict=True), start=1)
+    ]
+    head = ["test", "moment", "campaign", "clauses", "points", "outcome", "note"]
+    yield markdown.table(head, rows, align="rllrrll", caption="Tests on record. {#tbl-tests}")
+    digest = outside.sha256(content.contract)
+    same = {number: one for number, one in enumerate(tests, start=1) if one.contract == digest}
+    per_clause = [
+        [escape(clause.name), _numbers(same, clause.name, failed=False), _numbers(same, clause.name, failed=True)]
+        for clause in contract.load(content.contract)
+    ]
+    caption = "Tests of this contract by clause. {#tbl-clause-tests}"
+    yield markdown.table(["clause", "passed in tests", "failed in tests"], per_clause, caption=caption)
+    for source in content.sources:
+        if all(one.identity != Campaign(source.path).identity for one in same.values()):
+            name, terms = escape(source.name), code(content.contract.name)
+            yield (
+                f"**No test on record is one of campaign {name} by this contract.** `labkit gate --contract` {terms} "
+                f"`--log` {code(content.log.name)} adds one."
+            )
+
+
+def _numbers(tests: Mapping[int, log.Test], clause: str, *, failed: bool) -> str:
+    """Return the numbers of the tests that a clause passed or failed."""
+    return ", ".join(str(number) for number, one in tests.items() if (clause in one.failed) is failed) or "none"
 
 
 BLOCKS = {
