@@ -41,7 +41,7 @@ def opened(target: str | Path) -> Iterator[IO[bytes]]:
 
     Parameters
     ----------
-    target : a file, a device, a FIFO, or ``-`` for standard output. A link is followed.
+    target : a file, a device, a FIFO, or ``-`` for standard output. A link is followed, except one in a campaign.
 
     Raises
     ------
@@ -54,6 +54,7 @@ def opened(target: str | Path) -> Iterator[IO[bytes]]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
             return
+        _refuse_planted(target)
         place = Path(os.path.realpath(target))
         kind = _kind(target, place)
         if kind == "regular":
@@ -244,9 +245,20 @@ def check(target: str | Path) -> None:
     """
     try:
         if str(target) != STDOUT:
+            _refuse_planted(target)
             _kind(target, Path(os.path.realpath(target)))
     except OSError as error:
         raise unwritable(target, error) from error
+
+
+def _refuse_planted(target: str | Path) -> None:
+    """Refuse an output that is a link in a campaign: a campaign may come from anybody, and with it the link."""
+    path = Path(target)
+    if path.is_symlink() and (path.parent / "campaign.json").is_file():
+        raise DataError(
+            f"{path} is a link in a campaign, so labkit would write outside of its folder. Name a file elsewhere, or "
+            "remove the link."
+        )
 
 
 class _Stream(io.FileIO):

@@ -165,3 +165,23 @@ def test_a_pair_without_a_common_cause_is_not_said_to_be_slow_alone() -> None:
     sentence = all_pairs.bad_pairs(launch(1, slow((1, 7))), launch(2, slow((1, 7))), SWITCHES).sentence
     assert "1 pair shares no host and no switch with the other slow ones: node1 and node7" in sentence
     assert "measured alone" not in sentence
+
+
+def test_one_launch_shows_what_it_can_and_says_what_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No error: suspicious pairs are named, none is confirmed, and figures that compare two launches are left out."""
+    study = all_pairs_study.Study(
+        campaign=str(Campaign(tmp_path / "c").path), measure=False, launches=1, sizes="8", hosts=",".join(HOSTS)
+    )
+    assert study.specs()
+    monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1, slow((1, 7)))])
+    text = study.findings()
+    assert (
+        "1 of 66 pairs (node1 and node7) was slow in the only launch. One launch confirms nothing: set launches=2"
+        in text
+    )
+    assert "set launches=2" in study.map_figure(8).lower()  # type: ignore[union-attr]
+    assert "set launches=2" in study.twice_figure(8).lower()  # type: ignore[union-attr]
+    assert study.bad_table().empty
+    assert study.effects_table().empty
+    monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1)])
+    assert "none of 66 pairs was slow in the only launch" in study.findings()

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from labkit import beneath
+from labkit import beneath, writing
 from labkit.campaign import Campaign, archive
 from labkit.cli import main
-from labkit.errors import DataError, LostError
+from labkit.errors import DataError, LostError, ReportError
+from labkit.spec import Spec
 from labkit.suites import notebooks
+from labkit.tuning import files, osu
 from tests.test_samples import small_samples
 from tests.test_store import filled
 
@@ -197,6 +199,101 @@ def test_figures_are_added_to_no_notebook_behind_a_link(master: Path, tmp_path: 
     with pytest.raises(DataError, match="is a link"):
         notebooks.add_static_figures([top / "c" / "notebooks" / "a.ipynb"])
     assert content(top / "victim") == before
+
+
+ELSEWHERE = (
+    *FILES[1:],
+    *FOLDERS,
+    "exports",
+    "report",
+    "tune",
+    "proof",
+    "nightly.jsonl",
+    "out.zip",
+    "out.csv",
+)
+CLAUSE = '[[clause]]\nname = "a"\nbenchmark = "*"\nstatistic = "latency_us_p50"\nrelation = "<="\nbound = 1\n'
+# verbs that read a campaign, or write beside its samples
+OTHERS = {
+    "verify": ["verify", "CAMPAIGN"],
+    "show": ["show", "CAMPAIGN", "--output", "CAMPAIGN/out.csv", "--format", "csv"],
+    "compare": ["compare", "CAMPAIGN", "VICTIM"],
+    "explain": ["explain", "CAMPAIGN"],
+    "lint": ["lint", "CAMPAIGN"],
+    "gate": ["gate", "CAMPAIGN", "--contract", "terms.toml", "--log", "CAMPAIGN/nightly.jsonl"],
+    "plan": ["gate", "CAMPAIGN", "--contract", "terms.toml", "--plan"],
+    "export": ["export", "CAMPAIGN", "--output", "CAMPAIGN/out.zip"],
+    "status": ["status", "CAMPAIGN"],
+    "attach": ["attach", "CAMPAIGN"],
+    "cancel": ["cancel", "CAMPAIGN"],
+    "report": ["report", "CAMPAIGN", "--engine", "plain", "--no-execute"],
+    "acceptance": ["report", "CAMPAIGN", "--style", "acceptance", "--contract", "terms.toml", "--engine", "plain"],
+}
+
+
+@pytest.mark.parametrize("verb", OTHERS)
+def test_other_commands_leave_alone_what_every_link_leads_to(
+    verb: str, master: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every name in the folder is a link; then a few are dangling links, for an earlier one may stop the command."""
+
+    def refused(book: object) -> None:
+        raise ReportError("enough")
+
+    monkeypatch.setattr("labkit.report.check.check", refused)  # the rest makes no new kinds of files
+    monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path / "campaigns"))
+    (tmp_path / "terms.toml").write_text(CLAUSE)
+    monkeypatch.chdir(tmp_path)
+    few = ("records", "exports", "nightly.jsonl", "out.zip", "out.csv")
+    for names, kind in ((ELSEWHERE, "link"), (few, "dangling")):
+        shutil.copytree(master, top := tmp_path / kind)
+        for name in names:
+            if (top / "c" / name).parent.is_dir() and not (top / "c" / name).parent.is_symlink():
+                planted(top / "c", name, kind)
+        before = content(top / "victim")
+        places = {"CAMPAIGN": str(top / "c"), "VICTIM": str(top / "victim")}
+        given = [
+            word.replace("CAMPAIGN", places["CAMPAIGN"]).replace("VICTIM", places["VICTIM"]) for word in OTHERS[verb]
+        ]
+        assert main(given) in (0, 1, 2, 3)
+        assert content(top / "victim") == before
+        assert not (top / "nowhere").exists()
+
+
+def test_tune_writes_through_no_link(master: Path, tmp_path: Path) -> None:
+    shutil.copytree(master, top := tmp_path / "top")
+    (top / "victim" / "tune").mkdir()
+    (top / "victim" / "tune" / files.RULES).write_text("theirs\n")
+    folder, base = top / "c" / "tune", Spec(benchmark="mpi.allreduce")
+    files.check(folder, base, within=top / "c")
+    files._put(folder, top / "c", {files.RULES: "one\n"})
+    (folder / files.RULES).unlink()
+    (folder / files.RULES).symlink_to(top / "victim" / "tune" / files.RULES)
+    for write in (
+        lambda: files.check(folder, base, within=top / "c"),
+        lambda: files._put(folder, top / "c", {files.RULES: "two\n"}),
+    ):
+        with pytest.raises(DataError, match=f"{files.RULES} is a link"):
+            write()
+    shutil.rmtree(folder)
+    folder.symlink_to(top / "victim" / "tune")
+    for write in (
+        lambda: files.check(folder, base, within=top / "c"),
+        lambda: files._put(folder, top / "c", {}),
+        lambda: files._put(folder, top / "c", {files.PARAMETERS: "two\n"}),
+    ):
+        with pytest.raises(DataError, match="tune is a link"):
+            write()
+    (top / "c" / osu.FOLDER).symlink_to(top / "victim")
+    with pytest.raises(DataError, match="proof is a link"):
+        Campaign(top / "c").put(f"{osu.FOLDER}/0/a.txt", "text")
+    assert content(top / "victim" / "tune") == {files.RULES: b"theirs\n"}
+
+
+def test_an_output_that_the_user_links_elsewhere_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "out").symlink_to(tmp_path / "target")
+    writing.text(tmp_path / "out", "text")
+    assert (tmp_path / "target").read_text() == "text"
 
 
 @pytest.mark.parametrize("name", ["..", "a/../../b", "/etc"])

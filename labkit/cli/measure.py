@@ -250,11 +250,10 @@ def run(options: argparse.Namespace) -> int:
         raise SpecError(as_typed(str(error), _flags(options))) from error
 
 
-WHOLE = 64  # ranks up to which `keep=auto` keeps all samples
-
-
 def _not_again(old: Sequence[Samples], effort: Effort, given: Mapping[str, Any]) -> Iterator[str]:
     """Yield which points have an effort of earlier, although the user asked for another one."""
+    from labkit.worker.retention import WHOLE
+
     for name in given:
         words = _EFFORT_WORDS.get(name)
         if not words:

@@ -43,8 +43,8 @@ class Built:
 
     def moved(self, made: Path, folder: Path) -> Built:
         """Return the same report in another folder."""
-        html, pdf, docx = (one and folder / one.relative_to(made) for one in (self.html, self.pdf, self.docx))
-        return replace(self, html=html, pdf=pdf, docx=docx)
+        pdf, docx = (one and folder / one.relative_to(made) for one in (self.pdf, self.docx))
+        return replace(self, html=folder / self.html.relative_to(made), pdf=pdf, docx=docx)
 
 
 def _silent(text: str) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from labkit.samples import Samples
 
 BENCHMARK, ALONE = all_pairs.BENCHMARK, "mpi.latency"
+_ONCE = "*Omitted: it compares two launches, but there is one. Set launches=2.*"
+_NAMED = 8  # pairs that a sentence names
 _SOUND = 2  # pairs that are not suspicious, to compare with
 
 
@@ -35,7 +37,7 @@ class Parameters(studies.Parameters):
 
     Parameters
     ----------
-    launches : fresh starts of every point; the first is the measurement, the second its repetition.
+    launches : fresh starts of every point; the first measures, the second repeats. One confirms nothing.
     ci : narrow enough that time_cap ends a point: the interval is that of rounds and says little about a pair.
     time_cap : s of timed iterations for a point and launch. Every pair has to meet six times at least.
     sizes : of the messages, a list: a small one shows latency, a large one the rate of links.
@@ -71,8 +73,6 @@ class Study(studies.Study):
     def specs(self) -> list[Spec]:
         """All pairs over all sizes."""
         v = self.values
-        if v.launches < 2:
-            raise SpecError(f"launches={v.launches}, but the study measures suspicious pairs twice. Set launches=2.")
         known = launch.named(v.hosts) or list(testbeds.outline(v.testbed).hosts)
         # a file of hosts is opened only to measure, because a campaign that is read may come from anybody
         hosts = launch.listed(v.hosts) if v.measure else launch.named(v.hosts)
@@ -148,7 +148,7 @@ class Study(studies.Study):
     def map_figure(self, size: int) -> go.Figure | str:
         """Times of all pairs, ordered by switch, with those slow twice marked."""
         if size not in self.verdicts:
-            return LEFT_OUT
+            return _ONCE if self.pairs(size) else LEFT_OUT
         first, verdict = self.pairs(size)[0], self.verdicts[size]
         bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
         return figures.pairs(verdict.seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad)
@@ -156,7 +156,7 @@ class Study(studies.Study):
     def twice_figure(self, size: int) -> go.Figure | str:
         """Every pair in the first measurement and in the second, with the limits."""
         if size not in self.verdicts:
-            return LEFT_OUT
+            return _ONCE if self.pairs(size) else LEFT_OUT
         launches = self.pairs(size)[:2]
         verdict = self.verdicts[size]
         causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
@@ -252,7 +252,22 @@ class Study(studies.Study):
             ]
             doubt = " Some pairs met less than six times and could not be judged: raise time_cap." if seldom else ""
             yield f"{size_words(size)}: {verdict.sentence}{doubt}{self._left_out(size)}"
+        for size in self.sizes:
+            if size not in self.verdicts and self.pairs(size):
+                yield f"{size_words(size)}: {self._once(size)}{self._left_out(size)}"
         yield from dict.fromkeys(verdict.chance for verdict in self.verdicts.values())
+
+    def _once(self, size: int) -> str:
+        """Say which pairs were slow in the only launch of a size."""
+        (first,) = self.pairs(size)
+        hosts, seconds = all_pairs.hosts_of(first), all_pairs.matrix(first)
+        slow = np.triu(all_pairs.suspicious(seconds, hosts, all_pairs.matrix(first, low=True)))
+        names = ", ".join(f"{hosts[one]} and {hosts[other]}" for one, other in np.argwhere(slow)[:_NAMED])
+        more = f" and {slow.sum() - _NAMED} more" if slow.sum() > _NAMED else ""
+        pairs = int(np.triu(~np.isnan(seconds), 1).sum())
+        found = f"{slow.sum()} of {pairs} pairs ({names}{more})" if slow.any() else f"none of {pairs} pairs"
+        were = "was" if slow.sum() < 2 else "were"
+        return f"{found} {were} slow in the only launch. One launch confirms nothing: set launches=2."
 
     def _left_out(self, size: int) -> str:
         """Say how many of the hosts were measured; nothing where all were."""
@@ -268,8 +283,9 @@ class Study(studies.Study):
     def _by_themselves(self) -> Iterator[str]:
         """Whether suspicious pairs are slow when measured alone."""
         for size in self.sizes:
-            rows = self.alone(size).sort_values("latency_us_p50")
+            rows = self.alone(size)
             if len(rows) > 1:
+                rows = rows.sort_values("latency_us_p50")
                 fast, slow = rows.iloc[0], rows.iloc[-1]
                 effect = effects.between(slow, fast, "latency_us")
                 one, other = (" and ".join(row["hosts"].split(",")) for row in (slow, fast))

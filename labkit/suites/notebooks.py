@@ -214,9 +214,10 @@ def _read(path: Path) -> nbformat.NotebookNode:
 
     content = outside.text(path, most=outside.MOST_NOTEBOOK_B)
     try:
-        return nbformat.reads(content, as_version=4)
+        book: nbformat.NotebookNode = nbformat.reads(content, as_version=4)
     except (ValueError, RecursionError) as error:
         raise outside.explained(error, path) from error
+    return book
 
 
 def add_static_figures(paths: Sequence[Path]) -> None:
