@@ -142,7 +142,9 @@ def overlay(figure: Any, *words: str) -> Any:
     if isinstance(figure, str):
         return figure
     about = figures.subject(figure)
-    entries = figures.fitting(figure, reference.matching(about["benchmarks"], about["metric"], words))
+    every = reference.matching(about["benchmarks"], about["metric"], words)
+    # a figure does not know the options of its points, so numbers that need some do not go into it
+    entries = figures.fitting(figure, [one for one in every if not one.number.arguments])
     if not entries:
         known = sorted({name for one in reference.entries() for name in one.number.benchmarks})
         raise SpecError(

@@ -237,8 +237,13 @@ def toml(path: Path) -> dict[str, Any]:
     return table
 
 
-def toml_of(content: str) -> dict[str, Any]:
+def toml_of(content: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Parse a TOML text of bounded depth: the parser's time grows with the square of a key's parts, and with nesting.
+
+    Parameters
+    ----------
+    content : the text.
+    parse_float : from a number with a point, as it is written.
 
     Raises
     ------
@@ -253,7 +258,7 @@ def toml_of(content: str) -> dict[str, Any]:
         deepest = max(deepest, depth)
     if max(parts, deepest) > DEEPEST:
         raise ValueError(f"it is nested {max(parts, deepest):,} levels deep, but at most {DEEPEST} are read")
-    return tomllib.loads(content)
+    return tomllib.loads(content, parse_float=parse_float)
 
 
 def json_object(path: Path) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def test_show_puts_published_numbers_after_the_results(capsys: pytest.CaptureFix
     assert {one["origin"] for one in document["records"]} == {"measured"}
     assert {one["name"] for one in document["published"]} == {"roce_bandwidth", "tcp_bandwidth"}
     assert cli.main(["show", EXAMPLE, "--benchmark", "mpi.bcast", "--published"]) == 0
-    assert "There are no published numbers of these benchmarks" in capsys.readouterr().out
+    assert "No published number of these benchmarks has these options" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,16 @@ import re
 import shlex
 from functools import partial
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from labkit import cli, project, report, samples
+from labkit import benchmarks, cli, project, report, samples, show
 from labkit.columns import METRICS
 from labkit.errors import DataError, ReportError
 from labkit.report import filling, literature, parts, styles
+from labkit.report.content import Content
+from labkit.report.parts import surveyed
 from labkit.report.stage import BLOCKS
 from labkit.teaching import definition, handout
 from labkit.teaching.attempts import Attempts
@@ -149,32 +152,93 @@ def test_an_unknown_part_is_named(tmp_path: Path) -> None:
         filled(tmp_path, "<!-- generated: nothing -->\n", [], some="x")
 
 
+ROWS = [row for _, group in literature.surveyed().values() for row in group]
+
+
 def test_the_survey_names_what_labkit_has() -> None:
     tables = literature.surveyed()
     assert sorted(tables) == list(range(2, 13))
     assert all(rows for _, rows in tables.values())
-    rows = {row.name: row for _, group in tables.values() for row in group}
+    rows = {row.name: row for row in ROWS}
     assert rows["blocking collectives"].counterparts["osu_allreduce"] == "mpi.allreduce"
-    assert rows["Netperf"].runs
-    assert not rows["multi-zone BT-MZ, SP-MZ, LU-MZ"].runs
     assert not [name for name in rows["kernels IS, EP, CG, MG, FT"].benchmarks if "skeleton" in name]
     assert rows["pseudo applications BT, SP, LU"].benchmarks == [
         f"compute.nas_{k}_skeleton" for k in ("bt", "lu", "sp")
     ]
-    assert not [row.name for row in rows.values() if row.tests and not row.counterparts], "0 of its tests"
-    assert all(row.runs or row.reason for row in rows.values()), "a benchmark that does not run has no reason"
     assert len(literature.interconnects()) == 9
     assert len(literature.testbeds()) == 4
+
+
+def test_what_labkit_does_not_have_is_none_and_what_is_not_the_program_is_no_program() -> None:
+    kinds = {row.name: row.kind for row in ROWS}
+    for name in ("UA, DC, DT", "RPC-perf", "PerfZero", "multi-zone BT-MZ, SP-MZ, LU-MZ"):
+        assert kinds[name] == "none", name
+    for name in ("Iometer", "SPDK NVMe perf", "BT-IO", "RDMA-bench", "NCCL tests", "DeathStarBench", "Router"):
+        assert kinds[name] == "stand-in", name
+    programs = {row.name for row in ROWS if row.kind == "program"}
+    assert programs == {"Perftest", "Netperf", "iPerf", "qperf", "IOzone", "YCSB"}
+
+
+def listed() -> tuple[str, str]:
+    """What `labkit list` prints: the table of what labkit runs, and the line of what it imports only."""
+    table, _, imported = show.benchmarks_text("table").partition("\n\nimported from logs")
+    return table, imported
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.table}-{row.name}")
+def test_a_row_of_the_survey_agrees_with_the_list_of_labkit(row: literature.Surveyed) -> None:
+    table, imported = listed()
+    where = imported if row.kind == "import" else table
+    assert all(re.search(rf"(?m)(^|[ ,]){re.escape(name)}\b", where) for name in row.benchmarks)
+    assert bool(row.benchmarks) == (row.kind != "none")
+    assert bool(row.reason) == (row.kind == "none")
+    assert bool(row.note) or row.kind != "stand-in", "a stand-in names its difference"
+    assert row.imported or row.kind != "import"
+    assert not row.tests or row.counterparts, "0 of its tests"
+    if row.kind == "program":
+        runs = {tool.__module__ for name in row.benchmarks for tool in getattr(benchmarks.get(name), "tools", ())}
+        assert f"labkit.tools.{row.tool}" in runs
+    if row.kind == "definition":
+        named = ("OSU", "OMB", "osu_", "IMB", "NAS", "NPB")
+        assert row.tests or all(any(word in benchmarks.get(name).doc for word in named) for name in row.benchmarks)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.lacks or row.note], ids=lambda row: row.name)
+def test_a_note_names_options_that_exist_and_lacks_only_what_labkit_lacks(row: literature.Surveyed) -> None:
+    """What a row lacks occurs in no line of `labkit list` and in no option of its benchmarks."""
+    lines = [line for line in listed()[0].splitlines() if line.split(" ")[0] in row.benchmarks]
+    options: dict[str, Any] = {}
+    for name in row.benchmarks:
+        options |= get_type_hints(benchmarks.get(name).options)
+    choices = [str(choice) for kind in options.values() for choice in get_args(kind)]
+    text = "\n".join([*lines, *options, *choices]).lower()
+    assert not [words for words in row.lacks if words.lower() in text]
+    assert not re.search(r"\b(no|without) [\w-]+ (mode|option)", row.note), "put what is missing into lacks"
+    for name, choice in re.findall(r"\b(\w+)=(\w+)", row.note):
+        assert name in options, f"{row.name} has no option {name}"
+        assert choice in choices or not get_args(options[name])
+
+
+def test_the_count_of_the_surveyed_benchmarks_follows_from_their_rows() -> None:
+    text = surveyed.counts(Content([], {}))
+    assert f"The survey names {len(ROWS)} benchmarks" in text
+    numbers = [int(word) for word in re.findall(r"\b\d+\b", text)]
+    assert sum(numbers[1:-1]) == len(ROWS)
+    pages = [project.SHIPPED / "README.md", *(project.SHIPPED / "docs").glob("*.md"), *styles.TEMPLATES.rglob("*.qmd")]
+    counted = re.compile(r"\d+ of the \d+ (surveyed )?benchmarks|runs \d+ of", re.I)
+    assert not [page.name for page in pages if counted.search(page.read_text())], "a count that does not follow"
 
 
 def test_experiments_say_how_to_repeat_them() -> None:
     every = [one for paper in literature.papers() for one in paper.experiments]
     assert len(literature.papers()) == 5
     assert all(one.labkit or (one.needs and one.command) for one in every)
-    assert all(one.metric in METRICS for one in every if one.metric and one.metric != "gflops")
+    assert all(one.metric in METRICS for one in every if one.metric)
     keys = set(re.findall(r"^@\w+\{([^,]+)", (styles.TEMPLATES / "references.bib").read_text(), re.M))
     assert {paper.paper.key for paper in literature.papers()} <= keys
-    assert all(paper.paper[name] for paper in literature.papers() for one in paper.experiments for name in one.values)
+    for paper in literature.papers():
+        for one in paper.experiments:
+            assert all(paper.paper[name] for name in (*one.values, *one.further))
 
 
 def test_commands_of_experiments_are_commands_of_labkit() -> None:

@@ -18,6 +18,7 @@ _FROM = {
     "limits": "labkit.models",
     "factors": "labkit.records",
     "comparison": "labkit.analysis",
+    "comparing": "labkit.reference",
 }
 
 
@@ -37,9 +38,9 @@ def of(view: View, summary: pd.DataFrame) -> str:
     if kept := _looks(view, summary):
         steps.append(f"figures.keep({kept!r})  # colours and markers\n")
     steps.append(_draw(view, summary, imports))
-    if view.published and view.beside:
-        imports.add("reference")
-        steps.append(f"figure = figures.overlay(figure, reference.matching([{view.benchmark!r}], {view.metric!r}))\n")
+    if view.published and view.beside(summary):
+        imports.add("comparing")
+        steps.append(f"figure = figures.overlay(figure, comparing.beside(summary, {view.metric!r}))\n")
     if view.bounds and view.bounded:
         imports |= {"costs", "limits"}
         steps.append(
@@ -114,7 +115,7 @@ def _looks(view: View, summary: pd.DataFrame) -> dict[str, int]:
     slots = {
         one.series: one.slot for one in looks.of(style.split(rows, view.series(rows))) if one.series not in looks.FIXED
     }
-    if view.published and view.beside:
+    if view.published and view.beside(summary):
         metas = [trace.meta for trace in view.figure(summary).data]
         slots |= {meta["series"]: meta["look"] for meta in metas if "overlay" in meta and "series" in meta}
     return slots

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from labkit import figures, records, reference
+from labkit import figures, records
 from labkit.analysis.comparison import Comparison
 from labkit.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
 from labkit.errors import DataError
@@ -24,6 +24,7 @@ from labkit.models import bounds
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.records.factors import differing, level
 from labkit.records.value import Value
+from labkit.reference import Entry, comparing
 from labkit.units import OTHER_UNITS
 
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
@@ -71,10 +72,10 @@ class View:
     relation: Literal["", "ratio", "difference"] = ""
     base: str = ""
 
-    @property
-    def beside(self) -> list[reference.Entry]:
-        """Published numbers that fit: of the benchmark and metric, against message size."""
-        return reference.matching([self.benchmark], self.metric) if self.x == SIZE and not self.relation else []
+    def beside(self, summary: pd.DataFrame) -> list[Entry]:
+        """Published numbers that fit: of the benchmark, metric and options on show, against message size."""
+        rows = self.rows(summary)
+        return comparing.beside(rows, self.metric) if len(rows) and self.x == SIZE and not self.relation else []
 
     @property
     def bounded(self) -> bool:
@@ -159,8 +160,8 @@ class View:
         else:
             narrow = rows if hover else self._narrow(summary, rows)
             figure = figures.versus(narrow, self.x, self.shown(), series=self.series(rows), hover=hover)
-        if self.published and self.beside:
-            figure = figures.overlay(figure, self.beside)
+        if self.published and (beside := self.beside(summary)):
+            figure = figures.overlay(figure, beside)
         if self.bounds and self.bounded and limits:
             figure = figures.bounded(figure, limits)
         if self.relation != "ratio":

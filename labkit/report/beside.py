@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from labkit import figures, reference
+from labkit import figures
 from labkit.figures.overlay import fitting, overlay
 from labkit.models import costs
 from labkit.reference import Entry
+from labkit.reference.comparing import measured, with_arguments
 from labkit.report import literature
 from labkit.report.campaigns import Member, members
-from labkit.report.choosing import curves, metric_of
+from labkit.report.choosing import curves
 from labkit.report.figures import captioned
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
@@ -82,13 +83,15 @@ def _figure(
     """Return caption and figure of an experiment in a campaign; None where nothing of it can be drawn."""
     for benchmark in matching(sorted({str(name) for name in member.summary["benchmark"]}), one.labkit):
         rows = member.of(benchmark)
-        entries = _entries(one, paper, benchmark)
-        if not entries or metric_of(rows, one.metric) != one.metric:
+        entries = _entries(one, paper, rows)
+        if not entries:
             continue
-        table = _curves(rows, one.metric)
+        number = entries[0].number
+        table = _curves(with_arguments(rows, number.options), number.metric)
         if table["message_size_B"].nunique() < 2:  # the table says it
             continue
-        figure = figures.versus_size(table, one.metric, series=["transport", "testbed"], tail=None)
+        series = ["transport", "testbed"]
+        figure = figures.versus_size(table, number.metric, series=series, statistic=number.statistic, tail=None)
         figure = figures.with_bounds(figure, table, source.points, partial(costs.of, member.summary))
         if not (fits := fitting(figure, entries)):
             continue
@@ -106,10 +109,12 @@ def _figure(
     return None
 
 
-def _entries(one: Experiment, paper: Literature, benchmark: str) -> list[Entry]:
-    """Return the published values that an experiment names, as far as they are values of a benchmark."""
-    every = reference.matching([benchmark], one.metric) if one.metric else []
-    return [each for each in every if each.file == paper.numbers and each.number.name in one.values]
+def _entries(one: Experiment, paper: Literature, rows: pd.DataFrame) -> list[Entry]:
+    """Return the numbers of an experiment that rows of a benchmark may be compared with, all in one statistic."""
+    fits = [number for number in paper.numbers_of(one) if len(measured(number, rows))]
+    first = [(one.metric, one.statistic, one.options) for one in fits[:1]]
+    same = [one for one in fits if (one.metric, one.statistic, one.options) in first]
+    return [Entry(paper.numbers, paper.paper, number) for number in same]
 
 
 def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from labkit import benchmarks, formats, outside, tools
+from labkit import benchmarks, formats, outside
 from labkit.errors import DataError, SpecError
-from labkit.reference import FOLDER, Paper, load
+from labkit.reference import FOLDER, Number, Paper, load
 from labkit.spec import validated
 
 PAPERS = FOLDER / "papers"
@@ -72,24 +72,31 @@ class Surveyed:
 
     Parameters
     ----------
-    table : number of its table.
+    table : number of its table, or of the one in the same section.
     name, about : of it.
+    kind : what labkit has: the ``program`` itself, code of its own for the same ``definition``, checked against the
+        original, a ``stand-in`` that measures the same in another way, the ``import`` of its logs only, or ``none``.
+    where : section that names it, if its table does not.
     tests : names that `labkit.benchmarks.Benchmark.equivalents` may have.
     labkit : patterns of names of labkit's benchmarks.
-    tool, format : file of `labkit.tools` that runs it, and of `labkit.formats` that reads what it prints.
-    reason : why labkit does not have it.
-    note : how labkit's differs.
+    tool, format : file of `labkit.tools` that runs it or its stand-in, and of `labkit.formats` that reads its output.
+    reason : why labkit has none.
+    note : how a stand-in differs.
+    lacks : what the original has and labkit does not, in words that do not occur in labkit's benchmarks.
     """
 
     table: int
     name: str
     about: str
+    kind: Literal["program", "definition", "stand-in", "import", "none"]
+    where: str = ""
     tests: tuple[str, ...] = ()
     labkit: tuple[str, ...] = ()
     tool: str = ""
     format: str = ""
     reason: str = ""
     note: str = ""
+    lacks: tuple[str, ...] = ()
 
     @property
     def counterparts(self) -> dict[str, str]:
@@ -97,15 +104,22 @@ class Surveyed:
         return {test: known[0] for test in self.tests if (known := _equal(test))}
 
     @property
+    def unlike(self) -> list[str]:
+        """Tests whose counterparts differ from them in a detail."""
+        every = benchmarks.find()
+        return [test for test, name in self.counterparts.items() if test in every[name].unlike]
+
+    @property
     def benchmarks(self) -> list[str]:
-        """Names of labkit's benchmarks that measure the same."""
-        names = [name for pattern in self.labkit for name in fnmatch.filter(benchmarks.find(), pattern)]
+        """Names of labkit's benchmarks for it: those that labkit runs, or those that it imports only."""
+        every = benchmarks.every() if self.kind == "import" else benchmarks.find()
+        names = [name for pattern in self.labkit for name in fnmatch.filter(every, pattern)]
         return list(dict.fromkeys([*self.counterparts.values(), *names]))
 
     @property
     def runs(self) -> bool:
-        """Whether labkit measures it, or runs the program."""
-        return bool(self.benchmarks) or self.tool in tools.programs()
+        """Whether labkit runs the program, its definition, or a stand-in."""
+        return self.kind in ("program", "definition", "stand-in")
 
     @property
     def imported(self) -> bool:
@@ -125,8 +139,10 @@ class Experiment:
     labkit : patterns of benchmarks that repeat it.
     notebook : the one that shows it; else the first one with such a benchmark.
     metric : to show; the benchmark's first one where it does not have it.
+    options : of the benchmark, as in `labkit.reference.Number`.
     size : to show, the nearest one that was measured; the smallest where none is named.
-    values : names of the paper's numbers.
+    values : names of the paper's numbers that a benchmark measures: they are compared.
+    further : names of the paper's numbers that no benchmark measures.
     needs, command : what repeating it as in the paper takes, and the command lines that do it.
     """
 
@@ -136,8 +152,10 @@ class Experiment:
     labkit: tuple[str, ...] = ()
     notebook: str = ""
     metric: str = ""
+    options: Mapping[str, str | bool | int | float] = field(default_factory=dict)
     size: str = ""
     values: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
     needs: str = ""
     command: str = ""
 
@@ -156,6 +174,10 @@ class Literature:
     title: str
     numbers: str
     experiments: tuple[Experiment, ...] = field(default_factory=tuple)
+
+    def numbers_of(self, experiment: Experiment, *, further: bool = False) -> list[Number]:
+        """The numbers of an experiment that are compared, or the others."""
+        return [self.paper[name] for name in (experiment.further if further else experiment.values)]
 
     @property
     def paper(self) -> Paper:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, reference, spreadsheet
 from labkit.columns import METRICS
-from labkit.reference import Entry, Paper
+from labkit.records import by_benchmark
+from labkit.reference import Entry, Paper, comparing
 from labkit.show.results import text_table
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def row(entry: Entry) -> dict[str, Any]:
         "paper_conditions": paper.conditions,
         "benchmarks": list(number.benchmarks),
         "metric": number.metric,
+        "statistic": number.statistic,
+        "options": dict(number.options),
         "used_instead": number.instead,
         "note": number.note,
     }
@@ -82,12 +85,13 @@ def beside(records: pd.DataFrame) -> str:
     """Return a table of the published numbers of the benchmarks in a table of records, for people."""
     entries = _matching(records)
     if not entries:
-        return "There are no published numbers of these benchmarks. `labkit reference` lists the papers."
+        return "No published number of these benchmarks has these options. `labkit reference` lists the papers."
     rows = []
     for name, one in entries:
         value = one.number.stated_in(METRICS[one.number.metric].unit)
-        rows.append((name, value, one.number.stated, one.number.circumstances or "-", one.place))
-    head = ("benchmark", "value", "as published", "conditions", "place")
+        statistic = one.number.statistic_words or ("-" if one.number.statistic else "not named")
+        rows.append((name, value, statistic, one.number.stated, one.number.circumstances or "-", one.place))
+    head = ("benchmark", "value", "statistic", "as published", "conditions", "place")
     return f"Published, not measured here:\n{text_table(head, rows, right=(1,))}"
 
 
@@ -97,22 +101,25 @@ def rows_beside(records: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _matching(records: pd.DataFrame) -> list[tuple[str, Entry]]:
-    """Each benchmark of a table with the published numbers that are of it."""
-    names = [str(name) for name in records["benchmark"].unique()] if len(records) else []
+    """Each benchmark of a table with the published numbers of it that have the same arguments."""
     return [
         (name, one)
-        for name in names
+        for name, rows in by_benchmark(records).items()
         for metric in benchmarks.get(name).metrics
-        for one in reference.matching([name], metric)
+        for one in comparing.beside(rows, metric)
     ]
 
 
 def _flat(cells: dict[str, Any]) -> dict[str, Any]:
-    """A row whose lists are texts and whose gaps are empty."""
-    return {
-        key: "" if value is None else " ".join(value) if isinstance(value, list) else value
-        for key, value in cells.items()
-    }
+    """A row whose lists and options are texts and whose gaps are empty."""
+    return {key: _text(value) for key, value in cells.items()}
+
+
+def _text(value: Any) -> Any:
+    """A cell of a spreadsheet."""
+    if isinstance(value, dict):
+        value = [f"{name}={one}" for name, one in value.items()]
+    return "" if value is None else " ".join(value) if isinstance(value, list) else value
 
 
 def _of_paper(entries: Sequence[Entry]) -> str:

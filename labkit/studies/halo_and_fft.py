@@ -14,6 +14,7 @@ from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
 from labkit.models.breakdown import of_launches
 from labkit.records import per_rank
+from labkit.reference.comparing import with_arguments
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
@@ -94,7 +95,7 @@ class Study(studies.Study):
         rows = self.of(benchmark)
         if rows.empty:
             return rows
-        rows = rows[(rows["option_preset"] == PAPER) == paper]
+        rows = rows[rows.index.isin(with_arguments(rows, {"preset": PAPER}).index) == paper]
         grids = {}
         for point in self.samples:
             if point.spec.benchmark == benchmark:
@@ -103,8 +104,8 @@ class Study(studies.Study):
         rows = rows.assign(grid=rows["ranks"].map(grids))
         if benchmark == HALO:
             wraps = rows["option_periodic"].fillna(False).astype(bool).map({False: "open", True: "periodic"})
-            usual = halo3d26.PRESETS[PAPER if paper else "ember"]["neighbours"]
-            near = rows["option_neighbours"].replace("preset", usual)
+            usual = rows["option_preset"].map({name: values["neighbours"] for name, values in halo3d26.PRESETS.items()})
+            near = rows["option_neighbours"].where(rows["option_neighbours"] != "preset", usual)
             kinds = near + " neighbours, " + wraps
             rows = rows.assign(option_neighbours=near, kind=kinds, order=near.astype(int))
         else:

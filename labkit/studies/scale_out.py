@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, figures, reference, stats, studies
 from labkit.errors import SpecError
 from labkit.models import loggp_engine, schedules
+from labkit.reference.comparing import with_arguments
 from labkit.simulation import calibration, collectives, workloads
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
@@ -243,6 +244,7 @@ class Study(studies.Study):
         for path, name, key, chosen in PUBLISHED:
             spec = self.of_paper(path, name)
             of_path = rows[(rows["benchmark"] == name) & (rows["testbed"].map(_sorted) == _sorted(spec.testbed))]
+            of_path = with_arguments(of_path, dict(spec.options))
             for row in of_path.to_dict("records"):
                 compared.append(
                     {

@@ -126,7 +126,7 @@ class Study(studies.Study):
                     "cheaper": claim.text,
                     "by (%)": number(cheaper),
                     "whole": claim.total,
-                    "the paper (% saved)": f"{'> ' if claim.least else ''}{claim.saved:g}",
+                    "the paper (% saved)": claim.number.stated.removesuffix(" %"),
                     "computed (% saved)": _computed(whole, parts, cheaper, claim.drawn),
                     "where": claim.where,
                 }

@@ -3,15 +3,17 @@
 Every launch is a pair of starts with the same number of iterations: the victim alone and beside the aggressor, in
 alternating order. The aggressor starts `lead` seconds before the victim and stops after it, at the latest after ten
 minutes. The headline is the time of the victim's slowest rank beside the aggressor; `alone_us` is the time without it;
-`impact_p50_times` is the ratio of the medians. labkit keeps all iterations of both phases and all ranks. The two jobs
-get hosts in turn, the victim first, so both cross a tree of switches.
+`impact_p50_times` is the ratio of the medians, `impact_mean_times` the ratio of the means, which is that of the run
+times. labkit keeps all iterations of both phases and all ranks. The two jobs get hosts in turn, the victim first, so
+both cross a tree of switches.
 
 Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Figs. 8 to 10: the transposes of
 an FFT beside the halo exchange of a simulation, which is started 10 s before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -111,10 +113,10 @@ def waits(spec: Spec) -> float:
     return 2.0 if spec.option("victim") == "latency" else 1.0
 
 
-def _ratio(phases: Mapping[str, NDArray[np.int64]], quantile: float) -> float:
-    """Quantile of the times beside the aggressor over that of the times alone, slowest rank of each iteration."""
-    beside, alone = (np.quantile(phases[name].max(axis=0), quantile) for name in ("time_ns", "alone_ns"))
-    return float(beside) / max(float(alone), 1.0)
+def _ratio(phases: Mapping[str, NDArray[np.int64]], statistic: Callable[[NDArray[np.int64]], float]) -> float:
+    """A statistic of the times beside the aggressor over that of the times alone, slowest rank of each iteration."""
+    beside, alone = (float(statistic(phases[name].max(axis=0))) for name in ("time_ns", "alone_ns"))
+    return beside / max(alone, 1.0)
 
 
 BENCHMARK = InterferenceBenchmark(
@@ -128,8 +130,9 @@ BENCHMARK = InterferenceBenchmark(
     phases={"alone_ns": "alone_us"},
     phase_work={"alone_ns": waits},
     derived={
-        "impact_p50_times": lambda phases: _ratio(phases, 0.5),
-        "impact_p99_times": lambda phases: _ratio(phases, 0.99),
+        "impact_p50_times": lambda phases: _ratio(phases, partial(np.quantile, q=0.5)),
+        "impact_mean_times": lambda phases: _ratio(phases, np.mean),
+        "impact_p99_times": lambda phases: _ratio(phases, partial(np.quantile, q=0.99)),
     },
     victim=_victim,
     aggressor=_ranks,

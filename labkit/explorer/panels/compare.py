@@ -205,7 +205,7 @@ class _Plot:
             self._fields[name].value = next(word for word, log in _SCALES.items() if log is getattr(now, name))
         self._fields["unit"].disabled = now.relation == "ratio"
         self._fields["statistic"].disabled = bool(now.relation)  # a comparison is one of medians
-        for name, possible in (("published", bool(now.beside)), ("bounds", now.bounded)):
+        for name, possible in (("published", bool(now.beside(summary))), ("bounds", now.bounded)):
             field, about = self._fields[name], PUBLISHED if name == "published" else BOUNDS
             field.value, field.disabled = getattr(now, name), not possible
             field.tooltip = about if possible else f"{about}: there are none"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from labkit import benchmarks, studies
 from labkit.errors import LabkitError
-from labkit.notes import joined
 from labkit.reference import Number
-from labkit.report import literature, markdown
+from labkit.reference.comparing import with_arguments
+from labkit.report import against, literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, metric_of, nearest, shown
 from labkit.report.content import Content
@@ -20,9 +19,7 @@ from labkit.report.markdown import code, escape
 from labkit.report.parts.surveyed import names
 from labkit.units import parse_size, plural
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+_WHOLE, _PART, _NOT = "repeated", "repeated in part", "not repeated"
 _BENCHMARKS, _PATHS = 2, 3  # that a cell shows
 _WIDTH = 80  # characters of a line of a comment
 
@@ -34,14 +31,24 @@ def repeated(content: Content) -> str:
 
 def counts(content: Content) -> str:
     """Return a sentence on how many experiments of the papers this report repeats, wholly or in part."""
-    every = [one for paper in literature.papers() for one in paper.experiments]
-    here = [one for one in every if matching(sorted(names(content)), one.labkit)]
-    part = sum(bool(one.needs) for one in here)
-    papers, rest = plural(len(literature.papers()), "paper"), len(every) - len(here)
+    every = [(one, paper) for paper in literature.papers() for one in paper.experiments]
+    states = [_state(one, paper, content) for one, paper in every]
+    papers = plural(len(literature.papers()), "paper")
     return (
-        f"Of {len(every)} experiments of {papers}, this report repeats {len(here) - part} at the scale at hand, and "
-        f"{part} in part, without the hardware of the paper; {rest} are not repeated."
+        f"Of {len(every)} experiments of {papers}, this report repeats {states.count(_WHOLE)} at the scale at hand and "
+        f"{states.count(_PART)} in part. It does not repeat {states.count(_NOT)}."
     )
+
+
+def _state(one: Experiment, paper: Literature, content: Content) -> str:
+    """Say whether a report repeats an experiment: with the paper's arguments where its numbers are compared."""
+    numbers, members = paper.numbers_of(one), all_members(content)
+    if not matching(sorted(names(content)), one.labkit):
+        return _NOT
+    done = [number for number in numbers if against.compared(number, members)]
+    if numbers and not done:
+        return _NOT
+    return _PART if one.needs or len(done) < len(numbers) else _WHOLE
 
 
 def _paper(paper: Literature, content: Content) -> str:
@@ -50,28 +57,36 @@ def _paper(paper: Literature, content: Content) -> str:
     key = paper.paper.key
     parts = [f"## {escape(paper.title)} {{#sec-paper-{key}}}", f"{escape(paper.paper.conditions)} [@{key}]"]
     if here:
-        rows = [
-            [f"**{escape(one.title)}** ({escape(one.figure)})", _found(one, paper), _here(one, content)] for one in here
-        ]
+        rows = [row for one in here for row in _rows(one, paper, content)]
         caption = f"Experiments of [@{key}] and their repetitions. {{#tbl-paper-{key}}}"
-        parts.append(
-            markdown.table(["experiment", "the paper", "this report: bold values, intervals"], rows, caption=caption)
-        )
+        head = ["experiment", "published", "this report: bold values, intervals"]
+        parts.append(markdown.table(head, rows, caption=caption))
     parts += [one.shown for one in content.beside if one.paper == key]
-    parts += _missing([one for one in paper.experiments if one not in here or one.needs], here)
+    parts += _missing(paper, content)
     return "\n\n".join(parts)
 
 
-def _found(one: Experiment, paper: Literature) -> str:
-    """Say what the paper found, with its values: those of one quantity stand side by side."""
-    numbers: dict[str, list[Number]] = {}
-    for name in one.values:
-        number = paper.paper[name]
-        numbers.setdefault(number.text, []).append(number)
-    values = [
-        f"{escape(text)}: {', '.join(_stated(number, alike) for number in alike)}" for text, alike in numbers.items()
-    ]
-    return " ".join(filter(None, [escape(one.result), f"Published: {joined(values)}." if values else ""]))
+def _rows(one: Experiment, paper: Literature, content: Content) -> Iterator[list[str]]:
+    """Yield the rows of an experiment: one for the numbers that are compared with the same points, one for the rest."""
+    members = all_members(content)
+    pairs = [(_published(numbers), against.cell(numbers[0], members)) for numbers in against.groups(one, paper)]
+    if further := paper.numbers_of(one, further=True):
+        pairs.append((_published(further), "no benchmark of labkit measures this"))
+    if not one.values:
+        pairs.insert(0, ("", "; ".join(filter(None, [_measured(one, member, members) for member in members]))))
+    chapter = _chapter(one, content)
+    title = f"**{escape(one.title)}** ({escape(one.figure)}): {escape(one.result)}"
+    title += f" See @{chapter}." if chapter else ""
+    for n, (published, measured) in enumerate(pairs):
+        yield ["" if n else title, published, measured]
+
+
+def _published(numbers: Sequence[Number]) -> str:
+    """Return published numbers: those of one quantity stand side by side."""
+    alike: dict[str, list[Number]] = {}
+    for number in numbers:
+        alike.setdefault(number.text, []).append(number)
+    return "; ".join(f"{escape(text)}: {', '.join(_stated(one, some) for one in some)}" for text, some in alike.items())
 
 
 def _stated(number: Number, alike: list[Number]) -> str:
@@ -79,17 +94,6 @@ def _stated(number: Number, alike: list[Number]) -> str:
     same = [other for other in alike if other.network == number.network]
     about = ", ".join(filter(None, [number.network, number.conditions if len(same) > 1 else ""]))
     return hard(escape(number.stated)) + (f" ({escape(about)})" if about else "")
-
-
-def _here(one: Experiment, content: Content) -> str:
-    """Return the values of this report, of the first benchmarks of an experiment that it measured."""
-    members = all_members(content)
-    texts = []
-    for member in members:
-        name = f"**{escape(member.name)}:** " if len(members) > 1 else ""
-        texts += [f"{name}{joined(values)}"] if (values := list(_values(one, member))) else []
-    chapter = _chapter(one, content)
-    return joined(texts) + (f"; see @{chapter}" if chapter and texts else f"see @{chapter}" if chapter else "")
 
 
 def _chapter(one: Experiment, content: Content) -> str:
@@ -108,11 +112,18 @@ def _chapter(one: Experiment, content: Content) -> str:
     return ""
 
 
+def _measured(one: Experiment, member: Member, members: Sequence[Member]) -> str:
+    """Return the values of a campaign, of the first benchmarks of an experiment that has no numbers to compare."""
+    values = list(_values(one, member))
+    name = f"**{escape(member.name)}:** " if len(members) > 1 else ""
+    return f"{name}{'; '.join(values)}" if values else ""
+
+
 def _values(one: Experiment, member: Member) -> Iterator[str]:
     measured = sorted({str(name) for name in member.summary["benchmark"]}) if len(member.summary) else []
     for benchmark in matching(measured, one.labkit)[:_BENCHMARKS]:
-        rows: pd.DataFrame = member.of(benchmark)
-        if not (metric := metric_of(rows, one.metric)):
+        rows = with_arguments(member.of(benchmark), one.options)
+        if rows.empty or not (metric := metric_of(rows, one.metric)):
             continue
         paths = list(curves(rows, metric))
         for path, curve in paths[:_PATHS]:
@@ -122,18 +133,17 @@ def _values(one: Experiment, member: Member) -> Iterator[str]:
             where = f", {escape(path)}" if path else ""
             yield f"{code(benchmark)}{where}: {shown(nearest(curve, size), metric)}"
         if len(paths) > _PATHS:
-            yield f"{code(benchmark)}: {len(paths) - _PATHS} more paths"
+            yield f"{code(benchmark)}: {plural(len(paths) - _PATHS, 'more path')}"
 
 
-def _missing(experiments: list[Experiment], here: list[Experiment]) -> Iterator[str]:
+def _missing(paper: Literature, content: Content) -> Iterator[str]:
     """Yield what was not repeated, or not as in the paper, each with what it takes and the commands."""
-    if not experiments:
-        return
     blocks, without = [], []
-    for one in experiments:
-        state = "repeated in part" if one in here else "not repeated"
+    for one in paper.experiments:
+        if (state := _state(one, paper, content)) == _WHOLE:
+            continue
         needs = f"; it needs {one.needs}" if one.needs else ""
-        commands = one.command or "\n".join(f"labkit measure {name} --launches 6" for name in _known(one))
+        commands = one.command or "\n".join(_commands(one, paper))
         if commands:
             about = textwrap.wrap(f"{one.title} ({one.figure}): {state}{needs}", _WIDTH)
             blocks.append("\n".join([*(f"# {line}" for line in about), commands]))
@@ -146,15 +156,20 @@ def _missing(experiments: list[Experiment], here: list[Experiment]) -> Iterator[
         yield f"labkit has no benchmark for {listed(without)}."
 
 
-def _known(one: Experiment) -> list[str]:
-    return matching(list(benchmarks.find()), one.labkit)[:_BENCHMARKS]
+def _commands(one: Experiment, paper: Literature) -> list[str]:
+    """Return the command lines that measure an experiment."""
+    if one.values:
+        return list(dict.fromkeys(against.command(number) for number in paper.numbers_of(one)))
+    return [
+        f"labkit measure {name} --launches 6" for name in matching(list(benchmarks.find()), one.labkit)[:_BENCHMARKS]
+    ]
 
 
 def published(content: Content) -> int:
     """Return the number of published values that stand beside a value of this report."""
-    measured = sorted(names(content))
-    every = [one for paper in literature.papers() for one in paper.experiments if matching(measured, one.labkit)]
-    return sum(len(one.values) for one in every)
+    members = all_members(content)
+    numbers = [n for paper in literature.papers() for one in paper.experiments for n in paper.numbers_of(one)]
+    return sum(against.compared(number, members) for number in numbers)
 
 
 BLOCKS = {"papers": repeated, "papers-counts": counts}

@@ -1,10 +1,10 @@
-"""The survey's tables of benchmarks: which of them labkit runs, as what, and which this report measured."""
+"""The survey's tables of benchmarks: what labkit has of each, and which this report measured."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from labkit import tools
 from labkit.report import literature, markdown
 from labkit.report.content import Content
 from labkit.report.literature import Surveyed
@@ -12,6 +12,13 @@ from labkit.report.markdown import code, escape
 from labkit.units import plural
 
 _NAMED = 3  # benchmarks that a cell names
+KINDS = {
+    "program": "the program itself",
+    "definition": "same definition",
+    "stand-in": "stand-in",
+    "import": "import only",
+    "none": "none",
+}
 
 
 def surveyed(content: Content) -> str:
@@ -25,14 +32,16 @@ def surveyed(content: Content) -> str:
 
 
 def counts(content: Content) -> str:
-    """Return sentences on how many of the surveyed benchmarks labkit has, and how many were measured."""
+    """Return sentences on what labkit has of the surveyed benchmarks, and how many of them were measured."""
     rows = [row for _, group in literature.surveyed().values() for row in group]
     measured = names(content)
-    runs = [row for row in rows if row.runs]
-    here = [row for row in runs if set(row.benchmarks) & measured]
+    kinds = Counter(row.kind for row in rows)
+    here = sum(row.runs and bool(set(row.benchmarks) & measured) for row in rows)
     return (
-        f"The survey names {plural(len(rows), 'benchmark or group', 'benchmarks and groups')} of them. labkit runs "
-        f"{len(runs)}, and this report measured {len(here)}."
+        f"The survey names {plural(len(rows), 'benchmark or group', 'benchmarks and groups')} of them. labkit runs the "
+        f"program itself for {kinds['program']}. For {kinds['definition']} it has its own code of the same definition, "
+        f"checked against the original, and for {kinds['stand-in']} a stand-in that differs as the tables show. For "
+        f"{kinds['import']} it imports logs only, and {kinds['none']} it does not have. This report measured {here}."
     )
 
 
@@ -46,29 +55,32 @@ def _table(number: int, title: str, rows: Sequence[Surveyed], measured: set[str]
     for row in rows:
         here = [name for name in row.benchmarks if name in measured]
         shown = f"{len(here)} of {len(row.benchmarks)}" if len(row.benchmarks) > 1 else "yes"
-        cells.append([escape(row.name), escape(row.about), _runs(row), shown if here else "no"])
+        name = escape(row.name) + (f" ({escape(row.where)})" if row.where else "")
+        cells.append([name, escape(row.about), KINDS[row.kind], detail(row), shown if here and row.runs else "no"])
     caption = f"Table {number} of the survey: {escape(title[:1].lower() + title[1:])}. {{#tbl-surveyed-{number}}}"
-    if title.startswith(("OSU", "NAS", "Intel", "TF-", "IO", "EC-")):
+    if title.startswith(("OSU", "NAS", "Intel", "TF-", "IO", "EC-", "PerfZero", "DeathStar")):
         caption = f"Table {number} of the survey: {escape(title)}. {{#tbl-surveyed-{number}}}"
-    return markdown.table(["benchmark", "measures", "runs here", "measured in this report"], cells, caption=caption)
+    return markdown.table(
+        ["benchmark", "measures", "labkit has", "as", "measured in this report"], cells, caption=caption
+    )
 
 
-def _runs(row: Surveyed) -> str:
-    """Say whether labkit runs a benchmark, as what, and what differs."""
-    if not row.runs:
-        reason = row.reason or "labkit has no such benchmark"
-        return escape(f"no: {reason}") + (" (its output is imported)" if row.imported else "")
-    equal = row.counterparts
-    text = f"yes, {len(equal)} of {len(row.tests)} tests" if row.tests else "yes"
-    if program := row.tool if row.tool in tools.programs() else "":
-        text += f", the program {code(program)}"
-    benchmarks = row.benchmarks
-    if benchmarks:
-        rest = f" and {len(benchmarks) - _NAMED} more" if len(benchmarks) > _NAMED else ""
-        text += f", as {', '.join(map(code, benchmarks[:_NAMED]))}{rest}"
+def detail(row: Surveyed) -> str:
+    """Return as what labkit has a benchmark, and what differs."""
+    if row.kind == "none":
+        return escape(row.reason)
+    equal, benchmarks = row.counterparts, row.benchmarks
+    parts = [f"{len(equal)} of {len(row.tests)} tests"] if row.tests else []
+    parts += [f"{'by ' if row.kind == 'stand-in' else ''}the program {code(row.tool)}"] if row.tool else []
+    rest = f" and {len(benchmarks) - _NAMED} more" if len(benchmarks) > _NAMED else ""
+    parts += [f"{', '.join(map(code, benchmarks[:_NAMED]))}{rest}"]
     missing = [test for test in row.tests if test not in equal]
-    text += f"; not {escape(', '.join(missing))}" if missing and equal else ""
-    return text + (f" ({escape(row.note)})" if row.note else "")
+    parts += [f"not {escape(', '.join(missing))}"] if missing else []
+    parts += [f"{escape(', '.join(row.unlike))} in part"] if row.unlike else []
+    parts += [escape(row.note)] if row.note else []
+    parts += [f"without {escape(', '.join(row.lacks))}"] if row.lacks else []
+    parts += ["its logs are imported"] if row.imported else []
+    return "; ".join(parts)
 
 
 BLOCKS = {"surveyed": surveyed, "surveyed-counts": counts}

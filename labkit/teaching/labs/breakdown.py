@@ -121,7 +121,7 @@ def _claims(_: Results) -> pd.DataFrame:
             "cheaper": one.text,
             "by %": one.cheaper,
             "of": paper[one.total].text,
-            "published saving in %": f"{'more than ' if one.least else ''}{one.saved:g}",
+            "published saving in %": one.number.stated.removesuffix(" %"),
             "computed in %": what_if.published(paper, one.total, one.parts, one.cheaper),
             "where": one.where,
         }

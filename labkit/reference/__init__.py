@@ -15,25 +15,16 @@ from pathlib import Path
 from typing import Literal
 
 from labkit import benchmarks, outside, project
-from labkit.columns import METRICS
+from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError, SpecError, alike, known
+from labkit.reference._units import RELATIONS, UNITS, Written, written
 from labkit.spec import validated
 from labkit.units import format_exact, format_number, format_size, parse_size
 
 FOLDER = project.SHIPPED / "data" / "reference"
 FILES = "*-[12][0-9][0-9][0-9].toml"  # a paper's file bears its year
+ANY = "*"  # value of an option that does not matter
 SMALL, LARGE = "small", "large"  # message sizes that a paper leaves open
-# unit → what it measures, and its factor to s, B, B/s …; MB is 10^6 B and MiB 2^20 B, whatever a paper calls them
-UNITS: Mapping[str, tuple[str, float]] = {
-    **{name: ("s", factor) for name, factor in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0))},
-    **{f"{prefix}B": ("B", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12))},
-    **{f"{prefix}iB": ("B", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
-    **{f"{prefix}B/s": ("B/s", 10.0**n) for prefix, n in (("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12))},
-    **{f"{prefix}iB/s": ("B/s", 2.0**n) for prefix, n in (("K", 10), ("M", 20), ("G", 30), ("T", 40))},
-    **{f"{prefix}b/s": ("B/s", 10.0**n / 8) for prefix, n in (("k", 3), ("M", 6), ("G", 9), ("T", 12))},
-    **{f"{prefix}Hz": ("Hz", 10.0**n) for prefix, n in (("M", 6), ("G", 9))},
-    **{name: (name, 1.0) for name in ("1/s", "%", "times", "1")},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +39,9 @@ class Number:
     where : table, figure or section.
     page : of the paper, counted from its first; 0 if unknown.
     unit : as in `UNITS`; that of the paper if left out. ``1`` is a count.
+    decimals : digits after the point of the printed value; those in which the file writes it if left out.
     to : upper end, where the paper prints a range that begins with `value`.
-    relation : of the number: it is exact, ``about`` this, ``above`` or ``below`` it, or ``up to`` it.
+    relation : of the number: it is exact, ``about`` this, ``above`` or ``below`` it, ``up to`` or ``at least`` it.
     uncertainty : of a number from a figure: half the width of what it may be, in its unit; 0 if the figure prints it.
     kind : class of the component, such as ``I/O``; empty if it is no component.
     network, library : that it was measured over and with.
@@ -57,6 +49,8 @@ class Number:
     processes, nodes : how many; 0 if the paper does not say.
     conditions : further ones, beside those of the paper.
     benchmarks, metric : of labkit, where its definition is the same. They make the number appear in figures.
+    statistic : of the metric, as in `labkit.columns.STATISTICS`, that the number is; empty if the paper names none.
+    options : of the benchmark, that make its arguments those of the paper; the others have their default. ``*`` is any.
     parts : names of the numbers that it is the sum of, in order; a part that counts twice has its name there twice.
     ratio : names of two numbers; it is the first over the second, or that in %.
     saving : names of two numbers; it is the part of the first, in %, by which the second is less.
@@ -71,8 +65,9 @@ class Number:
     where: str
     page: int = 0
     unit: str = ""
+    decimals: int | None = None
     to: float | None = None
-    relation: Literal["", "about", "above", "below", "up to"] = ""
+    relation: Literal["", "about", "above", "below", "up to", "at least"] = ""
     uncertainty: float | None = None
     kind: str = ""
     network: str = ""
@@ -83,6 +78,8 @@ class Number:
     conditions: str = ""
     benchmarks: tuple[str, ...] = ()
     metric: str = ""
+    statistic: str = ""
+    options: Mapping[str, str | bool | int | float] = dataclasses.field(default_factory=dict)
     parts: tuple[str, ...] = ()
     ratio: tuple[str, ...] = ()
     saving: tuple[str, ...] = ()
@@ -110,6 +107,12 @@ class Number:
     def _check_meaning(self) -> None:
         if bool(self.benchmarks) != bool(self.metric):
             raise SpecError(f"{self.name}: benchmarks and metric go together. Set both, or none.")
+        if self.statistic and self.statistic not in STATISTICS:
+            raise known("statistic", self.statistic, list(STATISTICS))
+        options = {field.name for name in self.benchmarks for field in dataclasses.fields(benchmarks.get(name).options)}
+        for option in self.options:
+            if option not in options:
+                raise known(f"option of {' or '.join(self.benchmarks)}", option, sorted(options))
         for name in self.benchmarks:
             benchmark = benchmarks.get(name)
             metrics = [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
@@ -161,15 +164,15 @@ class Number:
     @property
     def stated(self) -> str:
         """Value with its relation, range and unit, as the paper states it."""
-        return self._words(self.unit, format_exact)
+        return self._words(self.unit, format_exact, decimals=self.decimals)
 
     def stated_in(self, unit: str) -> str:
         """Value with its relation and range in another unit of the same kind, to four digits."""
         return self.stated if unit == self.unit else self._words(unit, format_number)
 
-    def _words(self, unit: str, written: Callable[[float], str]) -> str:
-        words = {"": "", "about": "about ", "above": "> ", "below": "< ", "up to": "up to "}[self.relation]
-        words += written(self.in_unit(unit))
+    def _words(self, unit: str, written: Callable[[float], str], decimals: int | None = None) -> str:
+        value = self.in_unit(unit)
+        words = RELATIONS[self.relation] + (written(value) if decimals is None else f"{value:.{decimals}f}")
         if self.to is not None:
             words += f" to {written(self.in_unit(unit, self.to))}"
         if self.uncertainty:
@@ -177,12 +180,23 @@ class Number:
         return f"{words} {unit}" if unit != "1" else words
 
     @property
+    def statistic_words(self) -> str:
+        """Its statistic in words; empty for one value, and if the paper names none."""
+        other = {"": "", "value": "", "osu_mean": "mean over ranks"}
+        return other[self.statistic] if self.statistic in other else STATISTICS[self.statistic].label
+
+    @property
+    def arguments(self) -> str:
+        """Options that make a benchmark's arguments those of the paper, as ``preset=ethernet2020``."""
+        return ", ".join(f"{name}={value}" for name, value in self.options.items() if value != ANY)
+
+    @property
     def circumstances(self) -> str:
-        """Network, library, size, processes and further conditions in words."""
+        """Network, library, size, processes, arguments and further conditions in words."""
         sizes = " to ".join(format_size(parse_size(one)) for one in self.sizes)
         size = sizes or (self.size and f"{self.size} messages")
         counts = [f"{count} {word}" for count, word in ((self.processes, "processes"), (self.nodes, "nodes")) if count]
-        return ", ".join(filter(None, [self.network, self.library, size, *counts, self.conditions]))
+        return ", ".join(filter(None, [self.network, self.library, size, *counts, self.arguments, self.conditions]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +211,7 @@ class Claim:
     saved : part of the total that is saved, %, as printed.
     where : table or section.
     page : of the paper; 0 if unknown.
-    least : whether the paper says "more than".
+    relation : of `saved`: it is exact, ``above`` or ``up to`` it.
     to : what the part would take then, in the unit of the total; `cheaper` is rounded. 0 if the paper names none.
     drawn : point of the paper's figure that `saved` belongs to, % cheaper; 0 if it is `cheaper` itself.
     note : what to know about it.
@@ -210,7 +224,7 @@ class Claim:
     saved: float
     where: str
     page: int = 0
-    least: bool = False
+    relation: Literal["", "above", "up to"] = ""
     to: float = 0
     drawn: float = 0
     note: str = ""
@@ -223,7 +237,7 @@ class Claim:
             text=f"{self.total} saved by a cheaper part: {self.text}",
             value=self.saved,
             unit="%",
-            relation="above" if self.least else "",
+            relation=self.relation,
             where=self.where,
             page=self.page,
             conditions=f"{self.cheaper:g} % cheaper, modelled",
@@ -354,11 +368,11 @@ def _read(file: Path, changed: int) -> Paper:
     """Read a file as it is since it was changed, ns."""
     text = outside.text(file)
     try:
-        table = outside.toml_of(text)
+        table = outside.toml_of(text, Written)
         numbers, claims = table.pop("number"), table.pop("claim", [])
         unit = table.get("unit", "")
         made = [
-            validated(Number, {"unit": unit} | one, what=f"number {one.get('name', n + 1)}")
+            validated(Number, written(one) | {"unit": unit} | one, what=f"number {one.get('name', n + 1)}")
             for n, one in enumerate(numbers)
         ]
         claimed = tuple(validated(Claim, one, what="a claim") for one in claims)

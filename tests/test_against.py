@@ -1,0 +1,175 @@
+"""A published number stands beside a measured one only where both are of the same thing."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labkit import benchmarks, records, reference
+from labkit.columns import METRICS, STATISTICS, statistic_column
+from labkit.reference import comparing
+from labkit.report import against, beside, literature
+from labkit.report.campaigns import Member
+from labkit.report.content import Content
+from labkit.report.parts import repeated
+from labkit.spec import Spec
+
+from . import made
+
+ETHERNET = reference.load("ethernet-scientific-2020")
+EXPERIMENTS = [(paper, one) for paper in literature.papers() for one in paper.experiments]
+
+
+def member(*rows: dict[str, Any], benchmark: str) -> Member:
+    """A campaign with points of one benchmark, all options at their defaults but those given."""
+    options = {f"option_{one.name}": one.default for one in dataclasses.fields(benchmarks.get(benchmark).options)}
+    usual = {"benchmark": benchmark, "message_size_B": 8, "transport": "tcp", "testbed": "local", "ranks": 8}
+    usual |= {"fingerprint": "", "headline": "", "launches": 6, **options}
+    table = pd.DataFrame([usual | {"fingerprint": str(n)} | row for n, row in enumerate(rows)])
+    return Member("c", {}, table, table)
+
+
+def cell(name: str, campaign: Member, paper: reference.Paper = ETHERNET) -> str:
+    return against.cell(paper[name], [campaign]).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(("paper", "one"), EXPERIMENTS, ids=lambda one: getattr(one, "title", None))
+def test_every_number_that_is_compared_has_a_benchmark_a_unit_and_a_statistic_of_it(paper: Any, one: Any) -> None:
+    for number in paper.numbers_of(one):
+        assert number.metric, f"{number.name} fits no metric"
+        assert set(number.benchmarks) & set(literature.matching(list(benchmarks.find()), one.labkit)), number.name
+        assert number.measures == reference.UNITS[METRICS[number.metric].unit][0], number.name
+        assert number.statistic in STATISTICS, number.name
+    assert not [number.name for number in paper.numbers_of(one, further=True) if number.metric]
+    possible = {metric for name in literature.matching(list(benchmarks.find()), one.labkit) for metric in every(name)}
+    assert not one.metric or not possible or one.metric in possible
+
+
+def every(name: str) -> list[str]:
+    benchmark = benchmarks.get(name)
+    return [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
+
+
+def test_every_shipped_number_of_a_benchmark_names_its_statistic() -> None:
+    assert not [one.number.name for one in reference.entries() if one.number.metric and not one.number.statistic]
+
+
+def test_halo3d_with_other_arguments_than_the_papers_is_not_shown() -> None:
+    times = {"latency_us_p50": 67.5, "latency_us_mean": 70.0, "latency_us_osu_mean": 67_500.0}
+    missing = (
+        "not measured: latency (mean over ranks) of `apps.halo3d26` with the paper's arguments (preset=ethernet2020)"
+    )
+    for other in ({}, {"option_preset": "ethernet2020", "option_nx": 5.0}, {"option_neighbours": "26"}):
+        assert cell("halo_tcp", member(times | other, benchmark="apps.halo3d26")) == missing
+    same = member(times | {"option_preset": "ethernet2020"}, benchmark="apps.halo3d26")
+    assert cell("halo_tcp", same) == "`apps.halo3d26` (TCP, 8 ranks, the paper 48): **67.5** ms, mean over ranks"
+
+
+def test_the_fft_is_compared_at_the_papers_size_in_its_unit() -> None:
+    small = {"option_preset": "chatterbug", "message_size_B": 512, "latency_us_osu_mean": 36.0}
+    paper = {"option_preset": "ethernet2020", "message_size_B": 10_000, "latency_us_osu_mean": 370.0}
+    both = member(small, paper, benchmark="apps.fft_subcom3d")
+    assert cell("fft_tcp", both).endswith("**0.37** ms, mean over ranks")
+    assert cell("fft_tcp", member(small, benchmark="apps.fft_subcom3d")).startswith("not measured")
+
+
+def test_the_fft_beside_halo3d_is_never_a_latency_beside_incast() -> None:
+    value = {"message_size_B": 10_000, "impact_mean_times_value": 22.0, "latency_us_osu_mean": 4909.0}
+    rows = [{"option_victim": "latency", "option_aggressor": "incast"}, {"option_aggressor": "udp"}]
+    assert cell("qos_slowdown", member(*(value | row for row in rows), benchmark="congestion.interference")) == (
+        "not measured: congestion impact, mean of `congestion.interference` with the paper's arguments (10000 B, "
+        "victim=fft, aggressor=halo3d26)"
+    )
+    fft = value | {"impact_mean_times_value": 8.0, "option_lead": 1.0}
+    text = cell("qos_slowdown", member(fft, *(value | row for row in rows), benchmark="congestion.interference"))
+    assert text == "`congestion.interference` (TCP, 8 ranks, the paper 48): **8** times"
+
+
+def test_shares_are_compared_with_shares() -> None:
+    hpl = member({"performance_GFLOPS_mean": 7.065, "peak_percent_value": 4.25, "ranks": 2}, benchmark="compute.hpl")
+    assert "**4.25** %" in cell("hpl_roce", hpl)
+    share = {"bandwidth_MBps_mean": 1020.0, "io_percent_value": 62.0}
+    simple = share | {"option_problem": "E", "option_subtype": "simple"}
+    ibisco = reference.load("ibisco-cluster-2025")
+    assert "**62** %" in cell("bt_io_share", member(simple, benchmark="storage.bt_io"), ibisco)
+    assert cell("bt_io_share", member(share, benchmark="storage.bt_io"), ibisco).startswith("not measured")
+
+
+@pytest.mark.parametrize(
+    ("row", "shown"),
+    [
+        ({"message_size_B": 0, "latency_us_mean": 7.0}, "`mpi.latency` (TCP): **7** µs, mean"),
+        ({"message_size_B": 8, "latency_us_mean": 7.0}, ""),
+        ({"message_size_B": 0, "latency_us_p50": 7.0}, ""),
+        ({"message_size_B": 0, "latency_us_mean": 7.0, "option_binding": "pickle"}, ""),
+    ],
+    ids=["same", "other size", "other statistic", "other option"],
+)
+def test_size_statistic_and_options_are_the_same(row: dict[str, Any], shown: str) -> None:
+    text = cell("roce_latency", member(row | {"ranks": 2}, benchmark="mpi.latency"))
+    assert text == shown if shown else text.startswith("not measured: latency (mean) of `mpi")
+
+
+def test_a_number_without_a_statistic_is_not_compared() -> None:
+    number = dataclasses.replace(ETHERNET["roce_latency"], statistic="")
+    row = {"message_size_B": 0, "latency_us_mean": 7.0}
+    text = against.cell(number, [member(row, benchmark="mpi.latency")])
+    assert text == "not compared with `mpi.latency`: the paper does not say which statistic it is"
+
+
+def test_no_setting_is_dropped_without_a_word() -> None:
+    rows = [{"message_size_B": 0, "latency_us_mean": 1.0 + n, "library": f"L {n}", "ranks": 2} for n in range(5)]
+    text = cell("roce_latency", member(*rows, benchmark="mpi.latency"))
+    assert text.count("library=L") == 3
+    assert text.endswith("`mpi.latency`: 2 more settings")
+
+
+def test_a_range_of_sizes_is_compared_with_the_range_of_values() -> None:
+    options = {"option_senders": 4.0, "option_streams": 10.0, "option_duration": 5.0}
+    rows = [
+        options | {"message_size_B": size, "bandwidth_MBps_mean": rate}
+        for size, rate in ((1024, 100.0), (10_240, 1000.0), (1 << 20, 1250.0))
+    ]
+    text = cell("incast_tcp_many", member(*rows, benchmark="congestion.incast"))
+    assert text == "`congestion.incast` (TCP): **8 to 10** Gb/s from 10 KiB to 1 MiB, mean"
+
+
+def test_only_experiments_with_the_papers_arguments_count_as_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = Content([], {})
+    times = {"latency_us_osu_mean": 67_500.0}
+    for row, count in ((times, 0), (times | {"option_preset": "ethernet2020"}, 3)):
+        campaign = member(row, benchmark="apps.halo3d26")
+        for module in (repeated, beside):
+            monkeypatch.setattr(module, "members" if module is beside else "all_members", lambda *_, c=campaign: [c])
+        monkeypatch.setattr(repeated, "names", lambda _: {"apps.halo3d26"})
+        assert repeated.published(content) == count
+        assert f"repeats {1 if count else 0} at the scale" in repeated.counts(content)
+        text = repeated.repeated(content)
+        table = next(line for line in text.splitlines() if line.startswith("| **Halo exchange"))
+        assert ("not measured" in table) is not count
+        assert "labkit measure apps.halo3d26 -m 8 -o preset=ethernet2020" in text or count
+
+
+def test_published_numbers_beside_points_have_their_arguments() -> None:
+    for options, count in (({}, 0), ({"preset": "ethernet2020"}, 3)):
+        spec = benchmarks.resolve(Spec(benchmark="apps.halo3d26", size=8, ranks=2, options=options))
+        rows = records.table([made.samples(spec, np.full((2, 50), 2000))])
+        assert len(comparing.beside(rows, "latency_us")) == count
+
+
+def test_units_of_both_sides_are_equal_in_every_cell() -> None:
+    for paper, one in EXPERIMENTS:
+        for number in paper.numbers_of(one):
+            name = number.benchmarks[0]
+            row = {f"option_{key}": value for key, value in number.options.items() if value != reference.ANY}
+            row |= {
+                "message_size_B": 10_240 if number.size_B is None else number.size_B,
+                statistic_column(number.metric, number.statistic): 1.0,
+            }
+            text = against.cell(number, [member(row, benchmark=name)]).replace("\u00a0", " ")
+            assert re.search(rf"\*\* {re.escape(number.unit)}\b|\*\* {re.escape(number.unit)}(,|$)", text), text
