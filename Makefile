@@ -17,7 +17,7 @@ UNBUILT += $(if $(wildcard labkit/programs/rpc_grpc),,$(if $(shell command -v pr
 UNBUILT += $(if $(wildcard labkit/programs/rpc_thrift),,$(if $(shell command -v thrift),$(if $(wildcard /usr/include/thrift/Thrift.h),unbuilt)))
 UNBUILT += $(if $(wildcard labkit/programs/coarray),,$(if $(shell command -v gfortran),$(if $(wildcard /usr/lib/libcaf_openmpi.so /usr/lib/*/libcaf_openmpi.so),unbuilt)))
 # tests that need the machine for themselves run one after the other, the rest on all cores
-MACHINE := mpi or netns or verbs or slurm or browser
+MACHINE := mpi or netns or verbs or slurm
 PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
 SETUP := templates/setup

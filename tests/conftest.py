@@ -21,6 +21,8 @@ from typing import Literal, TypeVar
 import hypothesis
 import pytest
 
+import labkit  # noqa: F401  before nbformat, which loads faster then
+
 Report = TypeVar("Report")
 Wrapper = Generator[None, Report, Report]
 

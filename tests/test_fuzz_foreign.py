@@ -39,7 +39,7 @@ from . import made as made_by_hand
 from .test_foreign import DEEP, Evil
 from .test_store import filled
 
-LONGEST = 30  # s of one command
+LONGEST = 120  # s of one command on a busy machine
 HOSTILE: list[Any] = [
     None,
     True,

@@ -16,6 +16,7 @@ from labkit import report
 from labkit.report import figures
 from tests.test_report import SVG, make_campaign
 
+PATIENCE = 120_000  # ms; a bound for a busy machine, not a speed
 PLOT = "document.querySelectorAll('.plot')[{}]"
 WIDE = "| a | b | c | d | e | f |\n|:--|:--|:--|:--|:--|:--|\n|" + " a_long_word_in_a_cell |" * 6
 
@@ -59,30 +60,41 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report.build([folder], engine="plain").html.parent
 
 
-@pytest.fixture
-def opened(site: Path) -> Iterator[Any]:
-    """Open a page of the site offline; what it says to the console is an error."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium for all pages."""
     sync = pytest.importorskip("playwright.sync_api")
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("no Chromium is installed")
-    said: list[str] = []
     with sync.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-
-        def at(name: str, width: int = 1400, scheme: str = "light", *, policy: bool = True) -> Any:
-            context = browser.new_context(
-                viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, bypass_csp=not policy
-            )
-            page = context.new_page()
-            page.on("pageerror", lambda error: said.append(str(error)))
-            page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-            page.goto((site / name).as_uri())
-            page.wait_for_function("document.body.dataset.plots !== undefined")
-            return page
-
-        yield at
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def opened(site: Path, browser: Any) -> Iterator[Any]:
+    """Open a page of the site offline; what it says to the console is an error."""
+    said: list[str] = []
+    opened: list[Any] = []
+
+    def at(name: str, width: int = 1400, scheme: str = "light", *, policy: bool = True) -> Any:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, bypass_csp=not policy
+        )
+        opened.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.goto((site / name).as_uri())
+        page.wait_for_function("document.body.dataset.plots !== undefined")
+        return page
+
+    yield at
+    for context in opened:
+        context.close()
     assert not [text for text in said if "CORS" not in text and "ERR_FAILED" not in text]  # axe reads the style sheets
 
 
@@ -132,8 +144,7 @@ def test_figures_follow_the_theme_and_their_notes_are_text(opened: Any) -> None:
     assert page.evaluate(f"{PLOT.format(0)}.data[0].line.color") == "#e8e8e8"
     assert page.locator("p.small").first.inner_text() == "bars: range of 3 < 6 launches"
     page.emulate_media(color_scheme="light")
-    page.wait_for_timeout(500)
-    assert page.evaluate(f"{PLOT.format(0)}.data[0].line.color") == "#000000"
+    page.wait_for_function(f"{PLOT.format(0)}.data[0].line.color === '#000000'")
     assert page.locator(".modebar-btn").count() == 0  # nothing lies on the legend
 
 
