@@ -15,7 +15,7 @@ import sys
 __version__ = "0.1.0"
 __all__ = ["Campaign", "Effort", "LabkitError", "LabkitWarning", "Spec", "load", "measure", "sweep"]
 
-TYPE_CHECKING = False  # typing takes a while to load, and Ctrl-C may come before it has
+TYPE_CHECKING = False  # typing loads slowly, and Ctrl-C may arrive meanwhile
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any

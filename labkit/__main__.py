@@ -1,7 +1,7 @@
-"""The command ``labkit``, also as ``python -m labkit``: Ctrl-C ends it quietly from its first moment on.
+"""The command ``labkit``, also as ``python -m labkit``: Ctrl-C ends it quietly from the start.
 
-Loading the command line takes most of a second. Until then there is nothing to clean up, so a signal ends the process
-at once. This file imports nothing else before that is arranged.
+Loading the command line takes most of a second, during which there is nothing to clean up: a signal then ends the
+process at once. This file therefore installs its handlers before it imports anything else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def end(number: int, frame: object) -> None:
 def main() -> int:
     """Run one command and return its exit code."""
     for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+        if signal.getsignal(number) != signal.SIG_IGN:  # ignored by the parent, as under nohup
             signal.signal(number, end)
     from labkit.cli import main as command
 

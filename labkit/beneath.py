@@ -1,9 +1,9 @@
 """Write and delete below a folder without following links inside it.
 
-A campaign may come from anybody, and others may write to its folder while labkit does. A link in it must never make
-labkit write or delete elsewhere, even one that was made a moment ago. So labkit opens every folder on the way without
-following links, relative to the folder above it, and then works in the open folder, wherever its name leads by then.
-The top folder is the user's choice, and may be reached through a link.
+A campaign may come from anyone, and others may change its folder while labkit writes to it. A link in it must never
+make labkit write or delete elsewhere, even if it appears during the run. labkit therefore opens every folder on the way
+relative to its parent without following links, and then works on the open folder, whatever its name refers to by then.
+The top folder is chosen by the user and may be reached through a link.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _opened(above: int, part: str, shown: Path, make: bool) -> int:
 
 
 def _is_link(name: str | Path, above: int | None = None) -> bool:
-    """Return whether a name is that of a link."""
+    """Return whether a name is a link."""
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
     except OSError:
@@ -166,7 +166,7 @@ def append(top: Path, name: str, lines: bytes) -> None:
 
 
 def _alone(handle: int, place: Path) -> bool:
-    """Return whether a file has one name. While `labkit.writing.create` makes it, it has two for a moment."""
+    """Return whether a file has only one name. While `labkit.writing.create` makes it, it briefly has two."""
     end = time.monotonic() + _MOMENT
     while os.fstat(handle).st_nlink > 1:
         writing.clear(place)
@@ -177,7 +177,7 @@ def _alone(handle: int, place: Path) -> bool:
 
 
 def drop(top: Path, name: str) -> None:
-    """Remove a file below a folder, if it is there; of a link only the link.
+    """Remove a file below a folder if it exists; if it is a link, only the link.
 
     Raises
     ------

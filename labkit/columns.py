@@ -157,13 +157,13 @@ STATISTICS = {
         Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast. Needs 100 samples; unreliable with fewer than 10 samples beyond it."),
         Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
         *(
-            Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Of logs that print it; labkit's own points have the times.")
+            Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Only of imported logs that print it; labkit's own points keep every sample instead.")
             for digits, number in (
                 *((f"{n}", f"{n}") for n in (1, 5, 10, 20, 25, 30, 40, 60, 70, 75, 80, 90)),
                 *(("995", "99.5"), ("9995", "99.95"), ("9999", "99.99")),
             )
         ),
-        Statistic("stddev", "standard deviation", "Over iterations, of logs that print it."),
+        Statistic("stddev", "standard deviation", "Over iterations; only of imported logs that print it."),
         Statistic("max", "maximum", "Slowest iteration for costs; rate of the fastest iteration for rates."),
         Statistic("min", "minimum", "Fastest iteration for costs; rate of the slowest iteration for rates."),
         Statistic("mean", "mean", "Mean time for costs; total work over total time for rates, never the mean of rates."),

@@ -167,7 +167,7 @@ def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
 
 
 def sections(study: studies.Study) -> None:
-    """Display heading, table and figure of each benchmark that a study has points of."""
+    """Display heading, table and figure for each benchmark of which a study has points."""
     for name in study.sections():
         show(f"### {benchmarks.get(name).title} (`{name}`)")
         table(study.table(name))  # type: ignore[attr-defined]

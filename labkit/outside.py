@@ -89,18 +89,18 @@ def remedy(error: OSError) -> str:
 
 
 def _first(error: OSError) -> OSError:
-    """Return the first of the errors of a copied folder, which `shutil.copytree` keeps as texts."""
+    """Return the first error of a folder copy; `shutil.copytree` collects its errors as texts."""
     try:
         _, target, why = error.args[0][0]
         number = re.match(r"\[Errno (\d+)\]", str(why))
-    except (TypeError, ValueError, IndexError):  # an error with a text alone
+    except (TypeError, ValueError, IndexError):  # the error is only a text
         return error
     return OSError(int(number[1]), os.strerror(int(number[1])), str(target)) if number else OSError(str(why))
 
 
 @contextmanager
 def named(path: str | Path) -> Iterator[None]:
-    """Name a path in errors of the system that name none, as those of writes to an open file."""
+    """Add a path to system errors without one, such as those of writes to an open file."""
     try:
         yield
     except OSError as error:
@@ -169,7 +169,7 @@ def text(path: Path, errors: str = "strict", most: int = MOST_B) -> str:
     Parameters
     ----------
     errors : how to treat bytes that are not UTF-8, as in `open`.
-    most : B that it may have.
+    most : largest size, B.
 
     Raises
     ------
@@ -238,7 +238,9 @@ def toml(path: Path) -> dict[str, Any]:
 
 
 def toml_of(content: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """Parse a TOML text of bounded depth: the parser's time grows with the square of a key's parts, and with nesting.
+    """Parse a TOML text of bounded depth.
+
+    The parser's time grows with the square of a key's parts, and with nesting.
 
     Parameters
     ----------
@@ -248,7 +250,7 @@ def toml_of(content: str, parse_float: Callable[[str], Any] = float) -> dict[str
     Raises
     ------
     ValueError
-        If it is no TOML, or nested more than `DEEPEST` levels.
+        If it is not TOML, or nested more deeply than `DEEPEST` levels.
     """
     bare = _STRING.sub('""', content)
     parts = max((key[0].count(".") for key in _DOTTED.finditer(bare)), default=0)
@@ -276,17 +278,17 @@ def json_object(path: Path) -> dict[str, Any]:
 
 
 def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON from its pairs; a hook for `json.loads`.
+    """Return a JSON object from its pairs; a hook for `json.loads`.
 
     Raises
     ------
     ValueError
-        If a key stands twice with different values: one of them would be lost.
+        If a key occurs twice with different values, because one of them would be lost.
     """
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found and found[name] != value:
-            raise ValueError(f"the key {name[:80]!r} stands twice in one object, with different values")
+            raise ValueError(f"the key {name[:80]!r} occurs twice in one object, with different values")
         found[name] = value
     return found
 

@@ -32,7 +32,7 @@ def folder(begins: str, within: Path | None = None) -> Iterator[Path]:
             yield made
     except OSError as error:
         if error.filename is None and error.errno is not None:
-            error.filename = str(made)  # a write names no file
+            error.filename = str(made)  # errors of writes name no file
         raise
     finally:
         shutil.rmtree(made, ignore_errors=True)

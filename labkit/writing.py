@@ -142,7 +142,7 @@ def aside(path: Path) -> Iterator[Path]:
         yield fresh
     except OSError as error:
         if error.filename is None or Path(os.fsdecode(error.filename)).name == fresh.name:
-            error.filename = str(path)  # a write names no file, and nobody knows the other name
+            error.filename = str(path)  # errors of writes name no file, and the temporary name means nothing to users
         raise
     finally:
         with suppress(OSError):
@@ -150,12 +150,12 @@ def aside(path: Path) -> Iterator[Path]:
 
 
 def clear(folder: Path, name: str = "") -> None:
-    """Remove the unfinished files of processes of this host that are dead.
+    """Remove unfinished files of dead processes of this host.
 
     Parameters
     ----------
     folder : with the files.
-    name : of the file that was to be written; any if left out.
+    name : of the file to be written; any if left out.
     """
     with suppress(OSError):
         for entry in os.listdir(folder):  # noqa: PTH208 (names alone)
@@ -168,7 +168,7 @@ def clear(folder: Path, name: str = "") -> None:
 
 @cache
 def _space() -> str:
-    """Return eight digits for that in which numbers of processes are unique: the host and its namespace."""
+    """Return eight digits that identify host and process namespace, within which process numbers are unique."""
     space = f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
     return hashlib.sha256(space.encode()).hexdigest()[:8]
 

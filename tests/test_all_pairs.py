@@ -147,7 +147,7 @@ def test_fewer_measurements_of_many_pairs_are_simulated() -> None:
 def test_no_all_clear_is_given_for_hosts_that_were_not_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four of six hosts were measured: the verdict counts them, and names the others."""
+    """If four of six hosts were measured, the verdict counts them and names the others."""
     Campaign(tmp_path / "c")
     study = all_pairs_study.Study(
         campaign=str(tmp_path / "c"), measure=False, hosts=",".join([*HOSTS, "node12", "node13"])
@@ -155,13 +155,13 @@ def test_no_all_clear_is_given_for_hosts_that_were_not_measured(
     monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1), launch(2)])
     text = " ".join(study._verdicts())
     assert "None of 66 pairs was slow twice." in text
-    assert "Hosts measured: 12 of 14. Nothing is known of node12, node13: set ranks=14." in text
+    assert "Hosts measured: 12 of 14. Nothing is known about node12, node13: set ranks=14." in text
     every = all_pairs_study.Study(campaign=str(tmp_path / "c"), measure=False, hosts=",".join(HOSTS))
     assert "Hosts measured" not in " ".join(every._verdicts())
 
 
 def test_a_pair_without_a_common_cause_is_not_said_to_be_slow_alone() -> None:
-    """Whether it is slow when measured alone, only that measurement shows."""
+    """Only measuring a pair alone shows whether it is slow alone."""
     sentence = all_pairs.bad_pairs(launch(1, slow((1, 7))), launch(2, slow((1, 7))), SWITCHES).sentence
     assert "1 pair shares no host and no switch with the other slow ones: node1 and node7" in sentence
     assert "measured alone" not in sentence

@@ -1,4 +1,4 @@
-"""Links in a campaign: no command writes or deletes through one, and each that would says so in one sentence."""
+"""Links in a campaign: no command writes or deletes through one; each refuses with one sentence."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def planted(campaign: Path, name: str, kind: str) -> None:
-    """Put a link in the place of a file or folder of a campaign: to that of the victim, or to what is not there."""
+    """Replace a file or folder of a campaign by a link to the victim's, or to a missing file."""
     path, target = campaign / name, campaign.parent / "victim" / name
     if path.is_dir():
         shutil.rmtree(path)

@@ -265,7 +265,7 @@ def test_the_bar_shows_each_point_while_it_is_measured(monkeypatch: pytest.Monke
 
 
 def test_values_over_one_label_are_a_table_without_gaps(capsys: pytest.CaptureFixture[str]) -> None:
-    """NetPIPE's ladder has a line for each size; nothing of the table's own making is printed."""
+    """NetPIPE's ladder is printed with one line per size, and without NaN or internal columns."""
     assert cli.main(["show", "examples/two-cores", "--benchmark", "sockets.netpipe"]) == 0
     out = capsys.readouterr().out
     assert re.search(
@@ -277,7 +277,7 @@ def test_values_over_one_label_are_a_table_without_gaps(capsys: pytest.CaptureFi
 
 
 def test_values_without_a_label_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """netperf's sender does not know what arrived, so its log has other values but not the benchmark's own."""
+    """netperf's sender does not know what arrived, so its log lacks the benchmark's main value but has others."""
     log = tmp_path / "send.txt"
     log.write_text(
         """\

@@ -211,7 +211,7 @@ def test_the_launches_proposed_decide() -> None:
 
 
 def test_sides_without_measure_are_judged() -> None:
-    """Sides of very different lengths, values that no float can divide, and more tests than launches could decide."""
+    """Sides of very different lengths, ratios beyond the range of floats, and a very large number of tests."""
     chance = np.random.default_rng(7)
     long, short = np.exp(chance.normal(0, 0.01, 1250)), 2 * np.exp(chance.normal(0, 0.01, 4))
     assert judge([Pair(Launches(long.tolist()), Launches(short.tolist()))])[0].verdict == "slower"
@@ -446,7 +446,7 @@ def test_wrong_requests_are_one_error(
 
 
 def test_hundreds_of_points_that_drift_are_compared() -> None:
-    """More sides than a binomial coefficient of floats can count."""
+    """More sides than floats can represent in a binomial coefficient."""
     rising = [
         Launches([1.0, 1.1, 1.2, 1.3, 1.4, 1.5], [f"2026-01-01T00:00:0{n}" for n in range(6)]) for _ in range(1200)
     ]
@@ -456,7 +456,7 @@ def test_hundreds_of_points_that_drift_are_compared() -> None:
 
 
 def test_a_launcher_is_named_in_a_comparison_as_it_was_when_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder stands for the launcher that labkit found in it."""
+    """A launcher can be given by its folder."""
     from types import SimpleNamespace
 
     from labkit import launch

@@ -94,7 +94,7 @@ def test_the_benchmark_with_an_option_measures_its_levels_and_checks_them(copy: 
 
 
 def test_the_contract_tests_of_a_benchmark_run_alone() -> None:
-    """The page's command selects them, with the name of a benchmark that is there."""
+    """The command on the page selects the contract tests of an existing benchmark."""
     (command,) = re.findall(r"^    \.venv/bin/python -m pytest (tests -k mpi\.burst)$", TEXT, flags=re.MULTILINE)
     words = command.replace("tests", "tests/test_benchmarks.py").replace("mpi.burst", "mpi.latency").split()
     done = subprocess.run(

@@ -588,7 +588,7 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
 
 
 def test_a_statistic_that_no_point_has_is_replaced_by_one_that_exists_and_the_page_says_so() -> None:
-    """A plot without points says nothing. The choice is kept, and holds again where points have the statistic."""
+    """An empty plot explains nothing. The choice is kept and applies again as soon as points have the statistic."""
     session = Session(["two-cores"])
     for panel in panels.find():
         panel.build(session)
@@ -616,7 +616,7 @@ def test_a_statistic_that_no_point_has_is_replaced_by_one_that_exists_and_the_pa
 
 
 def test_every_benchmark_of_an_example_draws_points_whatever_was_chosen_before() -> None:
-    """Whichever statistic was chosen for another benchmark."""
+    """Points are drawn whichever statistic was chosen for the benchmark before."""
     session = Session(["two-cores"])
     for name in session.benchmarks():
         summary = session.store.summary(session.campaigns, name)
@@ -711,7 +711,7 @@ def test_what_cannot_be_added_is_refused_with_one_sentence(
 
 
 def test_what_a_page_tells_of_a_figure_takes_nothing_away() -> None:
-    """The page's own view of a trace has its values; a page that is loaded again still gets them from here."""
+    """The page reports the values of a trace; a reloaded page still receives them from the server."""
     figure = live.blank(300)
 
     def drawn(factor: float) -> go.Figure:

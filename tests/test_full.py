@@ -1,4 +1,4 @@
-"""What the system refuses a command that writes: the message names the path, the reason and a remedy."""
+"""If the system refuses a write, the message names the path, the reason and a remedy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERBS = {
 
 
 def refuse(patch: pytest.MonkeyPatch, code: int) -> None:
-    """Write no file any more. As with an error of `write`, the error names no file."""
+    """Refuse every write. Like an error of `write`, the error names no file."""
     real_open, real_path_open = os.open, Path.open
 
     def opened(path: Any, flags: int, *rest: Any, **more: Any) -> int:

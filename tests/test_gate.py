@@ -96,7 +96,7 @@ def test_student_is_that_of_the_tables(chance: float, freedom: int, value: float
     ],
 )
 def test_the_tail_of_student_keeps_its_digits(value: float, freedom: int, chance: float) -> None:
-    """That of 2 degrees of freedom is known in closed form; the others are those of SciPy."""
+    """For 2 degrees of freedom there is a closed form; the other values are from SciPy."""
     assert limits.tail(value, freedom) == pytest.approx(chance, rel=1e-12)
     assert limits.student(chance, freedom) == pytest.approx(value, rel=1e-9)
 
@@ -211,7 +211,7 @@ def test_a_gate_that_cannot_notice_is_blind_and_prints_no_absurd_limit() -> None
 
 @pytest.mark.parametrize("statistic", ["p50", "p99"])
 def test_the_smallest_change_that_fails_is_just_the_limit(statistic: str) -> None:
-    """A point that is worse by a little more than it fails; one by a little less passes."""
+    """A point slightly worse than the smallest failing change fails; one slightly better passes."""
     one = next(v for v in judge(campaign(100)).verdicts if (v.point, v.statistic) == ("8 B", statistic))
     assert 0 < one.smallest < 0.5
     assert one.usual * (1 + one.smallest) == pytest.approx(one.limit.value)

@@ -1,4 +1,4 @@
-"""Wrong values in what users and other programs write: one clear sentence each, in bounded time."""
+"""Wrong values in files of users and other programs: one clear sentence each, in bounded time."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_file_that_is_too_long_is_not_read_into_memory(tmp_path: Path) -> None
 def test_json_with_a_key_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text('{"a": 1, "b": {"c": 1, "c": 2}}')
-    with pytest.raises(DataError, match=r"one\.json.*'c' stands twice"):
+    with pytest.raises(DataError, match=r"one\.json.*'c' occurs twice"):
         outside.json_object(path)
     path.write_text('{"a": 1, "a": 1}')
     assert outside.json_object(path) == {"a": 1}
@@ -157,7 +157,7 @@ def test_an_empty_log_of_tests_is_refused(capsys: pytest.CaptureFixture[str], tm
 
 @pytest.mark.parametrize("name", sorted(one.name for one in LOGS))
 def test_python_s_words_reach_nobody(name: str) -> None:
-    """A log whose entries are of other kinds is told in words of its own format."""
+    """If a log's entries have the wrong types, the error uses the words of its format."""
     log = next(one for one in LOGS if one.name == name)
     for error in (
         KeyError("end"),

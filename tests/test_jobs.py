@@ -510,7 +510,7 @@ def test_parameters_that_cannot_be_are_refused_before_anything_is_submitted(tmp_
 def test_a_submission_that_no_batch_system_accepts_leaves_nothing(
     there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A half campaign in the folder of the history would make the next gate fail."""
+    """A partial campaign in the history's folder would make the next gate fail."""
     monkeypatch.setenv("PATH", str(tmp_path))  # without sbatch
     named = tmp_path / "site.toml"
     named.write_text('system = "slurm"\n')

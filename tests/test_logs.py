@@ -529,7 +529,7 @@ def test_an_import_names_the_notebook_and_its_study_shows_every_benchmark(tmp_pa
 
 
 def test_the_notebook_has_a_section_for_each_benchmark_of_the_campaign(tmp_path: Path) -> None:
-    """None is left out because nobody listed it, such as IMB's Reduce or a log of osu_mbw_mr alone."""
+    """No benchmark is left out for not being listed, such as IMB's Reduce or osu_mbw_mr alone."""
     paths = [LOGS.parent / "imb", LOGS.parent / "omb", *sorted(path for path in LOGS.iterdir() if path.is_dir())]
     held = importing.bring(paths, into=tmp_path / "c").campaign
     study = studies.get("imported")(campaign=str(held.path), measure=False)
@@ -601,7 +601,7 @@ def test_points_with_and_without_a_median_are_in_one_table_and_one_figure(tmp_pa
 
 
 def test_a_report_says_what_its_values_are() -> None:
-    """A mean that OSU printed is no median over launches of the median over iterations."""
+    """A mean printed by OSU is not described as a median over launches of medians over iterations."""
     from labkit.report import summary
 
     number = type("Number", (), {"statistic": "osu_mean", "origin": "imported", "n": 0})

@@ -1,4 +1,4 @@
-"""Programming errors are never caught and shown as missing data: broad types are caught in listed places alone."""
+"""Programming errors are never shown as missing data: broad exception types are caught only in the places listed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ REPLACED = {"models/bounds.py", "models/verdict.py"}
 
 
 def caught(path: Path) -> int:
-    """Handlers of a module that catch a broad type and raise nothing."""
+    """Exception handlers of a module that catch a broad type and do not raise."""
     tree = ast.parse(path.read_text())
     aliases = {
         target.id
@@ -84,7 +84,7 @@ def found() -> Counter[str]:
 
 
 def test_broad_errors_are_caught_in_listed_places_alone() -> None:
-    """Where foreign data are parsed or a process must go on. Elsewhere, name the error that is meant."""
+    """Broad types are for parsing foreign data and for processes that must go on. Elsewhere, name the expected error."""
     broad = {name: count for name, count in found().items() if count and name not in REPLACED}
     assert broad == {name: count for name, (count, _) in ALLOWED.items()}
 

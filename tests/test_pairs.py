@@ -1,7 +1,7 @@
 """Two logs that differ in one stated setting never share a point.
 
-The settings are those that the tools print, from their own sources and help texts. Each log here is a real output in
-which all settings of a list have one value; each of the others differs in one of them.
+The settings are taken from the tools' own sources and help texts. The first log of each list is a real output in which
+every setting has one value; each further log differs in one setting.
 """
 
 from __future__ import annotations
@@ -438,7 +438,7 @@ UCX_BOX = """\
 
 
 def test_a_box_of_ucx_perftest_may_stand_above_or_below_the_head(tmp_path: Path) -> None:
-    """A server that writes to the terminal of its client prints the box there; its size and memory count."""
+    """If client and server share a terminal, the size and the memory types in the server's box are used."""
     text = (LOGS / "ucx_perftest/tcp_tag_lat.client.txt").read_text()
     values = ["protocol layer", "tag match latency", "(automatic)", "cuda", "cuda", "32"]
     box = UCX_BOX.format(*(f"{value:<75}" for value in values))
@@ -459,7 +459,7 @@ def test_a_box_of_ucx_perftest_may_stand_above_or_below_the_head(tmp_path: Path)
 
 
 def test_a_line_at_the_end_of_nccl_tests_names_the_table_above(tmp_path: Path) -> None:
-    """Later versions close with "Collective test concluded: all_reduce_perf", which is not the next table's program."""
+    """Later versions end a table with "Collective test concluded: all_reduce_perf", which does not name the next table's program."""
     table = (LOGS / "nccl_tests/all_reduce_unnamed.txt").read_text()
     (tmp_path / "log.txt").write_text(
         f"all_gather_perf -b 8\n{table}# Collective test concluded: all_gather_perf\n#\nbroadcast_perf -b 8\n{table}"
@@ -509,7 +509,7 @@ BIDIR = {
 
 
 def test_iperf3_3_7_prints_the_sums_of_both_directions_under_one_name(tmp_path: Path) -> None:
-    """The second sum is that of the way back; another key that stands twice is refused by name."""
+    """The second sum belongs to the reverse direction; any other duplicate key is refused by name."""
     sums = ",\n".join(
         f'"{name}": {{"seconds": 1, "bytes": {rate}, "bits_per_second": {8 * rate}, "sender": {str(not n).lower()}}}'
         for n in (0, 1)
@@ -525,5 +525,5 @@ def test_iperf3_3_7_prints_the_sums_of_both_directions_under_one_name(tmp_path: 
     rates = {value.labels.get("direction"): value.value for value in one.reported if value.name == "bandwidth_MBps"}
     assert rates == {None: 450.0, "forward": 400.0, "reverse": 50.0}
     (tmp_path / "twice.json").write_text(text.replace('"blksize": 131072', '"blksize": 131072, "blksize": 1'))
-    with pytest.raises(Exception, match="'blksize' stands twice"):
+    with pytest.raises(Exception, match="'blksize' occurs twice"):
         importing.bring([str(tmp_path / "twice.json")], into=tmp_path / "d")

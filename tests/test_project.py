@@ -252,7 +252,7 @@ BENCHES = sorted(path for path in (ROOT / "bench").glob("*.py") if "__main__" in
 
 
 def test_every_bench_parses_its_arguments() -> None:
-    """Without that, --help would start to measure."""
+    """Otherwise --help would start measuring."""
     assert len(BENCHES) > 20
     assert [path.name for path in BENCHES if ".parse_args()" not in path.read_text()] == []
 

@@ -105,7 +105,7 @@ def test_trend() -> None:
 
 
 def test_sides_of_very_different_lengths_are_compared() -> None:
-    """One launch beside thousands: the distribution of the smaller side is counted, in whichever order they are given."""
+    """One launch against thousands: the table is that of the smaller side, whatever the order of the sides."""
     many = np.random.default_rng(1).normal(size=2500)
     assert shift.rank_sum_p(many, [9.0]) == shift.rank_sum_p([9.0], many) == pytest.approx(2 / 2501)
     few = [0.0, 1.0, 2.0, 3.0]
@@ -124,7 +124,7 @@ def test_drawn_orders_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: p
 
 
 def test_trend_of_many_values_agrees_with_the_exact_one() -> None:
-    """The normal approximation takes over where it is good, and thousands of launches take no table of their pairs."""
+    """The normal approximation takes over where it is accurate, so thousands of launches need no table of all pairs."""
     values = np.random.default_rng(3).normal(size=shift.EXACT_TREND + 1) + np.linspace(0, 0.6, shift.EXACT_TREND + 1)
     exact, approximate = shift.trend(values[:-1]), shift.trend(values)
     assert exact[1] == pytest.approx(approximate[1], rel=0.4)

@@ -212,13 +212,13 @@ def test_medians_of_two_metrics_are_told_apart_in_the_head() -> None:
 
 @pytest.mark.parametrize("stem", sorted(project.notebooks()))
 def test_a_study_names_each_benchmark_once(stem: str) -> None:
-    """A benchmark that stands twice would have its launches counted twice."""
+    """If a benchmark were listed twice, its launches would be counted twice."""
     names = studies.of_notebook(stem).benchmarks
     assert len(set(names)) == len(tuple(names))
 
 
 def test_launches_of_an_example_are_counted_once() -> None:
-    """Three launches are no six, whatever the study shows of them."""
+    """Three launches are never reported as six."""
     study = studies.get("overlap")(campaign=str(project.CAMPAIGNS / "examples" / "two-cores"), measure=False)
     assert set(study.summary["launches"]) == {3}
     assert set(study.summary["headline"]) == {"range of 3 launches"}
@@ -227,7 +227,7 @@ def test_launches_of_an_example_are_counted_once() -> None:
 
 
 def test_a_bare_name_of_a_campaign_is_one_among_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`papermill … -p campaign mine` measures where all campaigns are, and a path stays a path."""
+    """`papermill … -p campaign mine` measures into the folder of all campaigns; a path is used as given."""
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path / "all"))
     monkeypatch.chdir(tmp_path)
     study = studies.get("latency").__new__(studies.get("latency"))

@@ -234,13 +234,13 @@ def test_doctor_says_why_no_virtual_cluster_comes_up(monkeypatch: pytest.MonkeyP
 
 
 def test_a_guest_has_its_processor_time_however_busy_the_machine_is() -> None:
-    """Waiting for a processor does not count, using one does; a guest that does nothing is given up too."""
+    """Only processor time counts, not waiting for a processor; labkit also gives up on an idle guest."""
     busy = _guest.Boot(60)
     assert not any(busy.over(now, used=now * 0.02, waited=now * 0.9) for now in range(0, 3000, 10))
     assert "60 s of processor time" in busy.over(3001, used=60.02, waited=2700)
     hung = _guest.Boot(60)
     assert not any(hung.over(now, used=min(now, 20), waited=0) for now in (0, 30, 61, 100))
-    assert "next to nothing" in hung.over(122, used=20, waited=0)
+    assert "hardly any processor time" in hung.over(122, used=20, waited=0)
 
 
 def test_a_guest_that_does_not_answer_is_told_in_few_lines() -> None:
@@ -251,7 +251,7 @@ def test_a_guest_that_does_not_answer_is_told_in_few_lines() -> None:
 
 
 def test_a_bare_name_means_the_testbed_that_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six hosts that are up are not replaced by four of the default."""
+    """A running testbed of six hosts is not replaced by the default of four."""
     running: list[object] = []
     assert testbeds.running("virtual-cluster") == "virtual-cluster"
     for text in ("virtual-cluster:6,rate=50mbit", "soft-roce,cpus=2"):

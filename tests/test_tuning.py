@@ -576,7 +576,7 @@ def test_variable_without_rules_by_size_is_written_only_if_it_wins_everywhere(cl
 
 
 def test_value_that_is_best_or_tied_everywhere_is_chosen_and_written(cluster: Cluster, tmp_path: Path) -> None:
-    """A limit that leads at one size and ties at the other is confirmed at both and written, with the site's files."""
+    """A limit that wins at one size and ties at the other is confirmed at both and written, with the site's files."""
     every = (Setting("default"), *(Setting(one, environment=(("OMPI_MCA_btl_eager", one),)) for one in ("1", "2")))
     asked = plan(settings=every)
     cluster(TIMES)
@@ -594,7 +594,7 @@ def test_value_that_is_best_or_tied_everywhere_is_chosen_and_written(cluster: Cl
 
 
 def test_values_that_differ_by_size_give_a_compromise_with_its_cost(cluster: Cluster, tmp_path: Path) -> None:
-    """Where each value loses somewhere, none is written: the one that loses least is told with what it costs."""
+    """If every value loses somewhere, none is written; labkit prints the best compromise with its costs."""
     every = (Setting("default"), *(Setting(one, environment=(("OMPI_MCA_btl_eager", one),)) for one in ("1", "2")))
     asked = plan(settings=every)
     cluster(TIMES)
@@ -764,7 +764,7 @@ def test_text_without_the_value_is_refused() -> None:
 
 
 def test_lines_of_a_program_about_its_memory_are_no_rows() -> None:
-    """Builds of OMB print where they allocate, from every rank: before the title, above the rows and among them."""
+    """Some OMB builds print every rank's allocations: before the title, above the rows and between them."""
     note = "# HOST/POSIX_MEMALIGN: allocated 4096 bytes at 0x55abf4fc{:04x}\n"
     head, row = OSU.format(size=1024, time=3.5).rsplit("1024", 1)
     text = note.format(0) + head + note.format(1) * 2 + "1024" + row + note.format(2)
@@ -786,9 +786,8 @@ def test_files_of_variables_are_read_as_a_shell_does(tmp_path: Path) -> None:
 
 @pytest.mark.mpi
 def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script in the place of OSU's program: its ranks see the file and those of the site, and no choice of labkit's.
-
-    Only in the runs with the file, though. Shared memory is what the library takes by itself within a host.
+    """A script replaces OSU's program. In the runs with the file, its ranks see the file and the site's files, but no
+    variable that labkit chose. Within a host, the library chooses shared memory by itself.
     """
     parameters = tmp_path / files.PARAMETERS
     parameters.write_text("btl_tcp_eager_limit = 4096\n")

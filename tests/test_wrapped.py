@@ -1,4 +1,4 @@
-"""Logs inside of what people's tools put around them import like the original."""
+"""Wrapped logs import like the original."""
 
 import itertools
 from collections.abc import Callable
@@ -35,7 +35,7 @@ VARIANTS: dict[str, Callable[[list[str]], str]] = {
 
 
 def _original(name: str) -> Path:
-    """The smallest log of a folder that can be imported, or the file itself."""
+    """The smallest log in a folder that can be imported, or the file itself."""
     path = LOGS / name
     files = (
         [path] if path.is_file() else sorted((f for f in path.iterdir() if f.is_file()), key=lambda f: f.stat().st_size)
@@ -58,7 +58,7 @@ def _points(file: Path, folder: Path) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("name", ORIGINALS)
 @pytest.mark.filterwarnings("ignore")
 def test_a_wrapped_log_has_the_points_of_the_original(name: str, tmp_path: Path) -> None:
-    """Times, labels, quotes, lists, colours, line ends, prose and messages around a log change no point."""
+    """Times, labels, quotes, lists, colours, line ends, prose and messages around a log do not change its points."""
     file = _original(name)
     wanted = _points(file, tmp_path / "original")
     rows = file.read_text(encoding="utf-8").split("\n")
@@ -69,7 +69,7 @@ def test_a_wrapped_log_has_the_points_of_the_original(name: str, tmp_path: Path)
 
 
 def test_an_error_names_the_line_of_the_file_with_the_messages_in_it(tmp_path: Path) -> None:
-    """A line that was left out still counts."""
+    """Line numbers count the lines that were skipped."""
     log = tmp_path / "hpl.txt"
     log.write_text(
         f"{_NOTE}\nHPLinpack 2.3  --  High-Performance Linpack benchmark\n{_NOTE}\nT/V  N\n", encoding="utf-8"

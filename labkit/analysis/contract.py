@@ -219,7 +219,7 @@ def load(path: Path) -> list[Clause]:
 
 
 def _clause(table: Mapping[str, Any], what: str) -> Clause:
-    """Make a clause; a number in quotes or a truth value is no number."""
+    """Make a clause; refuse quoted numbers and truth values where a number is expected."""
     if "hosts" in table and not _is_hosts(table["hosts"]):
         raise SpecError(
             f"{what}: hosts = {str(table['hosts'])[:40]!r}, but it must be a number of hosts or their names. Write for "

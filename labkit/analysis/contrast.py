@@ -47,7 +47,7 @@ class End:
 
     @property
     def difference(self) -> float:
-        """The greater value less the smaller one, in the unit of the metric."""
+        """Larger value minus smaller one, in the unit of the metric."""
         return abs(self.bad.value - self.good.value)
 
     @property
@@ -102,9 +102,9 @@ class Contrast:
 
     @property
     def growth(self) -> str:
-        """How the difference of two costs changes with the size: ``constant``, ``growing``, ``shrinking``, or nothing.
+        """How the difference of two times changes with the size: ``constant``, ``growing`` or ``shrinking``.
 
-        Empty for other metrics, at one size, and where the order is reversed.
+        Empty for other metrics, for a single size, and if the order reverses.
         """
         if self.other is None or self.trend == "reversed" or METRICS[self.metric].kind != "cost":
             return ""

@@ -24,8 +24,8 @@ from labkit.units import format_number, format_share
 
 Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
-BLIND = 1.5  # times worse than usual: a comparison that passes this notices too little
-_FARTHEST = 10.0  # times worse than usual: a limit beyond it is no number to print
+BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
+_FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
 _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past; the verdict says so
 
 
@@ -38,13 +38,13 @@ class Verdict:
     benchmark, point : which; `point` is its size and settings.
     metric, statistic : as in `labkit.columns`.
     outcome : the verdict.
-    value, launches : median over the new launches, and how many they are.
+    value, launches : median over the new launches, and their number.
     usual : median over the launches of the past.
     limit : what the past allows.
     beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
-    differs : what is not as in the past, such as the library.
-    worse : practical rule: the point fails if most launches are worse than usual by this part; 0 for no such rule.
-    over : new launches that are worse by that part.
+    differs : conditions that differ from the past, such as the library.
+    worse : practical rule: the point fails if most launches are worse than usual by this fraction; 0 for no such rule.
+    over : new launches that are worse by that fraction.
     """
 
     benchmark: str
@@ -63,20 +63,20 @@ class Verdict:
 
     @property
     def times(self) -> float:
-        """How many times worse than usual a point fails; infinity if it never does."""
+        """Smallest factor by which a point must be worse than usual to fail; infinity if it never does."""
         by_past = times_worse(self.limit.value, self.usual, METRICS[self.metric].better)
         return min(by_past, 1 + self.worse if self.worse else math.inf)
 
     @property
     def smallest(self) -> float:
-        """Smallest relative change that fails, negative for a rate; NaN if none up to 10 times does."""
+        """Smallest relative change that fails, negative for a rate; NaN if it is beyond 10 times."""
         if self.times > _FARTHEST:
             return math.nan
         return self.times - 1 if METRICS[self.metric].better == "lower" else 1 / self.times - 1
 
     @property
     def allowed(self) -> float:
-        """The limit; NaN if it is so far from the usual value that it limits nothing."""
+        """The limit; NaN if it is too far from the usual value to mean anything."""
         far = times_worse(self.limit.value, self.usual, METRICS[self.metric].better) > _FARTHEST
         return math.nan if far else self.limit.value
 
@@ -152,7 +152,7 @@ class Result:
 
     @property
     def blind(self) -> int:
-        """How many comparisons pass a point that is worse by half."""
+        """Number of comparisons that would pass a point that is 50 % worse."""
         return self.count("blind")
 
     @property
@@ -188,7 +188,7 @@ class Result:
 
 
 def times_worse(value: float, usual: float, better: str) -> float:
-    """Return how many times worse than usual a value is; below 1 if it is better, infinity if nothing tells.
+    """Return how many times worse than usual a value is; below 1 if it is better, infinity if it cannot be known.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def gate(
     name, new : the campaign and its records.
     history : names and records of earlier campaigns.
     chance : of a false alarm in the whole gate, if nothing has changed.
-    worse : also fail a point of which most launches are worse than usual by this part; 0 for no such rule.
+    worse : also fail a point if most of its launches are worse than usual by this fraction; 0 for no such rule.
 
     Returns
     -------
@@ -289,7 +289,7 @@ def _outcome(one: Verdict) -> Outcome:
 
 
 def _differs(new: pd.DataFrame, past: pd.DataFrame) -> tuple[str, ...]:
-    """Return what of the new launches none of the past had: libraries, hosts, variables, badges."""
+    """Return conditions of the new launches that no past launch had: libraries, hosts, variables, badges."""
     texts = []
     for column in dict.fromkeys([*_FOUND, *variables(new), *variables(past)]):
         now, before = ({*frame[column].map(level)} if column in frame else {NONE} for frame in (new, past))

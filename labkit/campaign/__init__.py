@@ -255,7 +255,7 @@ class Campaign(Folder):
                     anchor.close()
 
     def _refuse_links(self) -> None:
-        """Refuse links in the places of what labkit writes, before a run begins; each write refuses them again."""
+        """Refuse links where labkit will write, before a run begins; each write checks again."""
         for name in (*derived.WRITTEN, *_OWN, *_FOLDERS):
             beneath.refuse_links(self.path, name)
         for folder in _FOLDERS:

@@ -44,11 +44,11 @@ class Folder:
         except BaseException:
             with suppress(OSError):
                 if not existed:
-                    self.path.rmdir()  # a folder without a campaign would be in the way
+                    self.path.rmdir()  # an empty folder would block a later campaign
             raise
 
     def _refuse_folder_of_campaigns(self) -> None:
-        """Refuse a folder that holds campaigns: it would count as one of them, and they as a part of it."""
+        """Refuse a folder that holds campaigns: they would become part of the new one."""
         with suppress(OSError):
             inner = sorted(one.parent.name for one in self.path.glob("*/campaign.json"))
             if inner:

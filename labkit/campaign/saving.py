@@ -77,7 +77,7 @@ class Saving:
         return campaign.path / name
 
     def _folder(self, benchmark: str) -> Path:
-        """Open the folder of a benchmark, without following links: a move at this moment breaks nothing."""
+        """Open the folder of a benchmark without following links; it stays the right one if it is moved meanwhile."""
         if benchmark not in self._folders:
             place = beneath.folder(self._campaign.open_path, f"samples/{benchmark}", make=True)
             self._folders[benchmark] = self._stack.enter_context(place)

@@ -47,13 +47,13 @@ def _exit_status(options: argparse.Namespace) -> int:
         except Exception:
             if not heard.number:
                 raise
-            say(_STOPPED)  # libraries that are interrupted while they load raise errors of many kinds
+            say(_STOPPED)  # libraries raise various errors if they are interrupted while they load
             status = ERROR
         return 128 + heard.number if heard.number and status else status
 
 
 def _outcome(options: argparse.Namespace) -> int:
-    """Run the verb and return its exit code; say what is wrong."""
+    """Run the verb and return its exit code; print errors."""
     try:
         status = int(options.run(options))
         streams.flush()

@@ -1,4 +1,4 @@
-"""``python -m labkit.cli`` is ``labkit``: scripts of batch jobs that wait may name it."""
+"""``python -m labkit.cli`` is ``labkit``; scripts of jobs that are still queued may use it."""
 
 import sys
 

@@ -112,13 +112,13 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
         "--worse",
         metavar="PERCENT",
         default="",
-        help="with --against: also fail a point if more than half of its launches are worse than usual by PERCENT, "
-        "such as 25%%",
+        help="with --against: also fail a point if more than half of its launches are at least PERCENT worse than "
+        "usual, such as 25%%",
     )
     verb.add_argument(
         "--allow-blind",
         action="store_true",
-        help="with --against: exit with 0 although some comparisons do not notice a point that is 50%% worse",
+        help="with --against: exit with 0 even if some comparisons would pass a point that is 50%% worse",
     )
     verb.add_argument(
         "--benchmark", default="*", help="judge only this benchmark, or those that match a pattern such as 'mpi.*'"
@@ -127,7 +127,7 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 
 
 def gate(options: argparse.Namespace) -> int:
-    """Compare a campaign with earlier ones; 2 if a point is worse, 3 if it could not notice."""
+    """Compare a campaign with earlier ones; return 2 if a point is worse, 3 if a comparison is blind."""
     from labkit.analysis import gate as gates
     from labkit.campaign import Campaign, collected, find
     from labkit.records import cached
@@ -163,7 +163,7 @@ def gate(options: argparse.Namespace) -> int:
 
 
 def _percent(text: str) -> float:
-    """Return the part of a whole that a text such as 25% writes."""
+    """Return a percentage such as ``25%`` as a fraction."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?%", text)
     if not match:
         raise SpecError(f"--worse {text!r}, but it must be a percentage. Write for example --worse 25%.")

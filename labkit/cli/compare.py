@@ -135,12 +135,12 @@ def _names(folders: Sequence[object], given: Sequence[str]) -> list[str]:
 
 
 def _level(launches: Sequence[Launch], factor: str, level: str) -> str:
-    """Return a level as the points have it: for a launcher also by what `labkit measure` takes, such as a folder."""
+    """Return a level as the points record it; a launcher may be given by its folder, as for `labkit measure`."""
     present = {one.factors.get(factor) for one in launches}
     if factor != "launcher" or level in present:
         return level
     from labkit import launch
 
-    with suppress(LabkitError):  # of another machine: the error names the levels that there are
+    with suppress(LabkitError):  # measured elsewhere: the error lists the levels that exist
         return launch.get(level).name
     return level

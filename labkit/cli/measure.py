@@ -81,7 +81,7 @@ def options(verb: argparse.ArgumentParser) -> None:
     add(
         "--add-launches",
         action="store_true",
-        help="measure points that the campaign has once more: add launches to them, with the effort given here",
+        help="add launches, with the effort given here, to points that the campaign already has",
     )
     add("--dry-run", action="store_true", help="print the points and the commands; start nothing")
     output(verb)
@@ -181,7 +181,7 @@ def _refuse_own_flags(given: Iterable[str], benchmark: Benchmark) -> None:
             )
 
 
-# name of an effort → how it is told, and how its default is
+# parameter of the effort → how it is printed, and how its default is printed
 _EFFORT_WORDS = {
     "iterations": ("with {} iterations", "without -i, so the stop rule decided"),
     "warmup": ("with a warm-up of {} iterations", "without -x, with the benchmark's own warm-up"),
@@ -251,7 +251,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _not_again(old: Sequence[Samples], effort: Effort, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield which points have an effort of earlier, although the user asked for another one."""
+    """Yield a line for each group of points that were measured earlier with another effort than the one requested."""
     from labkit.worker.retention import WHOLE
 
     for name in given:

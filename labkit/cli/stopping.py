@@ -1,6 +1,6 @@
 """Signals that end a command: Ctrl-C raises KeyboardInterrupt, SIGTERM and SIGHUP raise SystemExit.
 
-Both unwind the command, so each removes its unfinished files.
+Both exceptions unwind the stack, so that every command removes its unfinished files.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Heard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.number:
-            # if the interrupted code came from a text, as dataclasses make it, Python would kill itself at its end;
-            # the next text makes it forget that
+            # If the signal interrupted code compiled from a string, as dataclasses do, Python would kill itself on
+            # exit. Compiling another string resets that.
             eval("0")
         if self._before:
             sys.unraisablehook = self._hook
@@ -55,7 +55,7 @@ class Heard:
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
     def _repeat(self, lost: Any) -> None:
-        """Send a signal again whose exception Python could not raise, as in a callback of the garbage collector."""
+        """Send a signal again if Python could not raise its exception, as in a callback of the garbage collector."""
         if self.number and issubclass(lost.exc_type, KeyboardInterrupt | SystemExit):
             threading.Timer(0.05, os.kill, (os.getpid(), self.number)).start()
         else:

@@ -54,9 +54,9 @@ class LiveFigure(_plotly()):  # type: ignore[misc]
     def _remove_overlapping_props(input_data: Any, delta_data: Any, prop_path: tuple[Any, ...] = ()) -> list[Any]:
         """Keep every property that labkit set.
 
-        A page tells what it made of a figure. Plotly takes what the page tells for its own, and removes it here and
-        there. After a change of some traces, the page tells the values of the others too: they were lost, and a page
-        that was loaded again drew lines without them.
+        The page reports back how it drew a figure. Plotly removes the reported properties from the figure in Python.
+        After a partial update, the page also reports values of unchanged traces. Without this, they would be lost, and
+        a reloaded page would draw those traces without them.
         """
         return []
 

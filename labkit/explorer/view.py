@@ -272,7 +272,7 @@ def statistic_words(statistic: str) -> str:
 
 
 def replaced(before: View, now: View) -> str:
-    """Return a sentence if another statistic is shown than the one that was chosen; else nothing."""
+    """Return a sentence if the statistic shown is not the one chosen; else an empty string."""
     if before.statistic in (HEADLINE, now.statistic) or not now.metric or now.relation:
         return ""
     absent, shown = (statistic_words(one) for one in (before.statistic, now.statistic))
@@ -304,7 +304,7 @@ def usual(campaigns: Sequence[str], benchmark: str, summary: pd.DataFrame, befor
     metrics = metrics_of(summary)
     metric = before.metric if before.metric in metrics else next(iter(metrics), "")
     statistics = statistics_of(summary, metric) if metric else []
-    statistic = before.statistic  # a point without it leaves a gap and a reason; a plot without points says nothing
+    statistic = before.statistic  # a point without it leaves a gap with a reason; an empty plot would explain nothing
     if statistics and statistic not in statistics:
         statistic = statistics[0]
     x = before.x if before.x in axes_of(summary) else SIZE

@@ -109,7 +109,7 @@ class Log:
 
 
 def _entry(error: Exception) -> str:
-    """Return what is wrong with an entry that cannot be converted, without the words of Python."""
+    """Describe why an entry cannot be converted, without Python's wording."""
     if isinstance(error, KeyError) and error.args:
         return f"no entry {str(error.args[0])[:80]!r}"
     if isinstance(error, RecursionError):
@@ -189,7 +189,7 @@ class Lines:
 _PAIR = re.compile(
     r"(?P<name>[A-Za-z][\w#()/.+-]*(?: [\w#()/.+-]+){0,5}) *[:=] *(?P<value>[^\s|,;=][^|\t;,]*?)(?= {2,}|\t|[|,;]|$)"
 )
-# what changes from run to run of the same setting: where the ends are, when it ran, and what was drawn
+# differs between runs with the same settings: addresses, times and random numbers
 _VOLATILE = re.compile(
     r"address|\b[lg]id\b|qpn|psn|rkey|vaddr|\bpid\b|(?<!dual-)\bport\b|cookie|uuid|\bdate\b|\btime\b|began|started|finished"
     r"|\bhost\b|hostname|local|remote|\bseed\b|socket$",
@@ -200,7 +200,7 @@ _VOLATILE = re.compile(
 def settings(texts: Iterable[str]) -> dict[str, str]:
     """Return the settings that lines above a result state, as ``name : value`` or ``name=value``.
 
-    Addresses, times of day and the like are left out: they differ between runs of one setting.
+    Addresses, times of day and the like are left out, because they differ between runs with the same settings.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def flat(document: Mapping[str, Any], *leave_out: str) -> dict[str, str]:
 
 
 def setting_name(text: str) -> str:
-    """Return the name of a setting in lower case, with an underscore for what no name can have."""
+    """Return the name of a setting in lower case, with underscores for characters that a name cannot have."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:60]
 
 

@@ -1,15 +1,15 @@
-"""What people's tools put around a log: a time or a label before every line, quotes, lists, colours, fences."""
+"""Wrappings of logs: a time or label before every line, quotes, lists, colours, fences."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-_WHOLE = 0.95  # share of lines that must have a prefix
-_LEAST = 1  # lines from which a prefix is known
-_SAMPLE = 400  # lines that are looked at
-_DEEPEST = 4  # prefixes before one another
-_INDENT = 2  # blanks before every line that are taken away
+_WHOLE = 0.95  # fraction of lines that must have a prefix
+_LEAST = 1  # lines needed to recognise a prefix
+_SAMPLE = 400  # lines examined
+_DEEPEST = 4  # nested prefixes
+_INDENT = 2  # leading blanks that are stripped
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,? "
 _PREFIXES = tuple(
     re.compile(form)
@@ -31,7 +31,7 @@ Unwrap = Callable[[str], str]
 
 
 def unwrapper(text: str) -> Unwrap | None:
-    """Return what takes colours and prefixes from a line; None if a text has neither.
+    """Return a function that strips colours and prefixes from a line; None if the text has neither.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def unwrapper(text: str) -> Unwrap | None:
 
 
 def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
-    """Return the form of what stands before almost every line, with the blanks behind it that all lines have."""
+    """Return the pattern of the prefix that almost every line has, with the blanks that follow it in all lines."""
     for prefix in _PREFIXES:
         found = [match for line in lines if (match := prefix.match(line))]
         if len(found) < _WHOLE * len(lines):
@@ -69,7 +69,7 @@ def _prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the pieces of a text, each with its length in bytes, without what stands around each line."""
+    """Yield the pieces of a text without the wrapping of its lines, each with its original length in bytes."""
     unwrap, rest = None, ""
     for number, (count, piece) in enumerate(texts):
         if not number:
@@ -86,11 +86,11 @@ def pieces(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def bare(text: str) -> tuple[str, Callable[[int], int]]:
-    """Return a log without the messages of MPI in it and the prose around its fences, and the numbers of its lines.
+    """Return a log without MPI's messages and the prose around its fences, with the original line numbers.
 
     Returns
     -------
-    The text, and the function from the number of a line in it to that in the file; both count from 1.
+    The text, and a function that maps a line number in it to that in the file; both count from 1.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [place for place, line in enumerate(lines) if _FENCE.fullmatch(line)]
@@ -103,5 +103,5 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
 
 
 def documents(text: str) -> list[str]:
-    """Return the JSON documents of a text that stand below one another; the text itself if there is only one."""
+    """Return the concatenated JSON documents of a text; the text itself if there is only one."""
     return _DOCUMENTS.split(text) if text.lstrip("\ufeff \n").startswith("{") else [text]

@@ -70,18 +70,18 @@ def parse(text: str) -> list[Reported]:
 
 
 def loaded(text: str) -> Any:
-    """Load the JSON; iperf3 3.7 prints the sums of ``--bidir`` twice under one name, of the way back last.
+    """Load the JSON; iperf3 3.7 prints both sums of ``--bidir`` under one name, the reverse direction last.
 
     Raises
     ------
     ValueError
-        If it is no JSON, or another key stands twice.
+        If it is not JSON, or another key occurs twice.
     """
     return json.loads(text, object_pairs_hook=_ways)
 
 
 def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object in which the second of two equal sums has the name that later versions print."""
+    """Return an object in which the second sum of the same name gets the name that later versions print."""
     seen, named = set[str](), []
     for name, value in pairs:
         back = name in seen and name.startswith("sum") and not name.endswith(_BACK)

@@ -61,7 +61,7 @@ _ENDS = re.compile(r"# Avg bus bandwidth|#? ?Collective test concluded: ")
 
 
 def _concluded(lines: Lines, start: int) -> int:
-    """Return after which line the output of the program above a table ends, as it names the program once more."""
+    """Return where the output of the program above a table ends: at a line that repeats the program's name."""
     last = start - 1
     for number in range(start, min(start + _CLOSING, len(lines)) + 1):
         if _ENDS.match(lines.texts[number - 1]):
@@ -129,7 +129,7 @@ def _table(lines: Lines, start: int, head: int, end: int) -> list[Run]:
 
 
 def _stated(above: Sequence[str]) -> dict[str, str]:
-    """Return the settings of the line ``# nThread 1 nGpus 8 minBytes …``, without the range of sizes, and of others."""
+    """Return the settings of the line ``# nThread 1 nGpus 8 minBytes …`` and of others, without the range of sizes."""
     found = settings(line for line in above if not _RANK.match(line))
     for line in above:
         if line.startswith("# nThread "):

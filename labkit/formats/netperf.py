@@ -228,7 +228,7 @@ _ASKED = re.compile(
 
 
 def _stated(pairs: Mapping[str, str], words: Sequence[str]) -> dict[str, str]:
-    """Return the settings among the selectors, and what the head of the test names behind its colons."""
+    """Return the settings among the selectors, and those that the test's head lists after its colons."""
     found = {name.lower(): value for name, value in pairs.items() if _ASKED.fullmatch(name)}
     named = (word.strip() for word in words[1:])
     return found | {setting_name(word): "true" for word in named if re.fullmatch(r"[a-z][\w +/%-]{1,60}", word)}

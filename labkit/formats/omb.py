@@ -206,7 +206,7 @@ def _head(lines: Lines, *, first: bool) -> tuple[tuple[str, ...], dict[str, str]
 
 
 def _below_head(lines: Lines) -> dict[str, str]:
-    """Take the lines that some versions print between the head and the first row, and return the parameters there."""
+    """Consume the lines that some versions print between the head and the first row, and return their parameters."""
     found = list[str]()
     while (ahead := lines.ahead) is not None and ahead.startswith("# ") and _FACT.fullmatch(ahead):
         found.append(ahead)

@@ -266,7 +266,7 @@ _RESULTS = re.compile(r"\s*(?:#bytes|#, |\"?results\"?\s*:)")
 
 
 def _stating(lines: Lines, first: int, last: int) -> list[str]:
-    """Return the lines of a run that state settings: those above its results."""
+    """Return the lines of a run that state settings, which are those above its results."""
     found = lines.find(_RESULTS.pattern, first, last)
     return lines.texts[first - 1 : found[0] - 1 if found else last]
 

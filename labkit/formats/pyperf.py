@@ -39,7 +39,7 @@ def _mapping(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-_NO_SETTING = re.compile(  # of a run, of its moment, or of the machine's name
+_NO_SETTING = re.compile(  # facts of one run, of its time, or the name of the machine
     r"^(?:name|unit|perf_version|python_version|hostname|platform|duration|description|command|uptime|boot_time)$"
     r"|load_avg|max_rss|peak_pagefile|cpu_freq|cpu_temp|runnable|calibrat|recalibrat"
 )

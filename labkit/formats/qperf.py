@@ -106,7 +106,7 @@ _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SIZE = re.compile(r" *msg_size += +(?:([\d,.]+) *([KMG])?i?(?:bytes|B)?)(?: \(([\d,]+)\))?$")
 
 
-_RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # what is no setting
+_RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # not settings
 
 
 def runs(text: str, where: str) -> list[Run]:

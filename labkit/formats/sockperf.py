@@ -226,7 +226,7 @@ _NO_SETTINGS = ("msg-size", "full-log", "ip", "port", "file")
 
 
 def _stated(plain: str) -> dict[str, str]:
-    """Return the flags of the command line, which a full log has, and the call that waits for messages."""
+    """Return the flags of the command line, which a full log shows, and the call that waits for messages."""
     found = {setting_name(name): value or "true" for name, value in _FLAG.findall(plain) if name not in _NO_SETTINGS}
     if wait := re.search(r"using (\w+)\(\) to block", plain):
         found["block"] = wait[1]

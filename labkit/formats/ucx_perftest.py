@@ -113,9 +113,10 @@ _OPERATIONS = {"tag": "tag", "put": "put", "get": "get", "am": "am", "active mes
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each table. A client prints neither test nor size; they stand in a box, if the server's is there.
+    """Return one run per table.
 
-    The box stands above the head, or below it where both ends wrote to one terminal.
+    A client prints neither test nor size; the server's box does, if the log has it. The box is above the head, or below
+    it if client and server share a terminal.
     """
     lines, made = Lines(text, where), []
     places = [number for number, line in lines if _BEGINS.match(line)]
@@ -126,7 +127,7 @@ def runs(text: str, where: str) -> list[Run]:
         below = _boxes(lines.texts[place : after + 3]) if not above else {}
         box = above or below
         if number + 1 < len(places) and not above and _boxes(lines.texts[places[number + 1] - 4 : places[number + 1]]):
-            box = {}  # the box above the next head is that of the next table
+            box = {}  # the box above the next head belongs to the next table
         begin = max(first, place - 4)  # the heading has lines above the one that tells its kind
         plain = [line for line in lines.texts[begin - 1 : after] if not _BOX.match(line)]
         values = _values(lines, begin if box else max(1, place - 3), after, plain)
@@ -155,7 +156,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _values(lines: Lines, first: int, last: int, plain: list[str]) -> list[Reported]:
-    """Parse a table; a box between its lines is none of them."""
+    """Parse a table; skip a box between its lines."""
     if any(_BOX.match(line) for line in lines.texts[first - 1 : last]):
         try:
             return parse("".join(f"{line}\n" for line in plain))

@@ -137,7 +137,7 @@ def _options(benchmark: Benchmark, fixed: Mapping[str, Scalar], run: Run) -> dic
     free = isinstance(benchmark, LogBenchmark)
     given = {name: value for name, value in run.options.items() if free or name in options}
     read: dict[str, Scalar] = dict(fixed) | given
-    # an option of labkit may have the name of a setting of the tool and mean something else
+    # an option of labkit may share the name of a tool's setting but mean something else
     apart = {f"stated_{name}": value for name, value in run.stated.items() if name in read and str(read[name]) != value}
     every = options | {name: value for name, value in run.stated.items() if name not in read} | apart | given
     return {name: value[:LONGEST] if isinstance(value, str) else value for name, value in every.items()}

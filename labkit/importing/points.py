@@ -184,7 +184,7 @@ class Converter:
         return spec_of(self._benchmark, self._options, self._table, row, self._ranks, testbed)
 
     def _usual(self, spec: Spec) -> Spec:
-        """Return a spec in which what the text does not state is as labkit has it: the name of the test implies it."""
+        """Return a spec with labkit's values for settings that the text omits because the test's name implies them."""
         usual = dataclasses.asdict(self._benchmark.options())
         return spec.replace(options={k: usual.get(k) if v is None else v for k, v in spec.options})
 

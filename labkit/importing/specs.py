@@ -22,7 +22,7 @@ _MEMORIES = {"DEVICE": "device", "MANAGED": "managed", "HOST": "host"}  # as OMB
 _SIDE = rf"({'|'.join(_MEMORIES)}) \(\w\)"
 _BUFFERS = re.compile(rf"# Send Buffer on {_SIDE} and Receive Buffer on {_SIDE}")
 _DATATYPES = {"MPI_CHAR": "uint8", "MPI_INT": "int32", "MPI_FLOAT": "float32", "MPI_DOUBLE": "float64"}
-_SET_BY_USERS = ("window", "datatype", "threads")  # which not every program and version prints
+_SET_BY_USERS = ("window", "datatype", "threads")  # not printed by every program and version
 _WINDOWS = {
     "MPI_Win_create": "create",
     "MPI_Win_allocate": "allocate",
@@ -66,7 +66,7 @@ def spec_of(
 ) -> Spec:
     """Return the spec of a row, as far as the text gives it."""
     parameters = table.parameters
-    usual = dataclasses.asdict(benchmark.options())  # which the name of the test implies, but for what a user sets
+    usual = dataclasses.asdict(benchmark.options())  # implied by the name of the test, except for what users set
     options: dict[str, Scalar] = usual | {name: None for name in _SET_BY_USERS if name in usual} | dict(fixed)
     window = table.value(row, "Window") or parameters.get("window size") or parameters.get("window_size")
     datatype = parameters.get("Datatype") or parameters.get("MPI_Datatype for reductions") or ""
@@ -166,10 +166,10 @@ _SIZES = ("-msglog", "-msglen", "-npmin", "-input", "-include", "-exclude")
 
 
 def _stated(table: Table) -> dict[str, Scalar]:
-    """Return the settings of a table that no option of labkit has: two tables that differ in one are no launches.
+    """Return the settings of a table for which labkit has no option: tables that differ in one are separate points.
 
-    Of the command line that IMB prints these are its flags; programs of IMB that have a test of the same name are
-    told apart by their names.
+    For IMB these are the flags of the command line that it prints, and the name of the program, because several IMB
+    programs have a test of the same name.
     """
     parameters = {name: value for name, value in table.parameters.items() if name not in _NO_SETTINGS}
     found: dict[str, Scalar] = {setting_name(name): value[:LONGEST] for name, value in parameters.items()}

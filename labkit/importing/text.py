@@ -210,7 +210,7 @@ def _encoding(path: str | Path) -> str:
 
 
 def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield the text in pieces, with the number of bytes read, without what stands before every line."""
+    """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
     return _wrapped.pieces(_decoded(path, encoding))
 
 

@@ -61,7 +61,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
 
 
 def _forget(into: Path, before: set[str] | None) -> None:
-    """Remove what a submission put into a folder that was no campaign; all of a folder that was not there."""
+    """Remove what a submission created: the whole folder if it is new, else only its own files."""
     with suppress(OSError):
         for path in into.iterdir():
             if before is None or path.name not in before:

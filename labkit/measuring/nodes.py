@@ -45,7 +45,7 @@ def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:
         path = os.environ[allocation.LEFT_OUT] = str(campaign.path / "jobs" / "left-out.txt")
     reasons = probed(remote)
     for name, reason in reasons.items():
-        line = f"{name}\tranks and a trivial step failed there in job {job.name}: {reason}\n"
+        line = f"{name}\tin job {job.name}, ranks and a trivial step both failed there: {reason}\n"
         beneath.append(Path(path).parents[1], f"jobs/{Path(path).name}", line.encode())
     for name, reason in reasons.items():
         campaign.tell("left_out", host=name, reason=reason, job=job.name)

@@ -27,7 +27,7 @@ class Time:
     Parameters
     ----------
     value : in the unit of its whole; any finite number, because a difference of two paths may be negative.
-    launches : value of each launch; empty for a number that has none, such as a published one.
+    launches : value of each launch; empty for a number without launches, such as a published one.
     disturbed : whether something else took processor time from a launch.
     """
 

@@ -60,7 +60,7 @@ def _cells(one: Verdict) -> tuple[str, ...]:
 
 
 def _unlike(result: Result) -> list[str]:
-    """Return what differs from the past, each once, with the number of comparisons."""
+    """Return each condition that differs from the past once, with the number of comparisons."""
     counts = Counter(line(words) for one in result.verdicts for words in one.differs)
     return [f"unlike the past: {words} ({count} comparisons)" for words, count in counts.items()]
 
@@ -178,7 +178,7 @@ def in_code(text: str) -> str:
 
 
 def github(result: Result) -> str:
-    """Return an annotation of GitHub's workflows for each failure, difference and warning, and the counts."""
+    """Return GitHub workflow annotations: one for each failure, difference and warning, and one with the counts."""
     failed = [one for one in result.verdicts if one.outcome == "fail"]
     lines = [annotation("error", f"{one.benchmark} {one.name}", one.sentence) for one in failed]
     lines += [annotation("notice", "labkit gate", words) for words in _unlike(result)]

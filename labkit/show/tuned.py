@@ -151,7 +151,7 @@ def _below(outcome: Outcome) -> Iterator[str]:
 
 
 def _confirmed_outside(outcome: Outcome) -> Iterator[str]:
-    """Yield whether a program that is not labkit's confirmed the claims."""
+    """Yield whether a program from outside labkit confirmed the claims."""
     if not any(one.claimed for one in outcome.points):
         return
     if not any(one.outside for one in outcome.points):
@@ -161,12 +161,12 @@ def _confirmed_outside(outcome: Outcome) -> Iterator[str]:
 
 
 def _compromise(outcome: Outcome) -> Iterator[str]:
-    """Yield what values lose least, and their cost at each point, if none is best everywhere."""
+    """Yield the best compromise and its cost at each point, if no value is best everywhere."""
     if outcome.compromise is None:
         return
     names = [one.name for one in outcome.plan.settings]
     values = named(outcome.compromise.variables)
-    yield f"no value is best or tied at every point, so no file has one. Best compromise, by the race: {values}"
+    yield f"no value is best or tied at every point, so none was written. Best compromise, by the race: {values}"
     for one, k, behind in zip(outcome.points, outcome.compromise.settings, outcome.compromise.behind, strict=True):
         default = one.race.behind.get(0, math.nan)
         cost = f"{format_share(behind, sign=True)} behind {names[one.race.leader]}" if k != one.race.leader else "best"

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 CAMPAIGNS = 5  # from so many on, the limit from the campaigns counts too
 _EXPONENT = 700.0  # of the largest limit, which stands for none
-_NEARLY_ALL = 1 - 1e-6  # from here on, 1 less the middle part of a distribution has too few digits
+_NEARLY_ALL = 1 - 1e-6  # above this central probability, 1 minus it has too few digits
 _MOST = 100_000  # launches of the past that `needed` tries
 
 
@@ -66,7 +66,7 @@ def chance_beyond(past: int, new: int, rank: int, beyond: int) -> float:
     >>> chance_beyond(1, 1, 1, 1), round(chance_beyond(12, 6, 12, 6) * math.comb(18, 6), 9)
     (0.5, 1.0)
     """
-    # ways of k values beyond: C(past - rank + k, k) · C(rank - 1 + new - k, new - k), each from the one before
+    # orders with k values beyond: C(past - rank + k, k) · C(rank - 1 + new - k, new - k), each from the one before
     ways = term = math.comb(past - rank + beyond, beyond) * math.comb(rank - 1 + new - beyond, new - beyond)
     for k in range(beyond, new):
         term = term * (past - rank + k + 1) * (new - k) // ((k + 1) * (rank - 1 + new - k))
@@ -87,7 +87,7 @@ def order(past: int, new: int, chance: float) -> tuple[int, int] | None:
 
 
 def _first(low: int, high: int, holds: Callable[[int], object]) -> int:
-    """Return the first number from which a condition holds; `high` if it holds for none below."""
+    """Return the smallest number that meets a condition, which larger ones meet too; `high` if no smaller one does."""
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
@@ -96,7 +96,7 @@ def _first(low: int, high: int, holds: Callable[[int], object]) -> int:
 
 @lru_cache(maxsize=1024)
 def needed(new: int, chance: float) -> int:
-    """Return how many values of the past a limit for so many new ones needs at least."""
+    """Return the fewest past values that give a limit for so many new ones."""
     return _first(1, _MOST, lambda past: order(past, new, chance))
 
 
@@ -121,8 +121,8 @@ def student(chance: float, freedom: int) -> float:
 def tail(t: float, freedom: int) -> float:
     """Return the chance that Student's t exceeds a value, by the series for whole degrees of freedom.
 
-    The series up to the degrees of freedom gives the part in the middle. The terms beyond add up to the tail, without
-    the cancellation of 1 less the middle.
+    The first terms of the series, as many as the degrees of freedom allow, give the central probability. The terms
+    after them give the tail without cancellation.
     """
     root, angle = math.hypot(t, math.sqrt(freedom)), math.atan2(t, math.sqrt(freedom))
     sine, cosine = t / root, math.sqrt(freedom) / root

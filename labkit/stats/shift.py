@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 from labkit.stats.rank_interval import LEVEL
 
 EXACT = 2500  # pairs of values up to which the distribution of the rank sum is counted out: 50 launches a side
-EXACT_TREND = 100  # values up to which the distribution of Kendall's tau is counted out
+EXACT_TREND = 100  # largest number of values for which the exact distribution of Kendall's tau is used
 _ALL = 40_000  # arrangements of several groups that are all looked at; of more, as many as follows are drawn
 _DRAWN = 99_999
 _SEED = 20261122
-_BLOCK = 1_000_000  # numbers of random orders that are drawn at once
+_BLOCK = 1_000_000  # numbers drawn at once, in random orders
 _TOLERANCE = 1e-9  # relative: sums of ranks are compared as floats
 
 
@@ -65,7 +65,7 @@ def rank_sum_p(first: ArrayLike, second: ArrayLike) -> float:
     2.0
     """
     one, other = np.ravel(np.asarray(first, np.float64)), np.ravel(np.asarray(second, np.float64))
-    if one.size > other.size:  # the p is the same, and the distribution of the smaller side is the smaller table
+    if one.size > other.size:  # symmetric; the table of the smaller side is smaller
         one, other = other, one
     n, m = one.size, other.size
     ranks = midranks(np.concatenate([one, other]))
@@ -123,7 +123,7 @@ def _arrangements(ranks: tuple[float, ...], sizes: tuple[int, ...]) -> tuple[NDA
 
 
 def blocks(rows: int, columns: int) -> Iterator[int]:
-    """Yield numbers of rows that add up to `rows`, each small enough for memory."""
+    """Yield block heights that add up to `rows`; a block of `columns` fits in memory."""
     most = max(1, _BLOCK // columns)
     for first in range(0, rows, most):
         yield min(most, rows - first)
@@ -160,7 +160,7 @@ def holm(probabilities: Sequence[float]) -> list[float]:
 def _left_out(n: int, m: int, level: float) -> int:
     """Return how many differences the interval leaves out at each end, plus 1; 0 if none reaches the level."""
     tail = (1 - level) / 2
-    n, m = sorted((n, m))  # the distribution is the same, and that of the smaller side is the smaller table
+    n, m = sorted((n, m))  # symmetric; the table of the smaller side is smaller
     if n * m <= EXACT:
         probability = _sums(tuple(range(2, 2 * (n + m) + 1, 2)), n)[n * (n + 1) :: 2]
         return int(np.searchsorted(np.cumsum(probability), tail * (1 + _TOLERANCE), side="right"))
@@ -192,7 +192,7 @@ def shift(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> tuple[fl
 def trend(values: ArrayLike) -> tuple[float, float]:
     """Kendall's tau of values in the order of time, and its two-sided p; ties make the p cautious.
 
-    The p is exact up to `EXACT_TREND` values, and from there on that of the normal approximation.
+    The p is exact up to `EXACT_TREND` values and a normal approximation above.
 
     Examples
     --------

@@ -123,7 +123,7 @@ class Study:
         raise NotImplementedError
 
     def sections(self) -> tuple[str, ...]:
-        """Benchmarks that have a section each in a notebook that calls `notebook.sections`."""
+        """Benchmarks that each get a section in a notebook that calls `notebook.sections`."""
         return ()
 
     def _requested(self) -> list[Spec]:
@@ -189,7 +189,7 @@ class Study:
             others = _named.others(self) if others is None else others
             return any(one.asks_for(point) for one in others)
 
-        for name in dict.fromkeys(self.benchmarks):  # a name that stands twice would count each launch twice
+        for name in dict.fromkeys(self.benchmarks):  # a duplicate name would count each launch twice
             matches, notes = matching(self.campaign.samples(name), self.wanted.get(name, []), self._place, elsewhere)
             samples += matches
             left_out += notes

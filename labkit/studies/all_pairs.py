@@ -270,7 +270,7 @@ class Study(studies.Study):
         return f"{found} {were} slow in the only launch. One launch confirms nothing: set launches=2."
 
     def _left_out(self, size: int) -> str:
-        """Say how many of the hosts were measured; nothing where all were."""
+        """Say how many of the hosts were measured; nothing if all were."""
         known = launch.named(self.values.hosts) or testbeds.outline(self.values.testbed).hosts
         every = {one.partition(":")[0] for one in known}
         measured = set(all_pairs.hosts_of(self.pairs(size)[0]))
@@ -278,7 +278,7 @@ class Study(studies.Study):
             return ""
         left = ", ".join(sorted(every - measured))
         count = f"{len(measured & every)} of {len(every)}"
-        return f" Hosts measured: {count}. Nothing is known of {left}: set ranks={len(every)}."
+        return f" Hosts measured: {count}. Nothing is known about {left}: set ranks={len(every)}."
 
     def _by_themselves(self) -> Iterator[str]:
         """Whether suspicious pairs are slow when measured alone."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from labkit.notes import Note
 
-_BESIDE = ("rank_min", "rank_max")  # what stands beside the statistic of a metric, in logs that print it
+_BESIDE = ("rank_min", "rank_max")  # statistics that logs may print beside the main one
 _LINES = 8  # files that a figure shows at most
 _NUMBERS = ("option_threads", "option_streams", "option_connections", "option_n")  # options that are counts
 

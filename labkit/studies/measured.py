@@ -21,7 +21,7 @@ class Parameters(imported.Parameters):
 
 
 class Study(imported.Study):
-    """A table of each benchmark that the campaign measured, and a figure of those with several points."""
+    """A table for each measured benchmark, and a figure if it has several points."""
 
     parameters: ClassVar = Parameters
     origins: ClassVar[tuple[str, ...]] = tuple(one for one in ORIGINS if one not in BROUGHT)

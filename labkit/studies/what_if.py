@@ -41,7 +41,7 @@ OWN: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 # a claim of section 7 counts UCT's share of completing a send as UCT's
 _OF_CLAIMS = {"llp_post": (*breaking_band.LLP_POST, "llp_tx_prog"), "post_prog": ("hlp_tx_prog",)}
-NOTHING = "*Nothing is known of what cheaper parts would save: a path below took longer than the whole.*"
+NOTHING = "*What cheaper parts would save is not known, because a path below took longer than the whole.*"
 _CHANGE = re.compile(r"\s*(?P<name>\w+)\s*:\s*(?:(?P<to>\d+(?:\.\d+)?)\s*ns|-\s*(?P<less>\d+(?:\.\d+)?)\s*%)\s*")
 
 

@@ -91,14 +91,14 @@ def execute(entry: Entry, campaign: Campaign, into: Path | None = None, kernel: 
             place = stack.enter_context(beneath.folder(home, name, make=True))
             if into is None:
                 for abandoned in place.glob(f".{target.name}.*.ipynb"):
-                    abandoned.unlink()  # of a killed run: only the holder of the campaign lock writes here
+                    abandoned.unlink()  # left by a killed run: only the holder of the campaign lock writes here
         return _executed(entry, campaign, place, target, kernel, logged=into is None)
 
 
 def _executed(
     entry: Entry, campaign: Campaign, place: Path, target: Path, kernel: Kept | None, *, logged: bool
 ) -> Executed:
-    """Execute a notebook, and put the copy into an open folder.
+    """Execute a notebook and write the executed copy into an open folder.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _executed(
 
     from labkit.suites import kernels
 
-    # papermill needs the suffix; nobody else can guess the name, and put a link there
+    # papermill needs the suffix; the name is random, so that nobody can place a link there in advance
     running = place / f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}.ipynb"
     began, error = time.monotonic(), ""
     tell = campaign.tell if logged else _silent

@@ -67,7 +67,7 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
 
 
 def _unnamed(campaign: Campaign) -> dict[str, dict[str, Any]]:
-    """Return the notebook for a campaign that names and holds none, such as one of `labkit measure`."""
+    """Return the notebook for a campaign without notebooks, such as one of `labkit measure`."""
     with suppress(OSError):
         if any((campaign.path / FOLDER).glob("*.ipynb")):
             return {}

@@ -1,7 +1,7 @@
-"""Give a notebook a section for each benchmark that its campaign has: heading, table and figure.
+"""Give a notebook one section per benchmark of its campaign, with heading, table and figure.
 
-A notebook whose code is `notebook.sections(study)` shows them one after the other. Before papermill executes it, the
-cell becomes cells of their own, so that the report can name, list and cross-reference each table and figure.
+The call `notebook.sections(study)` displays these sections. Before papermill executes the notebook, the call is
+replaced by one cell per table and figure, so that the report can caption, list and cross-reference each.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CALL = "notebook.sections(study)"
 
 
 def expanded(source: Path, made: Callable[[], Study]) -> dict[str, Any] | None:
-    """Return a notebook with cells for each section; None if it has no such cell.
+    """Return a notebook with cells for each section; None if it does not call `notebook.sections`.
 
     Parameters
     ----------
     source : of the notebook.
-    made : makes the study that it calls, with its campaign; called only if the notebook has such a cell.
+    made : returns the study of the campaign; called only if the notebook needs it.
     """
     text = outside.text(source, most=outside.MOST_NOTEBOOK_B)
     if CALL not in text:
@@ -62,6 +62,6 @@ def _section(name: str, study: Study) -> list[dict[str, Any]]:
 
 
 def _cell(kind: str, source: str, name: str) -> dict[str, Any]:
-    """Return a cell as nbformat has it."""
+    """Return a cell in the form of nbformat."""
     cell: dict[str, Any] = {"cell_type": kind, "id": name[-60:], "metadata": {}, "source": source}
     return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})

@@ -22,11 +22,11 @@ OWNER = "owner"  # file in such a folder that a living owner locks (labkit.scrat
 
 
 def left_by(pids: Sequence[int]) -> dict[str, int]:
-    """Return the files and folders that these processes leave when they are killed, with their inodes.
+    """Return the files and folders that these processes would leave if they were killed, with their inodes.
 
-    These are shared memory that the processes have mapped, the session folders of their mpirun, and the folders and
-    files that they work in for storage benchmarks. In a process of another mount namespace, as of an emulated host, a
-    name may mean another file: only names that mean the same file here count.
+    These are mapped shared memory, the session folders of their mpirun, and the working folders and files of storage
+    benchmarks. In another mount namespace, such as that of an emulated host, a name may refer to another file; only
+    names that refer to the same file here are returned.
     """
     leftovers: dict[str, int] = {}
     for pid in pids:

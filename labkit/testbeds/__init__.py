@@ -190,12 +190,12 @@ def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[T
 
 
 def running(text: str) -> str:
-    """Return the description of the testbed that a bare name means: the one of that name that is up, if there is one.
+    """Return the full description that a bare testbed name stands for: that of the running testbed, if one is up.
 
     Raises
     ------
     SpecError
-        If several of that name are up.
+        If several testbeds of that name are up.
     """
     if "," in text or ":" in text or text == "local":
         return text

@@ -27,8 +27,8 @@ _HERE = Path(__file__).parent
 _MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 _MACHINE = {"x86_64": "q35", "aarch64": "virt"}
 PORTS = 14  # commands at the same time
-BOOT_S = 60.0  # of qemu's processor time, which other work on the machine does not lengthen much; about 6 s are usual
-IDLE_S = 60.0  # wall time in which a guest that still boots uses more than `IDLE_SHARE` of the time that it could have
+BOOT_S = 60.0  # processor time of qemu, which other work on the machine hardly lengthens; about 6 s is usual
+IDLE_S = 60.0  # wall time in which a booting guest uses more than `IDLE_SHARE` of the processor time it could get
 IDLE_SHARE = 0.1
 ATTEMPTS = 2
 CONSOLE_LINES = 12  # in an error
@@ -178,7 +178,7 @@ def boot(
             _initrd(folder, release)
             for number in range(PORTS):
                 (folder / f"lock{number}").touch()
-            # the second attempt tells on its console how far it comes
+            # the second attempt logs its progress to the console
             command = _qemu(folder, image, cpus, memory, accel, quiet=attempt < ATTEMPTS)
             tree = supervise.start(["sh", "-c", _KEEP, "sh", str(folder), *command], cwd="/", grace=5.0)
         except BaseException:
@@ -212,7 +212,7 @@ def _awaited(guest: Guest, tree: supervise.Tree, limit: float) -> str:
 
 @dataclass
 class Boot:
-    """When to give up a guest that does not answer.
+    """Decide when to give up on a guest that does not answer.
 
     Parameters
     ----------
@@ -220,22 +220,22 @@ class Boot:
     """
 
     limit: float
-    since: float = 0.0  # begin of the interval of `IDLE_S`; the clock's time, s
-    used: float = 0.0  # processor time at that time, s
-    waited: float = 0.0  # time that qemu had waited for a processor then, s
+    since: float = 0.0  # start of the current interval of `IDLE_S`, clock time, s
+    used: float = 0.0  # processor time then, s
+    waited: float = 0.0  # time that qemu had waited for a processor until then, s
     begun: bool = False
 
     def over(self, now: float, used: float, waited: float) -> str:
-        """Return why the guest has had its time, empty if it has not.
+        """Return why the guest has run out of time; empty if it has not.
 
         Parameters
         ----------
         now : of a clock, s.
-        used, waited : processor time of qemu since its start, and the time that it waited for a processor, s.
+        used, waited : processor time of qemu since its start, and the time it has waited for a processor, s.
 
         Examples
         --------
-        On a machine under load a guest has its processor time late, and is waited for.
+        On a loaded machine a guest gets its processor time late, so labkit waits longer.
 
         >>> watch = Boot(60)
         >>> [watch.over(now, used=now / 10, waited=now * 0.9) for now in (0.0, 100.0, 300.0, 500.0)]
@@ -250,11 +250,11 @@ class Boot:
         wanted = used - self.used + waited - self.waited
         idle = self.begun and wanted < IDLE_SHARE * (now - self.since)
         self.since, self.used, self.waited, self.begun = now, used, waited, True
-        return f"The guest did not answer, and did next to nothing for {IDLE_S:g} s." if idle else ""
+        return f"The guest did not answer, and used hardly any processor time for {IDLE_S:g} s." if idle else ""
 
 
 def _used(folder: str) -> tuple[float, float]:
-    """Return processor time of the qemu of a guest, and how long its threads waited for a processor, s."""
+    """Return the processor time of a guest's qemu, and how long its threads waited for a processor, s."""
     for entry in Path("/proc").iterdir():
         with suppress(OSError):  # it ended meanwhile
             if entry.name.isdecimal() and _is_qemu((entry / "cmdline").read_bytes(), folder):
@@ -264,7 +264,7 @@ def _used(folder: str) -> tuple[float, float]:
 
 
 def _is_qemu(words: bytes, folder: str) -> bool:
-    """Whether a command line is that of a guest's qemu."""
+    """Whether a command line starts a guest's qemu."""
     program = words.partition(b"\0")[0]
     return Path(os.fsdecode(program)).name.startswith("qemu-system-") and f"file:{folder}/console".encode() in words
 
@@ -273,7 +273,7 @@ def _unanswered(reason: str, console: str, stderr: str) -> str:
     """Return the message about a guest that does not answer, with the last lines of its console."""
     lines = [line for line in console.replace("\r", "").splitlines() if line.strip()][-CONSOLE_LINES:]
     said = "\n".join(f"  {line[:200]}" for line in lines)
-    parts = [f"{reason} It was tried {ATTEMPTS} times."]
+    parts = [f"{reason} labkit tried {ATTEMPTS} times."]
     parts.append(f"The last lines of its console:\n{said}" if lines else "Its console is empty.")
     if stderr.strip():
         parts.append(f"qemu: {stderr.strip()[-400:]}")

@@ -1,4 +1,4 @@
-"""The value of a setting that has to hold at every point, because its library has no rule for it by size."""
+"""Choose one value for settings that apply to every size, because the library has no rule by size for them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Variables = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Compromise:
-    """The values that lose least where none is best, or tied with the best, at every point.
+    """The values with the smallest worst-case cost, if no value is best or tied at every point.
 
     Parameters
     ----------
-    variables : and fields of a spec, each with its value; empty for the library's own values.
+    variables : environment variables and spec fields with their values; empty for the library's own values.
     settings : the best setting with these values, for each point.
-    behind : how far that setting is behind the best one of the point, as a factor minus 1, by the launches of the race.
+    behind : relative cost of that setting against the best one at the point, from the launches of the race.
     """
 
     variables: tuple[tuple[str, str], ...]
@@ -33,16 +33,17 @@ def winners(standings: Sequence[Standing], parts: Sequence[Sequence[Variables]])
     Parameters
     ----------
     standings : of the race at each point.
-    parts : (points, settings), what of a setting has no rule by size.
+    parts : (points, settings), variables and fields of a setting that have no rule by size.
 
     Returns
     -------
-    The leaders of the races where their values agree. Else, of the values that no race has stopped, those that are
-    the least behind over all points. If there are none, the leaders and a compromise.
+    The leaders of the races if their values agree. Otherwise, among the values still in every race, those with the
+    lowest cost over all points. If no value is left in every race, the leaders and a compromise.
 
     Examples
     --------
-    The default leads at the first point and setting 1 at the second; neither race has stopped setting 1.
+    The default leads at the first point and setting 1 at the second. Setting 1 is still in both races, so it is chosen
+    for both.
 
     >>> from labkit.stats.racing import standing
     >>> tie, win = standing([[1.0, 1.01], [1.02, 1.01]]), standing([[1.0, 0.5], [1.0, 0.51]])
@@ -66,7 +67,7 @@ def winners(standings: Sequence[Standing], parts: Sequence[Sequence[Variables]])
 def _best(
     standings: Sequence[Standing], parts: Sequence[Sequence[Variables]], value: Variables, *, racing: bool
 ) -> list[int]:
-    """Return the best setting with a value at each point; none if a point has none."""
+    """Return, for each point, the best setting with the given values; empty if a point has no such setting."""
     found = []
     for one, of_point in zip(standings, parts, strict=True):
         those = one.racing if racing else tuple(k for k in one.behind if k not in one.failed)
@@ -80,11 +81,11 @@ def _behind(standings: Sequence[Standing], found: Sequence[int]) -> tuple[float,
 
 
 def _regret(standings: Sequence[Standing], found: Sequence[int]) -> float:
-    """Return the sum over points of the logarithms of how far settings are behind."""
+    """Return the sum over points of the logarithmic cost of settings."""
     return sum(math.log1p(max(0.0, one)) for one in _behind(standings, found))
 
 
 def named(variables: Mapping[str, str] | Sequence[tuple[str, str]]) -> str:
-    """Return values in words."""
+    """Describe values in words."""
     pairs = [f"{name.removesuffix(':')}={value}" for name, value in dict(variables).items()]
     return ", ".join(pairs) or "the library's own values"

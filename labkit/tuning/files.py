@@ -42,7 +42,7 @@ class Written:
     Parameters
     ----------
     paths : of the files, in the order in which they were written.
-    reads : variables with which ranks read the files, or that the files set; empty if there are none.
+    reads : variables that make ranks read the files, or that the files set; empty if there are none.
     digest : of their contents; empty if there are none.
     left_out : settings that are in no file, each with its reason.
     """
@@ -96,15 +96,15 @@ def write(folder: Path, plan: Plan, tuned: Sequence[Tuned], *, within: Path | No
 
 
 def listed(parameters: Path, launcher: str) -> dict[str, str]:
-    """Return the variable that makes Open MPI read a file of parameters before those of user and site.
+    """Return the variable that makes Open MPI read a parameter file before the user's and the site's.
 
-    The variable replaces the whole list of files, so it has to name the others too: without them ranks lose what the
-    site sets, such as Debian's ``pml = ^ucx``.
+    The variable replaces the whole list of files, so it must name the others too. Without them, ranks lose the site's
+    settings, such as Debian's ``pml = ^ucx``.
 
     Raises
     ------
     LaunchError
-        If the ompi_info beside the launcher does not list the files.
+        If ``ompi_info`` in the launcher's folder does not list the files.
     """
     chosen = launch.get(launcher)
     others = openmpi.param_files(chosen.of.program if chosen.of else chosen.program)
@@ -174,28 +174,28 @@ def present(folder: Path, digest: str, reads: Mapping[str, str]) -> Written:
 
     Parameters
     ----------
-    digest : of the files when ranks last read them; empty if none did.
-    reads : variables with which they did.
+    digest : of the files when ranks last read them; empty if they never did.
+    reads : variables used for that.
     """
     paths = tuple(folder / name for name in NAMES if (folder / name).is_file())
     return Written(paths=paths, reads=tuple(reads.items()) if digest else (), digest=digest)
 
 
 def of_programs(base: Spec) -> Spec:
-    """Return a spec whose ranks use the files as programs do.
+    """Return a spec whose ranks read the files as users' programs do.
 
-    Within a host a program takes the path that the library chooses. labkit's own choice of shared memory would hide
-    that the library chooses another one with the files.
+    Within a host, a program takes the path that the library chooses. If labkit forced shared memory, it would hide that
+    the library chooses another path with these files.
     """
     return base.replace(transport="auto") if base.transport == "shm" else base
 
 
 def line(written: Written, command: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Return a line for a shell that starts a command so that it reads the files.
+    """Return a shell line that starts a command with the files in effect.
 
     Parameters
     ----------
-    variables : that the command needs beside those of the files.
+    variables : further variables that the command needs.
 
     Examples
     --------
@@ -284,13 +284,13 @@ def _contents(
 
 
 def parts(plan: Plan, bases: Sequence[Spec]) -> list[list[frozenset[tuple[str, str]]]]:
-    """Return what of each setting has no rule by size, (points, settings)."""
+    """Return the variables and fields of each setting that have no rule by size, (points, settings)."""
     own = _own(bases[0])
     return [[frozenset(_split(base, setting, own)[1].items()) for setting in plan.settings] for base in bases]
 
 
 def _split(base: Spec, setting: Setting, own: Own | None) -> tuple[Rule | Choice | None, dict[str, str]]:
-    """Return the rule by size that a setting makes at a point, and its variables and fields that have none."""
+    """Return a setting's rule by size at a point, and its variables and fields without such a rule."""
     name, variables = openmpi.collective(base.benchmark), dict(setting.environment)
     rule: Rule | Choice | None = None
     if name and launch.get(base.launcher).kind == "openmpi":

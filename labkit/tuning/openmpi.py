@@ -90,7 +90,7 @@ def algorithms(program: str, name: str) -> Mapping[str, int]:
     Raises
     ------
     LaunchError
-        If the ompi_info beside the launcher does not list them.
+        If ``ompi_info`` in the launcher's folder does not list them.
     """
     text, reason = printed.by_neighbour(program, "ompi_info", "--param", "coll", "tuned", "--level", "9", "--parsable")
     if not text:
@@ -134,19 +134,19 @@ def numbered(level: str, names: Mapping[str, int], name: str) -> int:
 
 
 def param_files(program: str) -> tuple[str, ...]:
-    """Return the files with parameters that this Open MPI reads; the first one that sets a parameter wins.
+    """Return the parameter files that this Open MPI reads; the first one that sets a parameter wins.
 
     Raises
     ------
     LaunchError
-        If the ompi_info beside the launcher does not list them.
+        If ``ompi_info`` in the launcher's folder does not list them.
     """
     text, reason = printed.by_neighbour(program, "ompi_info", "--all", "--parsable", "--level", "9")
     match = re.search(rf":param:{FILES}:value:(.*)$", text, re.MULTILINE)
     if not match:
         raise LaunchError(
-            f"{reason or f'ompi_info lists no {FILES}'}, so it is unknown which files of parameters Open MPI reads. "
-            "A variable that names another file would replace them. Reinstall Open MPI."
+            f"{reason or f'ompi_info lists no {FILES}'}, so it is unknown which parameter files Open MPI reads. "
+            "A variable that names another file would replace them. Reinstall Open MPI, so that ompi_info works."
         )
     return tuple(one for one in match[1].split(",") if one)
 

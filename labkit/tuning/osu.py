@@ -27,7 +27,7 @@ FOLDER = "proof"  # in the campaign
 STARTED = "# started: "
 COUNTS = (10, 100_000)  # iterations of a run
 _STARTING_S = 10.0
-_OWN = ("MPI4PY_", "OMPI_MCA_plm_rsh", "PRTE_MCA_plm_ssh")  # variables that serve labkit's own ranks and hosts
+_OWN = ("MPI4PY_", "OMPI_MCA_plm_rsh", "PRTE_MCA_plm_ssh")  # variables for labkit's own ranks and hosts
 
 Sides = dict[int, tuple[Launches, Launches]]  # number of a point → runs without the files, and with them
 
@@ -166,10 +166,10 @@ def value(text: str, base: Spec, metric: str, where: str) -> float:
 
 
 def line(base: Spec, argv: Sequence[str], written: files.Written | None) -> str:
-    """Return the line for a shell that starts a program on the ranks of a spec, with the files or without.
+    """Return a shell line that starts a program on the ranks of a spec, with the files or without.
 
-    This is what users are told to write, and what the proof runs. Only on a testbed, whose hosts are labkit's own, the
-    proof adds how its hosts are reached.
+    labkit prints this line for users and runs it in the proof. Only on a testbed does the proof add how to reach the
+    hosts.
     """
     launcher = launch.get(base.launcher)
     placement = Placement.of(files.of_programs(base), launcher, testbeds.outline(base.testbed))
@@ -180,7 +180,7 @@ def line(base: Spec, argv: Sequence[str], written: files.Written | None) -> str:
 
 
 def _output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
-    """Start the program as a user would, with the files or without, and return what it prints."""
+    """Run the program as a user would, with the files or without, and return its output."""
     launcher = launch.get(base.launcher)
     placement = Placement.of(files.of_programs(base), launcher, testbeds.outline(base.testbed))
     with testbeds.open(base.testbed) as testbed:

@@ -61,13 +61,13 @@ class Outcome:
     plan : what was asked for.
     points : one for each base of the plan.
     written : files, and what could not be written with its reason.
-    compromise : what loses least of the settings without rules by size, if none is best or tied at every point.
-    command : line for a shell that starts a program so that it reads the files; empty if there are none.
+    compromise : best compromise among settings without rules by size, if none is best or tied at every point.
+    command : shell line that starts a program with the files in effect; empty if there are none.
     ended : why measuring ended early; empty if it did not.
     starts, exhaustive : launches of a setting at a point that the race took, and that all settings would take in all
         rounds.
-    program : that is not labkit's and read the files; empty if none was asked to.
-    unproved : why there is no proof outside labkit, or no whole one; empty if there is, or if nothing is claimed.
+    program : program from outside labkit that read the files; empty if none was run.
+    unproved : why no such program confirmed every claim; empty if one did, or if there is no claim.
     """
 
     plan: Plan

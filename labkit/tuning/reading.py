@@ -58,7 +58,7 @@ class _Reader(Tuner):
         return self._decided(self.campaign.path / FOLDER, proof=True)
 
     def _of_file(self, spec: Spec) -> list[tuple[int, int]]:
-        """Return the place of ranks that read written files, or of those beside them; none for another spec."""
+        """Return the side of a spec in the proof, with or without the files; none for another spec."""
         reads, given = remembered(self.campaign, self.plan.benchmark)[0], dict(spec.environment)
         found = []
         for n, base in enumerate(self.plan.bases):
@@ -82,7 +82,7 @@ class _Reader(Tuner):
         return files.present(output, name.removeprefix(f"{FILE}:"), reads)
 
     def _command(self, written: files.Written) -> str:
-        """Return the line that started a program so that it read the files."""
+        """Return the shell line that started a program with the files in effect."""
         return remembered(self.campaign, self.plan.benchmark)[1] if written.paths else ""
 
     def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:

@@ -86,7 +86,9 @@ class Tuner:
     points: dict[tuple[int, int], Point] = field(default_factory=dict)  # (base, setting) → launch 0
     values: dict[tuple[int, int, int], float] = field(default_factory=dict)  # (base, setting, launch) → median
     starts: dict[tuple[int, int, int], str] = field(default_factory=dict)  # the same → ISO 8601
-    parts: list[list[Variables]] = field(default_factory=list)  # (bases, settings) → what has no rule by size
+    parts: list[list[Variables]] = field(
+        default_factory=list
+    )  # (bases, settings) → variables and fields without a rule by size
 
     def run(self, output: Path, proof: bool) -> Outcome:
         """Do all of it."""
@@ -261,9 +263,9 @@ class Tuner:
         return replace(one, confirmed=judgement, reason=judgement.reason or f"the winner is {judgement.verdict}")
 
     def _proved(self, tuned: Sequence[Tuned], written: files.Written) -> list[Tuned]:
-        """Measure ranks that read the written files and ranks that do not, in turns, at the points with a claim.
+        """Measure each claimed point with and without the written files, in interleaved launches.
 
-        Both take their path as programs do.
+        The library chooses the path, as for users' programs.
         """
         name, k = f"{FILE}:{written.digest}", len(self.plan.settings)
         claims = [n for n, one in enumerate(tuned) if one.claimed]
@@ -278,7 +280,7 @@ class Tuner:
         return [replace(one, proved=judged.get(n)) for n, one in enumerate(tuned)]
 
     def _command(self, written: files.Written) -> str:
-        """Return the line that starts a program so that it reads the files, and remember it."""
+        """Return the shell line that starts a program with the files in effect, and record it in the campaign."""
         if not written.paths:
             return ""
         command = osu.line(self.points[0, 0].spec, ["PROGRAM"], written)

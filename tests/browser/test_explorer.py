@@ -381,7 +381,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
 def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
     chromium: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two points are looked into one after the other, and the page is loaded ten times: the same figure each time."""
+    """Select two points one after the other, then reload the page ten times: the figure stays the same."""
     values = """() => [...document.querySelectorAll('.js-plotly-plot')].slice(1).map(
       (g) => (g.data ?? []).map((t) => [t.name, [...(t.x ?? [])].length, [...(t.y ?? [])].slice(0, 3)]))"""
     at = """(i) => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), f = g._fullLayout,
@@ -399,7 +399,7 @@ def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
             before = page.evaluate(values)
             page.mouse.click(*page.evaluate(at, point_number))
             until(lambda before=before: page.evaluate(values) not in (before, []))  # type: ignore[misc]
-        page.wait_for_timeout(2000)  # what the page tells of its figures arrives later
+        page.wait_for_timeout(2000)  # the page's report on its figures arrives later
         shown = page.evaluate(values)
         assert any(length == 3 and y == [0.5, 0.95, 0.99] for figure in shown for _, length, y in figure), shown
         for _ in range(10):

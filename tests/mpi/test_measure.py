@@ -433,7 +433,7 @@ def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypat
 def test_an_effort_for_points_that_exist_is_told_and_added_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The old result is not passed off as one of the new effort; launches of the new one can be added."""
+    """An old result is not presented as one of the new effort, and launches with the new effort can be added."""
     words = ["measure", "mpi.latency", "-m", "8", "--launches", "2", "--into", str(tmp_path / "c")]
     assert cli.main([*words, "-i", "20", "-x", "2"]) == 0
     assert "measured before" not in capsys.readouterr().err
@@ -453,7 +453,7 @@ def test_an_effort_for_points_that_exist_is_told_and_added_on_request(
 
 
 def test_a_path_that_few_bytes_do_not_prove_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """TCP that the environment chose is not taken for shared memory, however few messages were sent."""
+    """TCP chosen by the environment is not labelled shared memory, however few messages were sent."""
     if launch.get("auto").kind != "openmpi":
         pytest.skip("sets variables of Open MPI")
     monkeypatch.setenv("OMPI_MCA_btl", "tcp,self")

@@ -266,7 +266,7 @@ def test_two_guests_run_side_by_side(kept: Kept) -> None:
 def test_a_guest_that_does_not_come_up_is_tried_again_and_says_what_its_console_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The error has no command line, but the end of the console, on which the second attempt tells more."""
+    """The error shows the end of the console instead of the command line; the second attempt logs more."""
     monkeypatch.setattr(_guest.Guest, "run", lambda *_, **__: (_ for _ in ()).throw(LaunchError("no answer")))
     boot = _guest.boot(required=soft_roce._MODULES, cpus=1, memory="256M", limit=4)
     with (

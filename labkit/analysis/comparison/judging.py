@@ -25,7 +25,7 @@ FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
 BETTER, WORSE = "better", "worse"  # of shares
 INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
 MOST = 1000  # launches a side; more are not proposed
-_LARGEST = 709.0  # logarithm; its exponential is still a float
+_LARGEST = 709.0  # largest logarithm whose exponential is still a float
 _POWER = 0.8  # chance to decide with the launches proposed
 _EFFICIENCY = math.pi / 3  # launches that a rank test needs for each that a t test needs, of normal values
 

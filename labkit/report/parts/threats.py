@@ -99,7 +99,7 @@ THREATS = (
     Threat("external", _one_host, "Other machines, and pairs of machines, may behave otherwise."),
     Threat("external", _one_day, "Other loads of the machine may give other numbers."),
     Threat("external", _one_library, "Other libraries may choose other protocols."),
-    Threat("external", _two_ranks, "Nothing is known of more ranks."),
+    Threat("external", _two_ranks, "Nothing is known about more ranks."),
 )
 
 
