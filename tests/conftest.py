@@ -60,7 +60,7 @@ class Capability:
     note: str
 
 
-def answer(command: list[str], *, timeout: float = 60) -> tuple[int, str]:
+def answer(command: list[str], *, timeout: float = 240) -> tuple[int, str]:
     """Exit status and what was written; 127 where the command is not there, 124 where it did not end in time."""
     try:
         done = subprocess.run(

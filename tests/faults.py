@@ -208,7 +208,7 @@ def commandline(pid: int) -> str:
 
 def _reached(run: Run, process: subprocess.Popen[str], count: int) -> int:
     """Wait until so many points are acknowledged; how many are by then."""
-    until = time.monotonic() + 90
+    until = time.monotonic() + 240
     while (saved := len(run.acknowledged())) < count:
         if process.poll() is not None or time.monotonic() > until:
             raise MissedError(f"{saved} of {count} points, status {process.poll()}: {run.said()[-600:]}")
@@ -229,7 +229,7 @@ def signalled(number: int) -> Callable[[Run, random.Random], str]:
             time.sleep(chance.uniform(0, 1.5))
         known = len(run.acknowledged())
         process.send_signal(number)
-        process.wait(timeout=120)
+        process.wait(timeout=240)
         return run.settle(known)
 
     return fault
@@ -257,7 +257,7 @@ def killed(like: Callable[[list[str]], bool]) -> Callable[[Run, random.Random], 
             os.kill(chance.choice(targets), signal.SIGKILL)
         except ProcessLookupError as error:
             raise MissedError("just gone") from error
-        if process.wait(timeout=120):
+        if process.wait(timeout=240):
             raise BrokenError(f"labkit ended with {process.returncode}: {run.said()[-1500:]}")
         if known == len(run.acknowledged()) or " retrying " not in (run.into / "log.txt").read_text():
             raise MissedError("the ranks had just done their work")
@@ -275,11 +275,11 @@ def clock_jumped(run: Run, chance: random.Random) -> str:
     known = _reached(run, process, chance.randrange(1, POINTS - 2))
     clock.write_text(f"{chance.choice('+-')}{chance.randrange(60, 86400)}\n")
     second = subprocess.run(
-        run.command(), env=run.environment(), capture_output=True, text=True, timeout=120, cwd=ROOT, check=False
+        run.command(), env=run.environment(), capture_output=True, text=True, timeout=240, cwd=ROOT, check=False
     )
     if process.poll() is None and "is in use" not in second.stderr:
         raise BrokenError(f"a second run was not told to stop: {second.stderr[-600:]}")
-    if process.wait(timeout=120):
+    if process.wait(timeout=240):
         raise BrokenError(f"labkit ended with {process.returncode}: {run.said()[-1500:]}")
     if len(run.whole()) != POINTS or sum(run.launched()) != POINTS:
         raise BrokenError(f"{len(run.whole())} of {POINTS} are there, launched {run.launched()}")

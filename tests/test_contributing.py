@@ -165,7 +165,7 @@ def notebook(folder: Path) -> nbformat.NotebookNode:
 def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
     book = notebook(tmp_path / "campaign")
     environment = os.environ | {"PYTHONPATH": str(copy)}
-    NotebookClient(book, timeout=120, kernel_name="python3").execute(cwd=str(tmp_path), env=environment)
+    NotebookClient(book, timeout=240, kernel_name="python3").execute(cwd=str(tmp_path), env=environment)
     sentences, figure, warnings = (cell.outputs[-1].data for cell in book.cells[-3:])
     assert sentences["text/markdown"].count("\n- ") == 3
     assert len(figure["application/vnd.plotly.v1+json"]["data"]) == 2

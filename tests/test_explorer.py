@@ -391,7 +391,7 @@ def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
 def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
     with server_of(tmp_path) as (process, _):
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+        assert process.wait(timeout=240) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 
@@ -411,7 +411,7 @@ def answered(address: str, cookie: str = "") -> tuple[int, str, str]:
     """Status of an answer, its text, and the cookie that it sets."""
     request = urllib.request.Request(address, headers={"Cookie": cookie} if cookie else {})
     try:
-        with urllib.request.urlopen(request, timeout=60) as reply:
+        with urllib.request.urlopen(request, timeout=240) as reply:
             return reply.status, reply.read().decode(), str(reply.headers.get("Set-Cookie", ""))
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode(), ""
@@ -436,7 +436,7 @@ def test_nothing_is_served_without_the_token(tmp_path: Path) -> None:
             assert answered(f"{bare}{place}", held)[0] in (403, 404), place
         port = bare.rstrip("/").rpartition(":")[2]
         words = [sys.executable, "-m", "labkit.cli", "explore", "--no-browser", "--port", port]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=240)
         assert done.returncode == 1
         assert f"Port {port} of 127.0.0.1 cannot be used" in done.stderr
 
@@ -454,7 +454,7 @@ def test_benchmarks_are_offered_when_it_is_known_which_can_run(monkeypatch: pyte
     asked = threading.Event()
 
     def reasons(testbed: str) -> dict[str, str]:
-        asked.wait(60)
+        asked.wait(240)
         return {"mpi.latency": "no luck"}
 
     monkeypatch.setattr(availability, "reasons", reasons)
@@ -485,7 +485,7 @@ def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     assert not panel.run.disabled, panel.why.value
     panel.run.click()
     assert panel.run.disabled
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while panel._measurement is not None and panel._measurement.running:
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -550,7 +550,7 @@ def test_a_campaign_that_is_deleted_while_it_is_measured_into_frees_the_form(mon
     assert "so labkit stopped its run" in made.status.value
     assert "deleted" not in made._session.campaigns
     assert not made.run.disabled
-    end = time.monotonic() + 30
+    end = time.monotonic() + 240
     while one.running and time.monotonic() < end:
         time.sleep(0.05)
     assert not one.running
@@ -573,15 +573,15 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
     env = os.environ | {"JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
     command = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as owner:
-        end = time.monotonic() + 90
+        end = time.monotonic() + 240
         while not (servers := list((tmp_path / "runtime").glob("jpserver-*.json"))):
             assert owner.poll() is None
             assert time.monotonic() < end
             time.sleep(0.1)
         pid = int(servers[0].stem.removeprefix("jpserver-"))
         owner.send_signal(number)
-        owner.wait(30)
-        end = time.monotonic() + 30
+        owner.wait(240)
+        end = time.monotonic() + 240
         while Path(f"/proc/{pid}/cmdline").exists() and b"jupyterlab" in Path(f"/proc/{pid}/cmdline").read_bytes():
             assert time.monotonic() < end
             time.sleep(0.1)

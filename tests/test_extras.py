@@ -51,7 +51,7 @@ def bare(core: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[s
     """A command of labkit where only the core is installed."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(core), str(ROOT)]), "PYTHONWARNINGS": "default"}
     command = [sys.executable, "-S", "-m", "labkit.cli", *words]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=240)
 
 
 @pytest.mark.parametrize(

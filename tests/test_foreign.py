@@ -162,7 +162,7 @@ def test_a_directory_of_millions_is_refused_before_it_is_read(tmp_path: Path) ->
     began = time.monotonic()
     with pytest.raises(DataError, match="central directory of 419,430,400 B"):
         archive.verify(tmp_path / "evil.zip")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 class Evil:
@@ -332,7 +332,7 @@ def test_a_pipe_in_a_campaign_blocks_nobody(tmp_path: Path, name: str) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LabkitWarning)  # the pipe is left out
             main(words)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 LEASES = {

@@ -281,7 +281,7 @@ def look(browser: Any, address: str) -> dict[str, Any]:
     )
     page.goto(address)
     drawn = "document.readyState=='complete' && (!document.querySelector('.plot') || !!document.body.dataset.plots)"
-    until = time.monotonic() + 60  # asked from here: the page's policy forbids what waits inside it
+    until = time.monotonic() + 240  # asked from here: the page's policy forbids what waits inside it
     while not page.evaluate(drawn) and time.monotonic() < until:
         page.wait_for_timeout(50)
     page.evaluate("document.querySelectorAll('summary,[onclick],a[href^=\"java\" i]').forEach(e => e.click())")

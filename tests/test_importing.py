@@ -377,7 +377,7 @@ import sys, time
 from labkit import importing
 def progress(done, total):
     print(flush=True)
-    time.sleep(60)
+    time.sleep(600)
 importing.bring([sys.argv[1]], into=sys.argv[2], progress=progress)
 """
 

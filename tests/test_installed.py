@@ -207,7 +207,7 @@ def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedPr
     """What this Python prints, with the installed labkit in place of the checkout's."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("LABKIT_")}
     env |= {"PYTHONPATH": str(installed)}
-    return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=240)
 
 
 def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) -> None:

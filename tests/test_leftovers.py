@@ -81,7 +81,7 @@ def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> No
             os.kill(pid, signal.SIGKILL)
         if which == "stop":
             tree.stop()
-        assert tree.wait(30) is not None
+        assert tree.wait(240) is not None
     assert not [path for path in paths if Path(path).exists()]
     assert not place.exists()
 
@@ -93,7 +93,7 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
         "import sys, time\nfrom labkit import supervise\n"
         f"tree = supervise.start({argv!r})\n"
         "tree.stdout.readline()\n"
-        "tree.note_leftovers()\nprint(tree.pid, flush=True)\ntime.sleep(60)\n"
+        "tree.note_leftovers()\nprint(tree.pid, flush=True)\ntime.sleep(600)\n"
     )
     settings = os.environ | environment | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     owner = subprocess.Popen([sys.executable, "-c", script], env=settings, stdout=subprocess.PIPE, text=True)
@@ -123,7 +123,7 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
 
 
 def test_files_of_killed_ranks_go_with_them(tmp_path: Path) -> None:
-    script = "exec 8>labkit-mpi-io-host-1 9>other; echo up; sleep 60"
+    script = "exec 8>labkit-mpi-io-host-1 9>other; echo up; sleep 600"
     with supervise.start(["sh", "-c", script], cwd=tmp_path) as tree:
         assert tree.stdout.readline() == b"up\n"
         assert {path.name for path in tmp_path.iterdir()} == {"labkit-mpi-io-host-1", "other"}
@@ -193,7 +193,7 @@ import mmap, sys, time
 file = open(sys.argv[1], "r+b")
 mapped = mmap.mmap(file.fileno(), 0)
 print("up", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 

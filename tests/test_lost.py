@@ -30,12 +30,12 @@ def measured(folder: Path, fault: Callable[[Path], None], *words: str) -> tuple[
     command = [sys.executable, "-m", "labkit.cli", *WORDS, "--into", str(into), *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 240
         while len(list(into.glob("samples/*/[0-9a-f]*.parquet"))) < 2 and time.monotonic() < end:
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
         fault(into)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=240)
     finally:
         process.kill()
         process.wait()
@@ -113,7 +113,7 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
         "while len(list(into.glob('samples/*/[0-9a-f]*.parquet'))) < 2 and run.poll() is None: time.sleep(0.01)\n"
         "while subprocess.run(['mount', '-o', 'remount,ro', into.parent], stderr=subprocess.DEVNULL).returncode:\n"
         "    time.sleep(0.01)\n"
-        "status = run.wait(60)\n"
+        "status = run.wait(240)\n"
         "print('points', len(list(into.glob('samples/*/[0-9a-f]*.parquet'))))\n"
         "sys.exit(status)"
     )
@@ -121,7 +121,7 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
     command = ["unshare", *user, "--mount", "sh", "-c", script, "sh", sys.executable, "-c", code]
     if subprocess.run(["unshare", *user, "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no mount namespace can be made here")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1, done.stderr
     assert "c cannot be written: Read-only file system. All points saved so far are kept in it" in done.stderr
     assert "Traceback" not in done.stderr

@@ -56,7 +56,7 @@ def run(place: Path, command: str) -> int:
         "GITHUB_STEP_SUMMARY": str(place / "summary.md"),
     }
     return subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", command], cwd=place, env=environment, timeout=120
+        ["bash", "-eo", "pipefail", "-c", command], cwd=place, env=environment, timeout=240
     ).returncode
 
 

@@ -709,7 +709,7 @@ def opened(built: report.Built, tmp_path_factory: pytest.TempPathFactory) -> Ite
             ],
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=240,
             check=True,
         )
         console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)

@@ -154,7 +154,7 @@ def run(folder: Path, launcher: str) -> subprocess.CompletedProcess[str]:
     path.write_text(SUITE.format(launcher=launcher))
     command = [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(folder / "c")]
     clean = {k: v for k, v in os.environ.items() if k != "LABKIT_LEASE"} | {"BROWSER_PATH": "/nowhere"}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, env=clean, check=False)
 
 
 def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_path: Path, mpirun: Path) -> None:

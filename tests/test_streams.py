@@ -19,7 +19,7 @@ def shell(line: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     """A line of the shell in a folder of its own."""
     where = {"LABKIT_CAMPAIGNS": str(folder / "campaigns"), "TMPDIR": str(folder)}
     return subprocess.run(
-        ["bash", "-c", line], cwd=folder, env=os.environ | where | variables, capture_output=True, timeout=120
+        ["bash", "-c", line], cwd=folder, env=os.environ | where | variables, capture_output=True, timeout=240
     )
 
 

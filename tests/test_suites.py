@@ -265,7 +265,7 @@ def test_a_wrong_sweep_is_refused(tmp_path: Path, sweep: str, error: str) -> Non
 def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(into), *more]
     clean = {**os.environ, "BROWSER_PATH": "/nowhere"}  # static figures are not what is tested here
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=clean)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=clean)
 
 
 @pytest.mark.slow
@@ -312,7 +312,7 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 240
     while (alive := working(into)) and time.monotonic() < until:
         time.sleep(0.2)
     assert alive == [], "something of the killed run goes on"

@@ -34,7 +34,7 @@ else:
     os.wait()
     os.read(end, 1), os.read(end, 1)
     os.write(1, b"up\n")
-while True: time.sleep(60)
+while True: time.sleep(600)
 """
 RANK = "while True: pass"
 
@@ -61,7 +61,7 @@ def alive(word):
     return pids
 
 
-def eventually(condition, seconds=15.0):
+def eventually(condition, seconds=120.0):
     """Whether a condition comes true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -89,7 +89,7 @@ def reaper(tree):
 )
 def test_exit_status_is_the_commands(script, status):
     with supervise.start(["sh", "-c", script]) as tree:
-        assert tree.wait(10) == status
+        assert tree.wait(240) == status
         assert tree.returncode == tree.poll() == status
 
 
@@ -112,7 +112,7 @@ def test_output_is_raw_and_ends_with_the_command():
 def test_a_chatty_command_never_blocks_and_its_last_words_are_kept():
     script = "import sys\nfor i in range(200000): print(i, 'x' * 50, file=sys.stderr)\nprint('lást', file=sys.stderr)"
     with supervise.start([sys.executable, "-c", script], env=os.environ | {"PYTHONUTF8": "1"}) as tree:
-        assert tree.wait(60) == 0
+        assert tree.wait(240) == 0
         assert tree.stderr_tail().splitlines()[-1] == "lást"
         assert len(tree.stderr_tail().splitlines()) == 50
         assert len(tree.stderr_tail(10**9)) <= 64 * 1024
@@ -128,10 +128,10 @@ def test_a_command_is_fed_only_if_that_is_asked_for():
             tree.stdin.write(piece)
             assert tree.stdout.read(len(piece)) == piece
         tree.stdin.close()
-        assert (tree.stdout.read(), tree.wait(10)) == (b"", 0)
+        assert (tree.stdout.read(), tree.wait(240)) == (b"", 0)
     with supervise.start(["cat"]) as tree:
         assert tree.stdin is None
-        assert (tree.stdout.read(), tree.wait(10)) == (b"", 0)
+        assert (tree.stdout.read(), tree.wait(240)) == (b"", 0)
 
 
 def test_folder_environment_and_streams(tmp_path):
@@ -141,7 +141,7 @@ def test_folder_environment_and_streams(tmp_path):
         (tmp_path / "out").open("wb") as out,
         supervise.start(["./tool"], cwd=tmp_path, env={"WORD": "hi"}, stdout=out, stderr=supervise.STDOUT) as tree,
     ):
-        assert tree.wait(10) == 0
+        assert tree.wait(240) == 0
         assert tree.stdout.read() == b""
         assert tree.stderr_tail() == ""
     assert (tmp_path / "out").read_text() == f"{tmp_path}\nhi\nthere\n"
@@ -166,7 +166,7 @@ def test_a_file_that_cannot_run_says_so(tmp_path):
     (tmp_path / "broken").write_bytes(b"\0\1\2")
     (tmp_path / "broken").chmod(0o755)
     with supervise.start([tmp_path / "broken"]) as tree:
-        assert tree.wait(10) == 126
+        assert tree.wait(240) == 126
         assert tree.stderr_tail() == f"supervise: cannot run {tmp_path}/broken: Exec format error\n"
 
 
@@ -191,10 +191,10 @@ def test_stop_from_many_threads(token):
 
 
 def test_what_the_command_leaves_behind_is_ended(token):
-    sleeper = [sys.executable, "-c", "import time; time.sleep(60)", token]
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)", token]
     script = f"import subprocess; subprocess.Popen({sleeper}); subprocess.Popen({sleeper}, start_new_session=True)"
     with supervise.start([sys.executable, "-c", script], grace=0.3) as tree:
-        assert tree.wait(10) == 0
+        assert tree.wait(240) == 0
         assert alive(token) == []
 
 
@@ -202,7 +202,7 @@ def test_what_the_command_leaves_behind_is_ended(token):
 def test_a_signal_to_the_supervisor_ends_the_tree(token, number):
     with family(token) as tree:
         os.kill(tree.pid, number)
-        assert tree.wait(10) == 143
+        assert tree.wait(240) == 143
         assert alive(token) == []
 
 
@@ -212,7 +212,7 @@ def test_killing_the_supervisor_ends_the_tree(token, which):
         victims = {"supervisor": [tree.pid], "reaper": [reaper(tree)], "both": [tree.pid, reaper(tree)]}[which]
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
-        assert tree.wait(15) == (143 if which == "supervisor" else 137)
+        assert tree.wait(240) == (143 if which == "supervisor" else 137)
         assert alive(token) == []
 
 
@@ -234,12 +234,12 @@ with supervise.start([sys.executable, "-c", command, word], grace=0.3) as one:
         if how == "fork":
             import os
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(600)
         print("up", flush=True)
         if how in ("end", "crash"): sys.stdin.readline()
         if how == "end": sys.exit(5)
         if how == "crash": os._exit(6)
-        time.sleep(60)
+        time.sleep(600)
 """
 
 
@@ -263,7 +263,7 @@ def test_all_trees_end_with_their_owner(token, how):
     process = owner(token, how)
     if how in ("kill", "term"):
         process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
-    process.communicate(b"go\n" if how in ("end", "crash") else None, timeout=15)
+    process.communicate(b"go\n" if how in ("end", "crash") else None, timeout=240)
     assert process.returncode == {"kill": -9, "term": -15, "end": 5, "crash": 6}[how]
     assert eventually(lambda: alive(token) == [])
 
@@ -281,7 +281,7 @@ def test_a_forked_child_does_not_keep_the_owners_trees_alive(token):
 def test_ctrl_c_reaches_the_owner_which_ends_everything(token):
     process = owner(token, "wait")
     os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=15)
+    _, stderr = process.communicate(timeout=240)
     assert stderr.decode().rstrip().endswith("KeyboardInterrupt")
     assert alive(token) == []
 
@@ -290,7 +290,7 @@ def test_owner_and_supervisor_killed_at_once_still_ends_the_command(token):
     script = f"""
         import os, signal, sys, time
         from labkit import supervise
-        waiting = "print('up', flush=True); import time; time.sleep(60)"
+        waiting = "print('up', flush=True); import time; time.sleep(600)"
         tree = supervise.start([sys.executable, "-c", waiting, {token!r}])
         tree.stdout.readline()
         reaper = int(open(f"/proc/{{tree.pid}}/task/{{tree.pid}}/children").read())
@@ -318,7 +318,7 @@ def test_nothing_is_left_open():
     before = count()
     for _ in range(5):
         with supervise.start(["sh", "-c", "echo x; echo y >&2"]) as tree:
-            tree.wait(10)
+            tree.wait(240)
     assert eventually(lambda: all(now <= then for now, then in zip(count(), before, strict=True)))
 
 
@@ -359,7 +359,7 @@ def ranks(token):
     """Two busy ranks under mpirun, not MPI programs themselves: the hardest to end."""
     command = ["mpirun", "-np", "2", sys.executable, "-c", RANK, token]
     with supervise.start(command) as tree:
-        assert eventually(lambda: len(alive(token)) == 3, 30), tree.stderr_tail()
+        assert eventually(lambda: len(alive(token)) == 3), tree.stderr_tail()
         yield tree
 
 
@@ -376,7 +376,7 @@ def test_ranks_end_with_mpirun_and_its_supervisor(token, ranks, which):
         ]:
             os.kill(pid, signal.SIGKILL)
     assert eventually(lambda: alive(token) == [])
-    assert ranks.wait(15) is not None
+    assert ranks.wait(240) is not None
 
 
 @pytest.mark.mpi
@@ -386,11 +386,11 @@ def test_ranks_end_with_their_owner(token):
         from labkit import supervise
         command = ["mpirun", "-np", "2", sys.executable, "-c", {RANK!r}, {token!r}]
         tree = supervise.start(command)
-        time.sleep(60)
+        time.sleep(600)
     """
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], env=environment)
-    assert eventually(lambda: len(alive(token)) == 3, 30)
+    assert eventually(lambda: len(alive(token)) == 3)
     process.kill()
     process.wait()
     assert eventually(lambda: alive(token) == [])

@@ -493,7 +493,7 @@ def test_a_client_that_is_killed_is_an_error(mark: str) -> None:
     killed = threading.Event()
 
     def kill() -> None:
-        end = time.monotonic() + 15
+        end = time.monotonic() + 240
         while not killed.is_set() and time.monotonic() < end:
             for pid in marked(mark):
                 with_client = psutil.pid_exists(pid) and psutil.Process(pid).cmdline()[:2] == ["iperf3", "-c"]
@@ -528,10 +528,10 @@ def test_tools_end_when_the_lab_is_killed(monkeypatch: pytest.MonkeyPatch, mark:
         "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec\n"
         "spec = Spec(benchmark='sockets.tcp_stream', size=65536, ranks=1, options={'tool': 'iperf3'})\n"
         "spec = benchmarks.resolve(spec)\n"
-        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))\n"
+        "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=600)))\n"
     )
     lab = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    end = time.monotonic() + 20
+    end = time.monotonic() + 240
     clients: list[int] = []
     while not clients and time.monotonic() < end:
         clients = [pid for pid in marked(mark) if "iperf3 -c" in " ".join(psutil.Process(pid).cmdline())]

@@ -83,7 +83,7 @@ def test_an_archive_goes_to_a_device_and_to_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     reader, received = drained(fifo)
     assert main(["export", str(campaign.path), "--output", str(fifo)]) == 0
-    reader.join(10)
+    reader.join(240)
     assert stat.S_ISFIFO(fifo.stat().st_mode)
     (tmp_path / "c.zip").write_bytes(received[0])
     assert archive.verify(tmp_path / "c.zip")[1] == []
@@ -96,7 +96,7 @@ def test_results_go_to_a_pipe(tmp_path: Path) -> None:
     reader, received = drained(fifo)
     words = ["show", EXAMPLE, "--benchmark", "mpi.latency", "--format", "parquet", "--output", str(fifo)]
     assert main(words) == 0
-    reader.join(10)
+    reader.join(240)
     assert pq.read_table(io.BytesIO(received[0])).num_rows > 0
 
 
@@ -115,7 +115,7 @@ def test_a_pipe_that_nobody_reads_is_an_error_soon(tmp_path: Path, monkeypatch: 
     began = time.monotonic()
     with pytest.raises(DataError, match=r"fifo cannot be written: .*Start its reader first"):
         writing.text(tmp_path / "fifo", "x")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 def test_a_full_device_is_named(tmp_path: Path) -> None:

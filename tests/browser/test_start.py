@@ -58,7 +58,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
         supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
         sync_api.sync_playwright() as play,
     ):
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240
         while not [f for f in (tmp_path / "jupyter_runtime_dir").glob("jpserver-*.json") if f.stat().st_size]:
             assert tree.poll() is None, tree.stderr_tail(20)
             assert time.monotonic() < until

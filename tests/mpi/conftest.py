@@ -51,7 +51,7 @@ def run_plan() -> Run:
         effort: Effort | None = None,
         *,
         program: Sequence[str] = ("-m", "labkit.worker"),
-        timeout: float = 60,
+        timeout: float = 240,
     ) -> tuple[list[Frame], Ended]:
         resolved = [benchmarks.resolve(spec) for spec in specs]
         plan = Plan(resolved, effort or Effort(time_cap=0.05))
@@ -61,7 +61,7 @@ def run_plan() -> Run:
         variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)}
         with supervise.start(command, env=variables) as tree:
             stdout, ended = _read(tree, timeout)
-            code = tree.wait(5) if ended else None
+            code = tree.wait(240) if ended else None
             stderr = tree.stderr_tail()
         return list(Reader().feed(stdout)), Ended(code, stderr)
 
@@ -77,7 +77,7 @@ def printed_by(program: str, count: int) -> str:
         env={**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

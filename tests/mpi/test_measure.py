@@ -182,7 +182,7 @@ def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch
             "import sys, time\nfrom labkit.worker import rank\nfrom labkit.worker.__main__ import main\n"
             "genuine = rank.Worker._point\n"
             "def point(self, index, spec):\n"
-            "    if spec.size == 64: time.sleep(60)\n"
+            "    if spec.size == 64: time.sleep(600)\n"
             "    genuine(self, index, spec)\n"
             "rank.Worker._point = point\nsys.exit(main(sys.argv[1:]))\n"
         )
@@ -193,7 +193,7 @@ def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch
     began = time.monotonic()
     with pytest.raises(LaunchError, match=r"1 of 3 points failed.*no progress for 3 s in mpi.latency 64 B"):
         measuring.measure(sweep("mpi.latency", sizes="8,64,512"), effort, into=tmp_path)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 240
     assert sorted(s.spec.size for s in Campaign(tmp_path).samples()) == [8, 512]
 
 
@@ -248,7 +248,7 @@ def test_ranks_that_never_meet_are_ended_at_the_time_limit(tmp_path: Path, monke
     began = time.monotonic()
     with pytest.raises(LaunchError, match=r"3 of 3 points failed.*did not connect within 1 s.*a\.invalid, b\.invalid"):
         measuring.measure(spec, Effort(launches=3, time_limit=1), into=tmp_path / "c")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 240
     assert not [one for one in psutil.process_iter(["cmdline"]) if str(agent) in (one.info["cmdline"] or [])]
 
 
@@ -327,11 +327,11 @@ def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> 
     process = subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env={**os.environ, "LABKIT_TEST_MARK": str(tmp_path)}
     )
-    until = time.monotonic() + 30
+    until = time.monotonic() + 240
     while not list(tmp_path.glob("samples/*/*.parquet")) and time.monotonic() < until:
         time.sleep(0.1)
     process.send_signal(2)
-    _, stderr = process.communicate(timeout=20)
+    _, stderr = process.communicate(timeout=240)
     assert process.returncode == 130
     assert "stopped. All measured points are kept" in stderr
     assert marked(str(tmp_path)) == []
@@ -425,7 +425,7 @@ def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypat
     assert len(commands) > 1
     sizes = 0
     for line in commands:
-        done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=60, check=True)
+        done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=tmp_path, timeout=240, check=True)
         sizes += sum(frame.header["kind"] == "samples" for frame in Reader().feed(done.stdout))
     assert sizes == 4
 

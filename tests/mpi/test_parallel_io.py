@@ -112,7 +112,7 @@ def test_a_killed_run_leaves_no_files(tmp_path: Path) -> None:
     command = launcher.command(placement, [sys.executable, "-m", "labkit.worker", Plan([spec], Effort()).encode()])
     variables = {**os.environ, "OMPI_MCA_mpi_yield_when_idle": "1", **launcher.environment(placement)}
     with supervise.start(command, env=variables) as tree:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 240
         while not any(tmp_path.glob("*/data")) and time.monotonic() < until:
             time.sleep(0.01)
         assert any(tmp_path.glob("*/data")), tree.stderr_text()

@@ -427,7 +427,7 @@ def test_a_rank_is_small_and_loads_no_tables(run_plan: Run, tmp_path: Path) -> N
         launcher.command(placement, [sys.executable, str(tmp_path / "bare.py")]),
         env={**os.environ, **launcher.environment(placement)},
         capture_output=True,
-        timeout=60,
+        timeout=240,
         check=True,
     )
     above = used - int(done.stdout) * 1024

@@ -92,7 +92,7 @@ class Cluster:
         return variables | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": path()}
 
     def run(
-        self, *words: object, host: str = "vc0", timeout: float = 60, **more: str
+        self, *words: object, host: str = "vc0", timeout: float = 240, **more: str
     ) -> subprocess.CompletedProcess[str]:
         """A command on a node."""
         argv = self.testbed.on(host, [str(word) for word in words])

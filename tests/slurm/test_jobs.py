@@ -135,7 +135,7 @@ def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab, background: Ba
             )
             for _ in range(2)
         ]
-        said = [process.communicate(timeout=120)[1] for process in started]
+        said = [process.communicate(timeout=240)[1] for process in started]
         assert sorted(process.returncode for process in started) == [0, 1], said
         (job,) = jobs.jobs(lab.campaigns / f"twice-{attempt}")
         assert any(f"Job {job.number} for " in text for text in said), said

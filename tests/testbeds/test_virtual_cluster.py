@@ -97,7 +97,7 @@ def transfers(cluster: testbeds.Testbed, pairs: Sequence[tuple[str, str]], size:
             )
             for source, target in pairs
         ]
-        return [float(giver.communicate(timeout=60)[0]) for giver in givers]
+        return [float(giver.communicate(timeout=240)[0]) for giver in givers]
 
 
 def inside(networks: set[str]) -> list[int]:
@@ -378,7 +378,7 @@ def test_it_ends_with_its_owner_however_that_ends(owner: subprocess.Popen[str], 
     networks = {virtual_cluster._network(pid) for pid in pids}
     assert len(networks) == 4
     owner.send_signal(number)
-    owner.wait(30)
+    owner.wait(240)
     assert gone(networks)
     assert links() == before
 
@@ -406,7 +406,7 @@ def test_one_that_is_kept_up_is_used_and_goes_with_all_that_runs_in_it(
     finally:
         testbeds.take_down(kept)
     with guest:
-        assert guest.wait(10)
+        assert guest.wait(240)
     assert gone(networks)
     with pytest.raises(LaunchError, match="is stopped"):
         cluster.evidence()
@@ -437,8 +437,8 @@ def received(cluster: testbeds.Testbed, count: int) -> tuple[list[int], float]:
         assert listener.stdout is not None
         assert listener.stdout.readline() == "ready\n"
         words = cluster.on("vc0", [sys.executable, "-I", "-S", "-c", SEND, "vc1", str(count)])
-        sent = float(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
-        first, numbers = json.loads(listener.communicate(timeout=60)[0])
+        sent = float(subprocess.run(words, capture_output=True, text=True, check=True, timeout=240).stdout)
+        first, numbers = json.loads(listener.communicate(timeout=240)[0])
     return numbers, first - sent
 
 
@@ -528,7 +528,7 @@ with testbeds.open("virtual-cluster:2") as cluster:
     print(subprocess.run(cluster.wrap(["sh", "-c", words]), capture_output=True, text=True).stdout)
     print(cluster.facts["rootless"], len(cluster.evidence()))
 """
-    done = subprocess.run([*words, pythons[0], "-c", script], capture_output=True, text=True, timeout=60, cwd="/")
+    done = subprocess.run([*words, pythons[0], "-c", script], capture_output=True, text=True, timeout=240, cwd="/")
     if "does not allow it" in done.stderr:
         pytest.skip(done.stderr.splitlines()[-1])
     assert done.stdout.split() == ["vc0", "0", "1", "True", "4"], done.stderr
