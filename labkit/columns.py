@@ -115,7 +115,7 @@ METRICS = {
         Metric("communication_s", "cost", 1.0, "s", "communication", "Time of a run inside MPI, longest rank; waiting for other ranks is part of it."),
         Metric("communication_percent", "loss", 1.0, "%", "inside MPI", "Share of the run time inside MPI, mean over ranks and runs."),
         Metric("clock_read_ns", "cost", 1e9, "ns", "cost of a clock read", "Time between two consecutive clock reads."),
-        Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Smallest nonzero difference between two clock reads."),
+        Metric("clock_step_ns", "cost", 1e9, "ns", "clock resolution", "Step of the clock, from the times between consecutive reads."),
         Metric("line_transfer_ns", "cost", 1e9, "ns", "cache line between cores", "Time for a line of cache to go from one core to another: half a turn of a ping-pong on one shared word."),
         Metric("system_call_ns", "cost", 1e9, "ns", "system call", "Time of a system call that does next to nothing (getppid)."),
         Metric("wake_up_us", "cost", 1e6, "µs", "wake-up", "Time to wake a thread that sleeps in read: half the round of a byte through two pipes."),

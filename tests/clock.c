@@ -1,4 +1,5 @@
-/* A wall clock that jumps: adds the seconds that the file named by LABKIT_TEST_CLOCK holds. For LD_PRELOAD.
+/* Clocks for tests, by LD_PRELOAD. The wall clock jumps: it adds the seconds that the file named by LABKIT_TEST_CLOCK
+   holds. The monotonic clock counts steps of LABKIT_TEST_STEP ns.
    libfaketime does the same, but its clock_nanosleep fails with EINVAL when Python 3.11 and later sleep. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,6 +28,11 @@ int clock_gettime(clockid_t id, struct timespec *now)
     int status = genuine(id, now);
     if (!status && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
         now->tv_sec += offset();
+    static long step = -1;
+    if (step < 0)
+        step = getenv("LABKIT_TEST_STEP") ? atol(getenv("LABKIT_TEST_STEP")) : 0;
+    if (!status && step > 0 && id == CLOCK_MONOTONIC)
+        now->tv_nsec -= now->tv_nsec % step;
     return status;
 }
 

@@ -649,3 +649,62 @@ def test_shares_are_worked_out_a_few_times_for_any_number_of_hosts(monkeypatch: 
         calls.clear()
         launcher_file(name).arguments(placement, {})
         assert len(calls) < 20, name
+
+
+_TCP = {"lo": 900_000}
+_NOTHING = {"lo": 2000, "eth0": 500}
+_BYTES = {"rank_hosts": ["a", "a"], "stopped_by": "count"}
+
+
+def _path(benchmark: str, transport: str, counted: dict[str, int], **how: Any) -> list[str]:
+    size = 1024 if benchmarks.get(benchmark).sized else 0
+    environment = how.pop("environment", {})
+    options = how.pop("options", {})
+    spec = Spec(benchmark=benchmark, size=size, ranks=2, transport=transport, environment=environment, options=options)
+    facts = _BYTES | {"interface_B": counted} | how.pop("facts", {})
+    return [str(one) for one in paths.badges(benchmarks.resolve(spec), facts, 400, None, **how)]
+
+
+def test_a_path_is_named_only_where_bytes_prove_it() -> None:
+    assert _path("mpi.latency", "auto", _TCP) == ["loopback"]
+    assert _path("mpi.latency", "auto", _NOTHING) == ["shared memory"]
+    assert _path("mpi.latency", "auto", {}) == ["path unknown"]  # no interface was counted
+    assert _path("mpi.latency", "auto", _NOTHING, adapters=True) == ["path unknown"]  # it may have crossed an adapter
+    assert _path("mpi.latency", "auto", _TCP, adapters=True) == ["loopback"]
+
+
+@pytest.mark.parametrize("benchmark", ["mpi.init", "mpi.finalize", "mpi.hello", "mpi.file_write", "mpi.window_create"])
+def test_what_sends_no_known_messages_proves_no_path(benchmark: str) -> None:
+    for counted in ({}, _NOTHING, _TCP):
+        assert _path(benchmark, "auto", counted) == ["path unknown"], counted
+    assert _path(benchmark, "shm", {}) == ["shared memory"]
+    assert _path(benchmark, "tcp", {}) == ["loopback"]
+
+
+def test_a_program_proves_its_path_by_the_messages_that_it_counted() -> None:
+    """Its memory is no message: 612 kB of it that crossed no interface show nothing."""
+    problem = {"npb_class": "S"}
+    counted = {"communication": {"pairs": [[0, 1, 10, 5000], [1, 0, 10, 5000]]}}
+    assert _path("compute.nas_is", "auto", _NOTHING, options=problem) == ["path unknown"]
+    assert _path("compute.nas_is", "auto", _NOTHING, options=problem, facts=counted) == ["shared memory"]
+    assert _path("compute.nas_is", "auto", {"lo": 4_100_000}, options=problem, facts=counted) == ["loopback"]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1"},
+        {"UCX_TLS": "tcp"},
+        {"MPIR_CVAR_NOLOCAL": "1"},
+        {"FI_PROVIDER": "tcp"},
+        {"I_MPI_FABRICS": "ofi"},
+    ],
+)
+def test_variables_that_choose_a_path_need_proof(variables: dict[str, str]) -> None:
+    """With transport=shm they may have won; what the bytes prove counts."""
+    for how in ({"environment": variables}, {"variables": list(variables)}):
+        assert _path("mpi.init", "shm", {}, **how) == ["path unknown"]
+        assert _path("mpi.latency", "shm", _NOTHING, **how) == ["shared memory"]
+        assert _path("mpi.latency", "shm", _TCP, **how) == ["loopback", "path mismatch"]
+        assert _path("mpi.init", "tcp", {}, **how) == ["path unknown"]
+    assert _path("mpi.init", "shm", {}, variables=["OMPI_MCA_rmaps_base_oversubscribe", "HOME"]) == ["shared memory"]

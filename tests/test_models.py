@@ -331,6 +331,20 @@ def test_a_small_message_over_an_emulated_link_has_no_floor_and_a_reason() -> No
     assert (one.verdict, one.reason) == ("no bound", "the link has no delay, and its rate delays larger messages only")
 
 
+def test_an_unknown_path_has_no_bound_but_a_stated_one() -> None:
+    nics = [{"name": "eth0", "kind": "ethernet", "speed_Mbps": 1000, "mtu": 1500}]
+    unknown = crossing({"eth0": [2 * 6_800_000_000, 2 * 6_800_000_000]}, nics)
+    assert bounds.of_bandwidth(unknown), "the interface carried the bytes"
+    unknown = dataclasses.replace(unknown, meta={**unknown.meta, "badges": ["path unknown"]})
+    assert bounds.of_bandwidth(unknown) == ()
+    (one,) = verdict.judge([unknown], records.summary(records.table([unknown])))
+    assert (one.verdict, one.reason.partition(":")[0]) == (
+        "no bound",
+        "too few bytes passed to tell the path of the messages",
+    )
+    assert [bound.name for bound in bounds.of_bandwidth(unknown, Stated(link="1gbit"))] == ["link"]
+
+
 @pytest.mark.parametrize(
     "facts",
     [

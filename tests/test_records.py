@@ -202,7 +202,8 @@ def test_label_must_not_hide_a_column() -> None:
 )
 def test_summary_over_launches(launches: int, label: str) -> None:
     made = [
-        samples(LATENCY, [2000 * (i + 1)] * 1000, launch=i, meta={"badges": [f"b{i % 2}"]}) for i in range(launches)
+        samples(LATENCY, [2000 * (i + 1)] * 1000, launch=i, meta={"badges": [f"b{i % 2}"], "clock_ns": 1.0})
+        for i in range(launches)
     ]
     over = records.summary(records.table(made))
     assert len(over) == 1

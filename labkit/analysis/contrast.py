@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
 from labkit.columns import METRICS, statistic_column
-from labkit.records import Value, headline_statistic, value_of
+from labkit.records import Value, headline_statistic, sound, value_of
 from labkit.records.factors import NONE, differing, level, named
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
     column = statistic_column(metric, statistic)
     if column not in rows:
         return None
-    rows = rows[rows[column] > 0]
+    rows = sound(rows[rows[column] > 0], metric)
     filled = rows.notna().to_numpy().any(axis=0)  # most columns are of other benchmarks
     rows = rows.loc[:, [some or str(name).startswith(f"{metric}_") for name, some in zip(rows, filled, strict=True)]]
     varied = [name for name in differing(rows) if name != "fingerprint"] if len(rows) else []

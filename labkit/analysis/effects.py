@@ -56,6 +56,8 @@ class Measured:
 def of_row(row: Mapping[str, Any], metric: str, statistic: str = "") -> Measured:
     """Return a metric of a summary row."""
     value = value_of(row, metric, statistic)
+    if value.coarse:
+        return Measured(math.nan, statistic=value.statistic)
     return Measured(value.value, value.low, value.high, disturbed(row.get("badges", ())), value.statistic)
 
 

@@ -69,6 +69,8 @@ class Benchmark:
     converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
     unlike : for equivalents that are not quite the same, the difference as a sentence; converted numbers carry it.
     logs : tests in the logs of tools that are the same → options that make the benchmark equal them.
+    timed : B behind a rate that a tool reported, from the spec and the rate's labels, if the tool times few bytes at
+        once; None if it times the whole run.
     """
 
     by: ClassVar[str] = ""  # what makes the samples, in a list
@@ -85,6 +87,7 @@ class Benchmark:
     phase_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
+    timed: Callable[[Spec, Mapping[str, Scalar]], float] | None = None
     cadence: str = "isolated"
     name: str = ""
     doc: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,9 +12,11 @@ from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
+from labkit.records.resolution import MOST, sign, text
 from labkit.units import format_number, format_share, format_size
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
+_GREY = "#d9d9d9"  # of cells without a colour of the scale
 _LEAST = 200  # px
 _STATISTICS = ["median", "min", "max", "count"]
 _LABELS = 16  # of sizes side by side that have room
@@ -40,26 +42,19 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
         If a column or the value is missing, or the unit is not the same in all cells.
     """
     cells = _cells(reported, rows, columns, value, statistic)
-    table = cells.groupby([rows, columns])["value"].agg(_STATISTICS)
+    table = _table(cells, rows, columns)
     y, x = ([int(v) for v in sorted(cells[name].unique())] for name in (rows, columns))
     unit, many = str(cells["unit"].iloc[0]), bool((table["count"] > 1).any())
-    z = [[_at(table, row, col, "median") for col in x] for row in y]
+    z = [[_at(_coloured(table), row, col, "median") for col in x] for row in y]
     metric = str(cells["name"].iloc[0]) if "name" in cells else value
     label = METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
+    letters = 12 if len(x) <= 9 else 10 if len(x) <= 13 else 8  # 12 px are 8 pt in the PDF
+    about = _texts(table, y, x, unit, letters, lambda value: format_number(value, digits=3))
     figure = go.Figure(
         go.Heatmap(
-            x=_positions(x),
-            y=_positions(y),
             z=z,
             colorscale=SCALE,
-            xgap=1,
-            ygap=1,
-            text=[["" if v is None else format_number(v, digits=3) for v in row] for row in z],
-            texttemplate="%{text}",
-            textfont={"size": 12 if len(x) <= 9 else 10 if len(x) <= 13 else 8},  # 12 px are 8 pt in the PDF
-            customdata=[[_about(table, row, col, unit) for col in x] for row in y],
-            hovertemplate="%{customdata}<extra></extra>",
-            hoverongaps=False,
+            **about,
             colorbar={
                 "title": {"text": f"{label} ({unit})", "side": "right"},
                 "thickness": 14,
@@ -68,6 +63,8 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
             },
         )
     )
+    if len(_coloured(table)) < len(table):
+        figure.add_trace(_colourless(table, y, x, about))
     small = "1 launch"
     if many:
         widest = format_share(float(((table["max"] - table["min"]) / table["median"]).max()))
@@ -92,8 +89,9 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
         As `heat_map`; also if no value is above 0.
     """
     cells = {title: _cells(panel, rows, columns, value, None) for title, panel in panels.items()}
-    tables = {title: cell.groupby([rows, columns])["value"].agg(_STATISTICS) for title, cell in cells.items()}
+    tables = {title: _table(cell, rows, columns) for title, cell in cells.items()}
     every = [float(v) for table in tables.values() for v in table["median"] if v > 0]
+    coloured = [float(v) for table in tables.values() for v in _coloured(table)["median"] if v > 0]
     if not every:
         raise DataError(f"No {value!r} above 0 to draw. Measure it, or relax the filter.")
     first = next(iter(cells.values()))
@@ -114,7 +112,8 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
     small = f"median of {launches} launches" if launches > 1 else "1 launch"
     for n, table in enumerate(tables.values()):
         place = {"row": n // across + 1, "col": n % across + 1}
-        figure.add_trace(_panel(table, y, x, unit, 12 if labels <= 10 else 10 if labels <= _LABELS else 8), **place)
+        for trace in _panel(table, y, x, unit, 12 if labels <= 10 else 10 if labels <= _LABELS else 8):
+            figure.add_trace(trace, **place)
         last = n + across >= len(tables)
         middle = last and place["col"] == (across + 1) // 2
         title = _title(columns) if last else ""
@@ -124,27 +123,43 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
         figure.update_xaxes(**axis, **place)
         figure.update_yaxes(**_axis(y, _title(rows) if place["col"] == 1 else ""), **place)
     figure.update_annotations(font={"size": 12})  # the titles of the panels
-    figure.update_layout(coloraxis=_colours(every, f"{label} ({unit})"), plot_bgcolor="#f4f4f4", margin={"t": 30})
+    figure.update_layout(
+        coloraxis=_colours(coloured or every, f"{label} ({unit})"), plot_bgcolor="#f4f4f4", margin={"t": 30}
+    )
     return style.finish(figure, height=max(_LEAST, _ROW * len(y) * lines + 150 + 60 * (lines - 1)))
 
 
-def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> go.Heatmap:
-    """One of several heat maps, of the logarithms of its values."""
-    values = [[_at(table, row, col, "median") for col in x] for row in y]
-    return go.Heatmap(
-        x=_positions(x),
-        y=_positions(y),
-        z=[[math.log10(v) if v else None for v in row] for row in values],
-        coloraxis="coloraxis",
-        xgap=1,
-        ygap=1,
-        text=[["" if v is None else _short(v) for v in row] for row in values],
-        texttemplate="%{text}",
-        textfont={"size": letters},
-        customdata=[[_about(table, row, col, unit) for col in x] for row in y],
-        hovertemplate="%{customdata}<extra></extra>",
-        hoverongaps=False,
-    )
+def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> Iterator[go.Heatmap]:
+    """Yield one of several heat maps, of the logarithms of its values, and its cells without a colour."""
+    values = [[_at(_coloured(table), row, col, "median") for col in x] for row in y]
+    about = _texts(table, y, x, unit, letters, _short)
+    yield go.Heatmap(z=[[math.log10(v) if v else None for v in row] for row in values], coloraxis="coloraxis", **about)
+    if len(_coloured(table)) < len(table):
+        yield _colourless(table, y, x, about)
+
+
+def _texts(
+    table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int, short: Callable[[float], str]
+) -> dict[str, Any]:
+    """Return places of the cells, the text in each, and what it says of itself."""
+
+    def label(row: int, col: int) -> str:
+        value = _at(table, row, col, "median")
+        bound = (_at(table, row, col, "coarse") or 0.0) >= MOST
+        return "" if value is None else f"{sign(unit) if bound else ''}{short(value)}"
+
+    return {
+        "x": _positions(x),
+        "y": _positions(y),
+        "xgap": 1,
+        "ygap": 1,
+        "text": [[label(row, col) for col in x] for row in y],
+        "texttemplate": "%{text}",
+        "textfont": {"size": letters},
+        "customdata": [[_about(table, row, col, unit) for col in x] for row in y],
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+    }
 
 
 def _colours(values: Sequence[float], title: str) -> dict[str, Any]:
@@ -209,6 +224,25 @@ def _at(table: pd.DataFrame, row: int, col: int, name: str) -> float | None:
     return float(table.loc[(row, col), name]) if (row, col) in table.index else None
 
 
+def _table(cells: pd.DataFrame, rows: str, columns: str) -> pd.DataFrame:
+    """Return the statistics of each cell over launches, and the part of the launches with a coarse value."""
+    groups = cells.groupby([rows, columns])
+    table = groups["value"].agg(_STATISTICS)
+    return table.assign(coarse=groups["coarse"].mean() if "coarse" in cells else 0.0)
+
+
+def _colourless(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], about: Mapping[str, Any]) -> go.Heatmap:
+    """Return the cells of coarse values, which have no colour of the scale: they are bounds."""
+    known = [[(_at(table, row, col, "coarse") or 0.0) >= MOST for col in x] for row in y]
+    z = [[1.0 if one else None for one in line] for line in known]
+    return go.Heatmap(z=z, colorscale=[[0, _GREY], [1, _GREY]], showscale=False, **about)
+
+
+def _coloured(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that have a colour."""
+    return table[table["coarse"] < MOST]
+
+
 def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
     """Hover text of a cell; empty where it was not measured."""
     if (row, col) not in table.index:
@@ -216,7 +250,10 @@ def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
     cell = table.loc[(row, col)]
     spread = f"<br>{format_number(cell['min'])} – {format_number(cell['max'], unit)} over {int(cell['count'])} launches"
     more = spread if cell["count"] > 1 else "<br>1 launch"
-    return f"{format_size(row)} × {format_size(col)}<br><b>{format_number(cell['median'], unit)}</b>{more}"
+    if cell["coarse"] >= MOST:
+        more += "<br>clock resolution"
+    value = f"{text(cell['median'], unit, cell['coarse'])} {unit}"
+    return f"{format_size(row)} × {format_size(col)}<br><b>{value}</b>{more}"
 
 
 def _binary(sizes: Sequence[int]) -> bool:

@@ -17,7 +17,7 @@ from labkit.figures import style
 from labkit.figures._plotly import go
 from labkit.figures.cells import SCALE
 from labkit.figures.ranks import launches_of_one_point
-from labkit.records import per_rank
+from labkit.records import per_rank, resolution
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
 
@@ -39,6 +39,7 @@ class Statistic:
     over : how launches become one number: from (launches, ranks) to (ranks,).
     said : how, in words.
     histogram : whether it comes from one where extremes were kept.
+    time : whether it is a time, which must span ten steps of the clock.
     """
 
     label: str
@@ -46,6 +47,7 @@ class Statistic:
     over: Callable[[Floats], Floats]
     said: str
     histogram: bool = False
+    time: bool = True
 
 
 def _mean(values: Floats) -> Floats:
@@ -70,6 +72,7 @@ STATISTICS: Mapping[str, Statistic] = {
         lambda s: np.asarray(per_rank.times_slowest(s) * (100 / s.n), np.float64),
         _mean,
         "mean over launches",
+        time=False,
     ),
 }
 
@@ -101,9 +104,12 @@ def rank_map(
     if any(per_rank.ranks(launch) != ranks for launch in timed):
         raise DataError("The launches are of different ranks, so they have no common map. Give those of one point.")
     leaf_of = per_rank.switches(timed[0]) if switches is None else switches
-    nodes, grid, rank_at = _laid_out(
-        ranks, what.over(np.array([what.of(launch) for launch in timed])), timed[0], leaf_of
-    )
+    values = what.over(np.array([what.of(launch) for launch in timed]))
+    unknown = 0
+    if what.time:
+        values = resolution.known(values * 1e-6, timed[0]) * 1e6
+        unknown = int(np.isnan(values).sum())
+    nodes, grid, rank_at = _laid_out(ranks, values, timed[0], leaf_of)
     cells, rank_at, each = _merged(grid, rank_at)
     firsts = nodes[:: each[0]]
     lasts = [nodes[min(at + each[0], len(nodes)) - 1] for at in range(0, len(nodes), each[0])]
@@ -125,9 +131,13 @@ def rank_map(
             figure.add_hline(at - 0.5, line={"color": "white", "width": 2})
     known = bool(RANK_HOSTS.of(timed[0].meta))
     by = "node" if known else f"{_UNKNOWN} ranks each, since their hosts are not known"
+    without = f"clock resolution: {unknown} ranks without a colour" if unknown else ""
     by += ", by switch and name" if any(leaves) else ""
     figure.update_layout(
-        xaxis={"title": {"text": style.note("rank in its node", *_notes(timed, what, grid, each))}, "showgrid": False},
+        xaxis={
+            "title": {"text": style.note("rank in its node", *_notes(timed, what, grid, each), without)},
+            "showgrid": False,
+        },
         yaxis={"title": {"text": by}, "type": "category", "showgrid": False, "autorange": "reversed"},
         plot_bgcolor="#f4f4f4",
     )

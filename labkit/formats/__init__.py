@@ -8,7 +8,9 @@ the line and says what was wanted.
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
@@ -47,3 +49,23 @@ def logs() -> dict[str, Log]:
     modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
     kinds: list[Log] = [module.LOG for module in modules if hasattr(module, "LOG")]
     return {kind.name: kind for kind in kinds}
+
+
+@cache
+def clock_ns(kind: str) -> float:
+    """Return the step of the times that a tool takes or prints, ns: `CLOCK_NS` of its format; NaN if it has none.
+
+    Parameters
+    ----------
+    kind : name of a file of this package, or of a kind of log.
+
+    Examples
+    --------
+    >>> clock_ns("IOzone"), clock_ns("netperf")
+    (1000.0, nan)
+    """
+    files, plain = {module.name for module in pkgutil.iter_modules(__path__)}, re.sub(r"\W", "_", kind.lower())
+    for name in (plain, plain.removesuffix("_benchmark")):
+        if name in files:
+            return float(getattr(importlib.import_module(f"{__name__}.{name}"), "CLOCK_NS", math.nan))
+    return math.nan

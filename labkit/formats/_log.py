@@ -54,6 +54,7 @@ class Run:
     remarks : what the numbers are, if that is not what their names alone say.
     doubts : what may be wrong or missing; the import prints these too.
     source : the lines, untouched.
+    clock_ns : step of the clock that the log states, ns; NaN where it states none.
     """
 
     test: str
@@ -69,6 +70,7 @@ class Run:
     remarks: tuple[Note, ...] = ()
     doubts: tuple[Note, ...] = ()
     source: str = ""
+    clock_ns: float = math.nan
 
 
 @dataclass(frozen=True)

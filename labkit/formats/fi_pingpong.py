@@ -12,6 +12,7 @@ import re
 from labkit.formats import malformed, metric
 from labkit.spec import Reported
 
+CLOCK_NS = 10.0  # prints µs with two decimals
 _WHAT = "fi_pingpong output"
 _HEAD = ["bytes", "#sent", "#ack", "total", "time", "MB/sec", "usec/xfer", "Mxfers/sec"]
 _COUNT = r"(\d+(?:\.\d+)?[kmg]?)"

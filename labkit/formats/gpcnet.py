@@ -16,6 +16,7 @@ from labkit.formats import malformed, metric
 from labkit.formats._log import Lines, Log, Run, settings
 from labkit.notes import note
 
+CLOCK_NS = 100.0  # prints µs with one decimal
 VERSION = "1.3"
 ISOLATED, LOADED = "Isolated Network Tests", "Network Tests running with Congestion Tests"
 IMPACT = f"{LOADED} - Key Results"

@@ -12,6 +12,7 @@ from labkit.formats import metric
 from labkit.formats._log import NUMBER, Lines, Log, Run, settings
 from labkit.notes import note
 
+CLOCK_NS = 1e7  # prints s with two decimals
 _BEGINS = re.compile(r"HPLinpack +([\d.]+) +-- +High-Performance Linpack benchmark")
 _ROW = re.compile(
     rf"(W[RC]\w{{1,20}}) +(\d{{1,9}}) +(\d{{1,9}}) +(\d{{1,6}}) +(\d{{1,6}}) +({NUMBER}) +({NUMBER})"

@@ -19,6 +19,7 @@ from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
+CLOCK_NS = 10.0  # prints µs with two decimals
 VERSION = "2021.11"  # the layout that is written
 _WIDTH = 13  # of a column
 END = "# All processes entering MPI_Finalize"

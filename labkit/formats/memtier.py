@@ -18,6 +18,7 @@ from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, flat, real, w
 from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar
 
+CLOCK_NS = 1000.0  # prints ms with three decimals
 _BEGINS = re.compile(r"\s*,?\s*\"ALL STATS\" ?: ?\{ *$")
 _OPERATIONS = {"Sets": "SET", "Gets": "GET", "Waits": "WAIT", "Totals": "OVERALL"}
 _LATENCIES = {"Average Latency": "mean", "Min Latency": "min", "Max Latency": "max"}

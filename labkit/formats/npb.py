@@ -12,6 +12,7 @@ from labkit.formats import metric
 from labkit.formats._log import NUMBER, Lines, Log, Run, settings
 from labkit.notes import note
 
+CLOCK_NS = 1e7  # prints s with two decimals
 _BEGINS = re.compile(r" {0,3}([A-Z]{2}(?:-MZ)?)(?: Multi-Zone)? Benchmark Completed")
 _PAIR = r" *{} *= *(\S.*)$"
 _PROCESSES = r" *(?:Total (?:number of )?proc(?:esse)?s|Active procs|Total processes) *= *(\d{1,9})"

@@ -26,6 +26,7 @@ from labkit.formats._omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.spec import Reported
 
+CLOCK_NS = 10.0  # prints µs with two decimals
 _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
 _NAMES = "|".join([*map(re.escape, COLUMNS), "Iterations", "Validation", _TAIL.pattern])
 _HEAD = re.compile(rf"# (?:Size |Operation )? *(?:{_NAMES})(?: +(?:{_NAMES}))*")

@@ -24,6 +24,7 @@ from labkit.formats._log import Lines, Log, Run, inside, of_size, settings
 from labkit.notes import note
 from labkit.spec import Reported, Scalar
 
+CLOCK_NS = 10.0  # prints µs with two decimals
 _WHAT = "perftest output"
 _JSON = "perftest JSON"
 _RULE = re.compile(r"-{87}")

@@ -17,6 +17,7 @@ from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1000.0  # prints ms with three decimals
 _WHAT = "redis-benchmark output"
 _HEAD = ("test", "rps", *(f"{name}_latency_ms" for name in ("avg", "min", "p50", "p95", "p99", "max")))
 _STATISTICS = ("mean", "min", "p50", "p95", "p99", "max")

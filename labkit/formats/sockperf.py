@@ -17,6 +17,7 @@ from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, s
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1.0  # prints µs with three decimals
 _WHAT = "sockperf output"
 _LOG = "sockperf full log"
 _HEAD = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (latency|rtt)\(usec\)")

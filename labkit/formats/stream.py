@@ -7,12 +7,14 @@ counts two arrays (copy, scale) or three (add, triad); what the cache fetches be
 
 from __future__ import annotations
 
+import math
 import re
 
 from labkit.formats._log import NUMBER, Lines, Log, Run
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1000.0  # prints s with six decimals
 _BEGINS = re.compile(r"STREAM version \$?Revision: *([\d.]+)")
 _HEAD = re.compile(r"Function +(?:Best Rate MB/s|Rate \(MB/s\)) +Avg time +Min time +Max time")
 _ROW = re.compile(rf"(Copy|Scale|Add|Triad): +({NUMBER}) +({NUMBER}) +({NUMBER}) +({NUMBER})$")
@@ -35,6 +37,7 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
     repeats = lines.find(r"Each (?:kernel|test) (?:will be executed|is run) +(\d{1,9}) times", first, last)
     valid = lines.find(r"Solution Validates", first, last)
     bad = lines.find(r"Failed Validation", first, last)
+    clock = lines.find(r"Your clock granularity/precision appears to be (\d{1,9}) microseconds", first, last)
     best = f"the best of {repeats[1][1]} repetitions" if repeats else "the best of the repetitions"
     remark = note("best-of", f"{best}, not their mean", count=int(repeats[1][1]) if repeats else 0)
     doubts = []
@@ -62,6 +65,7 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
                 remarks=(remark,),
                 doubts=tuple(doubts),
                 source=lines.source(first, last),
+                clock_ns=int(clock[1][1]) * 1000.0 if clock else math.nan,
             )
         )
     return made

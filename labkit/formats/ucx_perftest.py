@@ -22,6 +22,7 @@ from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run, inside, setting_n
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1.0  # prints µs with three decimals
 _WHAT = "ucx_perftest output"
 _MIB = 2**20 / 1e6
 _ROW = re.compile(r"(Final:)?((?:\s+\S+){8})\s*")

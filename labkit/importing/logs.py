@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from labkit import benchmarks
+from labkit import benchmarks, formats
 from labkit.benchmarks import Benchmark, LogBenchmark
 from labkit.formats._log import SIZE_UNKNOWN, Run
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
-from labkit.importing.points import Given, Pattern, meta_of
+from labkit.importing.points import Given, Pattern, clock_of, meta_of
 from labkit.importing.specs import Test
 from labkit.importing.text import Text
 from labkit.notes import Note, note
@@ -111,6 +111,7 @@ def _point(
         "file": str(text.path),
         "place": text.digest[:16],
     }
+    meta |= clock_of(run.clock_ns if run.clock_ns == run.clock_ns else formats.clock_ns(text.kind))
     meta, origin = meta_of(meta, doubts, given)
     point = Samples(spec=spec, effort=Effort(launches=1), host={}, launch=0, origin=origin, meta=meta)
     pattern = Pattern(point, {"library": library, "text": "" if given.testbed else text.digest})

@@ -18,7 +18,7 @@ from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 from typing import Any
 
-from labkit import benchmarks, samples
+from labkit import benchmarks, formats, samples
 from labkit.formats._lines import Value
 from labkit.formats._table import Meaning, Row, Table
 from labkit.importing.known import Known
@@ -28,7 +28,7 @@ from labkit.importing.text import Text
 from labkit.notes import Note, note
 from labkit.ranges import shown
 from labkit.samples import Samples
-from labkit.samples.facts import complete, noted
+from labkit.samples.facts import CLOCK_NS, complete, noted
 from labkit.samples.patterned import LAUNCH, NAME, OWN, SHARED, Points
 from labkit.spec import Effort, Spec
 
@@ -210,6 +210,7 @@ class Converter:
             "file": str(self._text.path),
             "place": self._text.digest[:16],
         }
+        meta |= clock_of(1e6 if table.test == "osu_init" else formats.clock_ns(self._text.kind))  # it prints whole ms
         meta, origin = meta_of(meta, [*self.doubts, *doubts_of(table, checked)], given)
         facts = {"architecture": parameters.get("Machine"), "kernel": parameters.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
@@ -217,6 +218,11 @@ class Converter:
         point = Samples(spec=spec, effort=effort, host=host, launch=0, origin=origin, meta=meta)
         identity = {"library": library, "text": "" if given.testbed else self._text.digest}
         return Pattern(point, identity)
+
+
+def clock_of(step_ns: float) -> dict[str, float]:
+    """Return the step of the printed times as metadata; empty where it is not known."""
+    return {CLOCK_NS.name: step_ns} if step_ns == step_ns else {}
 
 
 def meta_of(meta: Mapping[str, Any], doubts: Sequence[Note], given: Given) -> tuple[dict[str, Any], str]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from labkit import benchmarks, launch, testbeds, tools
-from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks import ApplicationBenchmark, FileBenchmark, KernelBenchmark, OneSidedBenchmark
 from labkit.kernels import cuda
 from labkit.notes import FUNCTIONAL, Note, badge, note
 from labkit.samples.facts import (
+    COMMUNICATION,
     GPU_DRIVER,
     GPU_PATH,
     HOST_B,
@@ -34,20 +36,37 @@ HEADERS = 40  # B of IP and TCP, which at least one segment of each iteration ha
 PLAIN = 8 * KiB  # B of a message, from which headers do not matter
 PROBES = 2  # iterations before the chunks, to find out how long one takes
 CROSSED = (0.95, 1.5)  # carried / payload, of messages that went over the link once
+# variables and flags by which users choose the path of messages
+_CHOOSES = re.compile(
+    r"^(OMPI_MCA_)?(pml|mtl|btl|osc|spml)(_|$)|^UCX_TLS$|^MPIR_CVAR_(NO_?LOCAL|ODD_EVEN|CH4_NETMOD|CH4_SHM|NEMESIS_NETMOD)|"
+    r"^FI_PROVIDER$|^I_MPI_(FABRICS|DEVICE|SHM|OFI_PROVIDER)|^PSM[23]_DEVICES$"
+)
 
 
-def badges(spec: Spec, facts: Mapping[str, Any], iterations: int, placement: launch.Placement | None) -> list[Note]:
+def badges(
+    spec: Spec,
+    facts: Mapping[str, Any],
+    iterations: int,
+    placement: launch.Placement | None,
+    *,
+    adapters: bool = False,
+    variables: Iterable[str] = (),
+) -> list[Note]:
     """Badges of a point: what could mislead its reader.
 
     Parameters
     ----------
     facts : as the worker sent them: rank_hosts, interface_B, host_B, stopped_by.
     iterations : all that ran, with warm-up; the path must have carried their bytes.
+    adapters : whether the host has RDMA adapters, whose bytes its interfaces do not count.
+    variables : names in the environment of the ranks, beside those of the spec.
     """
     notes: list[Note] = []
     hosts = set(RANK_HOSTS.of(facts))
     if len(hosts) == 1 and spec.ranks > 1:
-        notes += _inside(spec, INTERFACE_B.of(facts), iterations)
+        flags = placement.flags if placement else ()
+        chosen = any(map(_CHOOSES.search, (*variables, *dict(spec.environment), *flags)))
+        notes += _inside(spec, facts, iterations, adapters=adapters, chosen=chosen)
     over_links = spec.transport == "tcp" or (placement is not None and placement.remote_shell)
     if len(hosts) > 1 and over_links and _mismatch(spec, facts, iterations):
         notes.append(badge("path mismatch"))
@@ -77,26 +96,55 @@ def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
     return [note("one-host", text, host=min(hosts), hosts=len(spec.hosts))]
 
 
-def _inside(spec: Spec, carried_by_interface: Mapping[str, int], iterations: int) -> list[Note]:
-    """Badges of ranks on one host."""
-    benchmark, notes = benchmarks.get(spec.benchmark), list[Note]()
-    payload = least = 0
-    if isinstance(benchmark, KernelBenchmark):
-        payload = benchmark.buffers(spec)[0] * benchmark.window(spec) * iterations
-        least = payload + HEADERS * iterations
-    crossed = crossed_interface(max(carried_by_interface.values(), default=0), least)
-    carried = bool(crossed)
+def _inside(spec: Spec, facts: Mapping[str, Any], iterations: int, *, adapters: bool, chosen: bool) -> list[Note]:
+    """Badges of ranks on one host.
+
+    Parameters
+    ----------
+    adapters : as in `badges`.
+    chosen : whether users chose a path by themselves, which may not be that of the spec.
+    """
+    counted, payload = INTERFACE_B.of(facts), sent(spec, facts, iterations)
+    crossed = None
+    if payload is not None and counted:
+        crossed = crossed_interface(max(counted.values()), payload + HEADERS * iterations)
     if spec.transport in launch.RDMA:
-        return _over_rdma(spec, carried, payload)
-    if spec.transport == "tcp" or (spec.transport == "auto" and carried):
-        notes.append(badge("loopback"))
-    elif spec.transport == "auto" and crossed is None and carried_by_interface:
-        notes.append(badge("path unknown"))
+        return _over_rdma(spec, bool(crossed), payload or 0)
+    wanted = {"tcp": True, "shm": False}.get(spec.transport)
+    if wanted and not crossed and (payload or 0) <= ENOUGH:
+        crossed = None
+    mismatch = wanted is not None and crossed is (not wanted)
+    if crossed or (crossed is False and not adapters):
+        path = "loopback" if crossed else "shared memory"
+    elif wanted is None or chosen or mismatch:
+        path = "path unknown"
     else:
-        notes.append(badge("shared memory"))
-    if (spec.transport == "shm" and carried) or (spec.transport == "tcp" and not carried and payload > ENOUGH):
-        notes.append(badge("path mismatch"))
-    return notes
+        path = "loopback" if wanted else "shared memory"
+    return [badge(path), *([badge("path mismatch")] if mismatch else [])]
+
+
+def sent(spec: Spec, facts: Mapping[str, Any], iterations: int) -> int | None:
+    """B of the messages that a rank at least sent; None if that is not known: not all that moves is a message.
+
+    A program counts its messages; what a benchmark of files moves, and the start of a program, tells nothing.
+
+    Parameters
+    ----------
+    facts : as the worker sent them.
+    iterations : all that ran.
+    """
+    benchmark = benchmarks.get(spec.benchmark)
+    if isinstance(benchmark, ApplicationBenchmark):
+        pairs = COMMUNICATION.of(facts).get("pairs") or []
+        return sum(int(row[3]) for row in pairs) * iterations or None
+    if not isinstance(benchmark, KernelBenchmark) or isinstance(benchmark, FileBenchmark):
+        return None
+    size = benchmark.buffers(spec)[0]
+    empty = np.zeros(size // np.dtype(benchmark.dtype(spec)).itemsize, np.dtype(benchmark.dtype(spec)))
+    received = (benchmark.expected(spec, rank, lambda _: empty) for rank in range(spec.ranks))
+    if size and not isinstance(benchmark, OneSidedBenchmark) and all(data is None for data in received):
+        return None
+    return size * benchmark.window(spec) * iterations
 
 
 def crossed_interface(carried: int, least: int) -> bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from labkit import benchmarks, host, launch, testbeds, tools
+from labkit import benchmarks, formats, host, launch, stats, testbeds, tools
 from labkit.benchmarks import ProgramBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, LaunchError, of_point
@@ -23,7 +24,7 @@ from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.notes import badge
 from labkit.samples import Samples
-from labkit.samples.facts import VERIFIED, complete, noted
+from labkit.samples.facts import CLOCK_NS, VERIFIED, complete, noted
 from labkit.samples.start import Start
 from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
@@ -173,6 +174,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
             ],
         ),
     }
+    meta |= _clock(invocation.tool, outcome)
     meta |= bounds.of_point(meta, record.meta)
     origin = "measured" if sampled else "reported"
     samples = Samples(
@@ -190,3 +192,12 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         start=record,
     )
     campaign.save(samples, point.fingerprint)
+
+
+def _clock(tool: str, outcome: tools.Outcome) -> dict[str, float]:
+    """Step of the clock as a tool's times show it, else as its format states it; empty if neither does."""
+    if outcome.time_ns.size:
+        return {CLOCK_NS.name: float(stats.clock_step(outcome.time_ns))}
+    program = tools.programs().get(tool)
+    known = formats.clock_ns(program.format.__name__.rpartition(".")[2]) if program and program.format else math.nan
+    return {CLOCK_NS.name: known} if known == known else {}

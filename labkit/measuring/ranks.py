@@ -36,7 +36,8 @@ from labkit.worker import ABSENT, LACKING, PIECE, Frame, Reader, links, reported
 STARTING = 10.0  # s; ranks on a busy machine may take that long to meet, however short the time limit is
 ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, when all samples are there
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
-_OF_POINTS = ("size", "engine", "library", "timer_overhead_ns")  # stay in the metadata of each point: records need them
+_OF_LOOP = ("engine", "timer_overhead_ns", "clock_ns")  # stay in the metadata of each point: records need them
+_OF_POINTS = ("size", "library", *_OF_LOOP)
 
 
 def run(
@@ -278,7 +279,7 @@ class Start:
         benchmark, options = benchmarks.get(spec.benchmark), spec.values
         chunks = CHUNKS.of(facts)
         load_end = host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])}
-        facts |= {name: self._ready[name] for name in ("engine", "timer_overhead_ns") if name in self._ready}
+        facts |= {name: self._ready[name] for name in _OF_LOOP if name in self._ready}
         facts |= {
             "library": point.library,
             "timing": options.get("timing", "each"),
@@ -295,7 +296,10 @@ class Start:
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= point.marks[0]
         iterations = sum(chunks) + WARMUP.of(facts) * len(chunks)
-        badges = [*self._testbed.badges, *paths.badges(spec, facts, iterations, self._line.placement)]
+        rdma = bool(machine.get("rdma_devices")) or bool(self._testbed.rdma)
+        others = os.environ.keys() - self._line.environment.keys()
+        path = paths.badges(spec, facts, iterations, self._line.placement, adapters=rdma, variables=others)
+        badges = [*self._testbed.badges, *path]
         badges += storage.badges(facts)
         badges += [badge("side by side")] if allocation.shared() else []
         numbers, times = facts.pop("rows"), rows[0]

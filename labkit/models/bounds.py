@@ -21,8 +21,9 @@ from labkit.models.costs import Costs
 from labkit.models.inside import Bound as Bound
 from labkit.models.inside import copied, handed_over, of_host
 from labkit.models.inside import inside as inside
+from labkit.notes import has
 from labkit.samples import Samples
-from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED
+from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 from labkit.units import format_number
 
 # benchmark → directions whose bytes its bandwidth adds up
@@ -240,6 +241,8 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         return None
     if stated.link:
         return _stated(samples, stated)
+    if has(badges(samples.meta), "path-unknown"):
+        return None
     delay = _seconds(str(facts.get("delay") or ""))
     if "rate_bps" in facts:
         name, rate = _emulated(facts, EVIDENCE.of(samples.meta), several=samples.spec.has("senders"))
@@ -336,6 +339,8 @@ def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
     """Generation and lanes of the adapter's PCI Express link, and who says so."""
     if stated.pcie:
         yield *links.pcie_of(stated.pcie), "stated"
+        return
+    if has(badges(samples.meta), "path-unknown"):
         return
     used = {carrier(samples), DEVICE.of(samples.meta), samples.spec.device.partition(":")[0]}
     for adapter in (*(samples.host.get("nics") or ()), *(samples.host.get("rdma_devices") or ())):

@@ -17,7 +17,8 @@ from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Costs
 from labkit.models.inside import TWICE, of_host
 from labkit.models.links import ethernet, pcie_generation
-from labkit.records import again, headline_statistic, in_effect
+from labkit.notes import has
+from labkit.records import again, headline_statistic, in_effect, sound
 from labkit.records.factors import differing, level, named
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, badges
@@ -184,9 +185,9 @@ def _chosen(summary: pd.DataFrame) -> Iterator[_Chosen]:
 
 
 def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows that have a value of a metric."""
+    """Return the rows that have a value of a metric which the clock resolves."""
     column = statistic_column(metric, headline_statistic(rows, metric))
-    return rows[rows[column].notna()] if column in rows else rows[:0]
+    return sound(rows[rows[column].notna()], metric) if column in rows else rows[:0]
 
 
 def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[_Chosen]:
@@ -266,6 +267,8 @@ def _unbounded(samples: Samples, stated: Stated, costs: Mapping[str, Costs]) -> 
         measure = f"; measure {_listed(missing)} into the same campaign, which bound it" if missing else ""
         where = "shared memory" if inside == "shared-memory" else "loopback interface"
         return f"{where}: the processor copies, no link bounds it{measure}"
+    if has(badges(samples.meta), "path-unknown"):
+        return "too few bytes passed to tell the path of the messages: measure more iterations, or set the transport"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
     with suppress(*bounds.UNREADABLE):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, notes, stats
 from labkit.columns import COLUMNS, METRICS, STATISTICS, Metric, split, statistic_column
 from labkit.errors import DataError, SpecError
+from labkit.records import resolution
 from labkit.records.aggregate import (
     GIVEN,
     HEADLINES,
@@ -29,6 +30,7 @@ from labkit.records.aggregate import (
     statistics_of,
     summary,
 )
+from labkit.records.resolution import coarse, sound
 from labkit.records.value import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples, facts
 from labkit.samples.facts import (
@@ -54,10 +56,12 @@ __all__ = [
     "KEY",
     "Value",
     "by_benchmark",
+    "coarse",
     "headline_statistic",
     "order",
     "reported",
     "seconds",
+    "sound",
     "statistic_of",
     "statistics_of",
     "summary",
@@ -171,7 +175,8 @@ def _metric(metric: Metric, work: float, statistics: Mapping[str, float]) -> dic
     else:
         columns = {name: work / value * metric.factor if value else math.nan for name, value in statistics.items()}
         if "step" in statistics:
-            columns["step"] = columns["p50"] * statistics["step"] / statistics["p50"] if statistics["p50"] else math.nan
+            at = "p50" if "p50" in columns else "mean"
+            columns["step"] = columns[at] * statistics["step"] / statistics[at] if statistics[at] else math.nan
         swapped = {"ci_low": "ci_high", "ci_high": "ci_low", "min": "max", "max": "min"}
         columns = {swapped.get(name, name): value for name, value in columns.items()}
     return {statistic_column(metric.name, name): value for name, value in columns.items()}
@@ -199,8 +204,11 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     # with timing=total a sample stands for as many iterations as its chunk had
     time: dict[str, float] = {"mean": float(np.average(times, weights=iterations[0]))}
     row: dict[str, Any] = {}
-    if not total:
-        s, step = stats.summarize(times), stats.clock_step(samples.time_ns) * 1e-9
+    step = resolution.step_s(samples)
+    if total:
+        time["step"] = step / float(iterations[0].mean())
+    else:
+        s = stats.summarize(times)
         time |= _plain(s) | {"step": step}
         width = s.within.relative_width
         row = {"ci_width": math.nan if width is None else width, "spread_within": s.spread}
@@ -215,7 +223,7 @@ def _numbers(samples: Samples) -> dict[str, Any]:
     for phase, name in benchmark.phases.items():
         if phase in samples.extras:
             work = benchmark.phase_work[phase](samples.spec) if phase in benchmark.phase_work else 1.0
-            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, phase))))
+            row |= _metric(METRICS[name], work, _plain(stats.summarize(_reduced(samples, phase))) | {"step": step})
     further = {name: samples.extras[name] for name in benchmark.phases if name in samples.extras}
     means: Any = samples.over.means() if samples.over else samples.phases | further
     for name, derive in benchmark.derived.items():
@@ -227,7 +235,8 @@ def _reported_numbers(samples: Samples) -> dict[str, float]:
     """Columns from the values that a tool reported. Values of one rank, moment or label are in `reported` only."""
     overall = [v for v in samples.reported if v.rank is None and v.t is None and not v.labels]
     known = [v for v in overall if v.name in METRICS and v.statistic in STATISTICS]
-    return {statistic_column(v.name, v.statistic): float(v.value) for v in known}
+    row = {statistic_column(v.name, v.statistic): float(v.value) for v in known}
+    return row | resolution.steps(samples, row)
 
 
 def _consistent(row: dict[str, Any]) -> dict[str, Any]:
@@ -321,10 +330,8 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     for point in samples:
         _check(point)
         identity = _identity(point, campaign)
-        if point.n:
-            rows.append(identity | _numbers(point))
-        else:
-            rows.append(_consistent(identity | _reported_numbers(point)))
+        row = identity | _numbers(point) if point.n else _consistent(identity | _reported_numbers(point))
+        rows.append(row | {"badges": (*row["badges"], *resolution.badges(point, row))})
     return typed(pd.DataFrame(rows), [name for row in rows for name in row])
 
 
@@ -351,12 +358,13 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
 
     Returns
     -------
-    benchmark, message_size_B, launch, origin, host, badges, fingerprint, name, unit, statistic, value, rank, t, and
-    a column for each label, such as ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none.
-    A label must not be named like one of these columns.
+    benchmark, message_size_B, launch, origin, host, badges, fingerprint, name, unit, statistic, value, coarse (whether
+    the time behind it is shorter than ten steps of the clock), rank, t, and a column for each label, such as
+    ``file_size_B`` of iozone's tables. `rank` and `t` are NaN where a value has none. A label must not be named like
+    one of these columns.
     """
     point_columns = ["benchmark", "message_size_B", "launch", "origin", "host", "badges", "fingerprint"]
-    columns = [*point_columns, "name", "unit", "statistic", "value", "rank", "t"]
+    columns = [*point_columns, "name", "unit", "statistic", "value", "coarse", "rank", "t"]
     rows: list[dict[str, Any]] = []
     for point in samples:
         _check(point)
@@ -371,6 +379,7 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
                 "unit": value.unit,
                 "statistic": value.statistic,
                 "value": float(value.value),
+                "coarse": resolution.coarse_value(point, value),
             }
             rows.append(identity | statistic | {"rank": value.rank, "t": value.t} | dict(value.labels))
     labels = dict.fromkeys(name for row in rows for name in row if name not in columns)

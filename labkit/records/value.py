@@ -10,6 +10,7 @@ from typing import Any
 from labkit import stats
 from labkit.columns import METRICS, SHOWN, STATISTICS, end_column, statistic_column
 from labkit.records.aggregate import statistic_of
+from labkit.records.resolution import coarse, sign
 from labkit.units import format_number, format_range
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
@@ -26,6 +27,7 @@ class Value:
     low, high : ends of its own interval over launches; NaN where there is none.
     label : what the ends are, such as ``range of 3 launches``.
     step : smallest difference that the clock resolves; NaN where it is not known.
+    coarse : whether the time behind the value spans fewer than ten steps of the clock: then it is a bound.
     """
 
     metric: str
@@ -35,6 +37,7 @@ class Value:
     high: float = math.nan
     label: str = ""
     step: float = math.nan
+    coarse: bool = False
 
     @property
     def unit(self) -> str:
@@ -48,8 +51,10 @@ class Value:
 
     @property
     def text(self) -> str:
-        """Value without its unit."""
-        return self._shown(self.value)
+        """Value without its unit, with ``≥`` or ``≤`` where it is a bound."""
+        if not self.coarse:
+            return self._shown(self.value)
+        return sign(self.unit) + self._shown(self.value or self.step)
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -81,9 +86,12 @@ def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
     if None in ends and name == headline:  # a table made by hand has the headline's only
         ends = [row.get(statistic_column(metric, end)) for end in ("low", "high")]
     low, high = (math.nan if end is None else float(end) for end in ends)
-    step = float(row.get(statistic_column(metric, "step"), math.nan)) if name in _EXACT else math.nan
+    bound = coarse(row, metric, name)
+    step = float(row.get(statistic_column(metric, "step"), math.nan)) if name in _EXACT or bound else math.nan
+    if bound:  # an interval of bounds encloses nothing
+        low = high = math.nan
     value = float(row.get(statistic_column(metric, name), math.nan))
-    return Value(metric, name, value, low, high, str(row.get("headline", "")), step)
+    return Value(metric, name, value, low, high, str(row.get("headline", "")), step, bound)
 
 
 def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:

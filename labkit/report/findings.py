@@ -12,7 +12,7 @@ from labkit.analysis import reasons
 from labkit.analysis.contrast import Contrast, End, contrast, quantities
 from labkit.columns import METRICS
 from labkit.notes import FUNCTIONAL
-from labkit.records import Value, by_benchmark, headline_statistic, value_of
+from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
 from labkit.records.factors import NONE, level, named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, sized, title
@@ -195,7 +195,7 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
     if not metric:
         return None
     statistic = headline_statistic(rows, metric)
-    known = [row for row in rows.to_dict("records") if value_of(row, metric, statistic).value > 0]
+    known = [row for row in sound(rows, metric).to_dict("records") if value_of(row, metric, statistic).value > 0]
     if not known:
         return None
     chosen = {column: level(known[0][column]) for column in quantities(rows)}

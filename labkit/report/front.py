@@ -9,7 +9,7 @@ from labkit import figures
 from labkit.columns import METRICS, statistic_column
 from labkit.models import costs
 from labkit.notes import joined
-from labkit.records import headline_statistic
+from labkit.records import headline_statistic, sound
 from labkit.records.factors import differing, level
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
@@ -99,7 +99,7 @@ def _on_shared_paths(curves: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 
 def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return one setting of a benchmark on all its paths: that with the most points; none with fewer than two sizes."""
-    rows = rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
+    rows = sound(rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()], metric)
     others = [name for name in differing(rows) if name not in ("transport", "fingerprint")]
     if others:
         groups = [group for _, group in rows.groupby([rows[name].map(level) for name in others], sort=False)]

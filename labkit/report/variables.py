@@ -14,7 +14,7 @@ from labkit import benchmarks, units
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.notes import joined
-from labkit.records import Value, by_benchmark, headline_statistic, value_of
+from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.sources import Source, read
 from labkit.units import plural
@@ -108,7 +108,7 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
         return
     statistic = headline_statistic(group, metric)
     column = statistic_column(metric, statistic)
-    present = group[group[column].notna()].sort_values("message_size_B", kind="stable")
+    present = sound(group[group[column].notna()], metric).sort_values("message_size_B", kind="stable")
     if not len(present):
         return
     rows = {"smallest": present.iloc[0], "largest": present.iloc[-1]} if len(present) > 1 else {"only": present.iloc[0]}

@@ -92,6 +92,12 @@ EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "What the point added to cou
 RETRIED = Fact("retried", "", "", "Why the first start failed, for a point that a second one measured.")
 ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
 PLACEMENT = Fact[dict[str, Any]]("placement", {}, "", "Hosts of a batch job, their switches, their distance.")
+CLOCK_NS = Fact(
+    "clock_ns",
+    math.nan,
+    "ns",
+    "Step of the clock behind the times; of values of a tool or a log, of the times that it takes or prints.",
+)
 # ranks
 COMMAND = Fact[list[str] | str]("command", [], "", "Command that started the ranks, without their plan.", also=(str,))
 CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")

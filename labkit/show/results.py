@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
-from labkit.notes import joined
+from labkit.notes import has, joined
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
-from labkit.units import format_count, format_number, format_size
+from labkit.units import format_count, format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,13 +54,22 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
 
 def _further(samples: Sequence[Samples]) -> list[str]:
     """Return a table of the values under names of a tool's own, such as ReFrame's variables; nothing without any."""
+    from labkit.records import resolution
+
     each = [(s, value) for s in samples for value in s.reported]
     values = [(s, v) for s, v in each if v.name not in METRICS and v.unit and not v.labels]
     if not values:
         return []
     named = [str(s.spec.values.get("test") or s.spec.values.get("name") or s.spec.benchmark) for s, _ in values]
     rows = [
-        [name, str(s.launch), v.name, v.statistic, format_number(v.value), v.unit]
+        [
+            name,
+            str(s.launch),
+            v.name,
+            v.statistic,
+            resolution.text(v.value, v.unit, resolution.coarse_value(s, v)),
+            v.unit,
+        ]
         for name, (s, v) in zip(named, values, strict=True)
     ]
     return [text_table(("test", "launch", "value", "statistic", "", "unit"), rows, right=(1, 4))]
@@ -150,6 +159,7 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
     """Return the notes below a table: what its intervals are, what is missing and why, badges and warnings."""
     from labkit import records
     from labkit.analysis import doubts
+    from labkit.records import resolution
 
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric, statistic in heads.items():
@@ -167,6 +177,8 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
     notes += [f"no {', '.join(labels)}: {reason}" for reason, labels in lacking.items()]
     if badges := ", ".join(text for text, _ in doubts.kinds(rows["badges"])):
         notes.append(f"badges: {badges}")
+    if any(has(badges, resolution.CODE) for badges in rows["badges"]):
+        notes.append(resolution.MEANING)
     return notes + [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
 
 
@@ -183,23 +195,34 @@ def _beside(metric: str, statistic: str) -> str:
 
 def _listed(row: pd.Series, cells: pd.DataFrame, sizes: Sequence[str]) -> str:
     """Return a table of values with labels: a line for each, a column for each quantity; medians over launches."""
+    from labkit.records import resolution
+
     whole = cells[cells["rank"].isna() & cells["t"].isna()]  # neither of a rank nor of a moment
     cells = whole if len(whole) else cells
     kept = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if cells[c].notna().any()]
     quantities = [_quantity(*one) for one in cells[["name", "statistic", "unit"]].itertuples(index=False)]
     cells = cells.assign(quantity=quantities)
     if kept:
-        table = cells.pivot_table(index=kept, columns="quantity", values="value", aggfunc="median", sort=False)
+        how = {"index": kept, "columns": "quantity", "sort": False}
+        table, coarse = (
+            cells.pivot_table(values=name, aggfunc=function, **how)
+            for name, function in (("value", "median"), ("coarse", "mean"))
+        )
     else:
-        table = cells.groupby("quantity", sort=False)["value"].median().to_frame().T
+        groups = cells.groupby("quantity", sort=False)
+        table, coarse = groups["value"].median().to_frame().T, groups["coarse"].mean().to_frame().T
+    units = cells.drop_duplicates("quantity").set_index("quantity")["unit"]
     labels = (
         [[one] if len(kept) == 1 else list(one) for one in table.index] if kept else [[] for _ in range(len(table))]
     )
     head = [name.removesuffix("_B").replace("_", " ") for name in kept] + [str(one) for one in table.columns]
     body = [
         [format_size(int(v)) if name in sizes else str(v) for name, v in zip(kept, label, strict=True)]
-        + [format_number(value, none="-") for value in values]
-        for label, values in zip(labels, table.to_numpy(), strict=True)
+        + [
+            resolution.text(value, units[name], share, none="-")
+            for name, value, share in zip(table.columns, values, shares, strict=True)
+        ]
+        for label, values, shares in zip(labels, table.to_numpy(), coarse.to_numpy(), strict=True)
     ]
     title = f"{row['benchmark']} · {row['library']} · {row['testbed']} · median of {row['launches']} launches"
     return f"{title}\n{text_table(head, body, right=range(len(head)))}"
@@ -215,6 +238,7 @@ def _quantity(name: str, statistic: str, unit: str) -> str:
 def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
     """Return a table for each value over two labels: the median over launches."""
     from labkit import records
+    from labkit.records import resolution
 
     cells = records.reported(samples)
     sizes = [column for column in cells if column.endswith("_size_B") and column != "message_size_B"]
@@ -223,18 +247,24 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
     others = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if c not in sizes]
     tables = []
     for key, group in cells.groupby(["name", "unit", *others], sort=False):
-        grid = group.pivot_table(index=sizes[0], columns=sizes[1], values="value", aggfunc="median")
+        grid, coarse = (
+            group.pivot_table(index=sizes[0], columns=sizes[1], values=name, aggfunc=function)
+            for name, function in (("value", "median"), ("coarse", "mean"))
+        )
         head = [
             f"{sizes[0].removesuffix('_B').replace('_', ' ')} \\ {sizes[1].removesuffix('_B').replace('_', ' ')}",
             *map(format_size, grid.columns),
         ]
         body = [
-            [format_size(int(size)), *(format_number(value, none="-") for value in line)]
-            for size, line in zip(grid.index, grid.to_numpy(), strict=True)
+            [
+                format_size(int(size)),
+                *(resolution.text(*cell, none="-") for cell in zip(line, [key[1]] * len(line), shares, strict=True)),
+            ]
+            for size, line, shares in zip(grid.index, grid.to_numpy(), coarse.to_numpy(), strict=True)
         ]
         metric = METRICS[str(key[0])].label if key[0] in METRICS else str(key[0])
         label = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']} launches"
         title = f"{row['benchmark']} {row['options']} · {row['library']} · {label}"
         tables.append(f"{title}\n{text_table(head, body, right=range(len(head)))}")
     notes = [f"badges: {joined(row['badges'])}"] if row["badges"] else []
-    return [*tables, *notes]
+    return [*tables, *notes, *([resolution.MEANING] if cells["coarse"].any() else [])]

@@ -28,6 +28,8 @@ BEYOND = 10  # samples that must lie beyond a percentile before it is relied on
 NEEDED = {"p95": 20, "p99": 100, "p999": 10_000}  # fewest samples with which a percentile is given at all
 LAUNCHES = 6  # fewest launches with a 95 % rank interval of their median
 _ENOUGH_TIMES = 20  # times whose common divisor is no coincidence
+_USUAL = 0.001  # of the times between clock reads: rarer ones come from interruptions
+_LEAST_STEP = 4  # ns, above the rounding of two times
 IQR_OF_NORMAL = 1.349  # 2 Φ⁻¹(3/4): quartiles of a normal distribution are so many standard deviations apart
 
 
@@ -185,6 +187,33 @@ def clock_step(time_ns: NDArray[np.int64]) -> int:
         if not (flat[:_ENOUGH_TIMES] % step).any() and not (flat % step).any():
             return step
     return 1
+
+
+def clock_resolution(between_ns: NDArray[np.int64]) -> float | None:
+    """Step of a clock from the times between consecutive reads, ns; None if the clock stood still.
+
+    If two reads in a row can be equal, the least difference is one step. Otherwise the usual differences lie on
+    multiples of the step, up to the rounding to whole ns.
+
+    Examples
+    --------
+    >>> clock_resolution(np.array([0, 0, 1000, 0])), clock_resolution(np.array([20, 21, 30, 31, 30, 40]))
+    (1000.0, 10.0)
+    >>> clock_resolution(np.array([24, 25, 26, 27]))
+    1.0
+    """
+    moved = between_ns[between_ns > 0]
+    if not moved.size:
+        return None
+    if moved.size < between_ns.size:
+        return float(moved.min())
+    values, counts = np.unique(moved, return_counts=True)
+    usual = values[counts >= _USUAL * moved.size]
+    centres = [float(group.mean()) for group in np.split(usual, np.flatnonzero(np.diff(usual) > 1) + 1)]
+    step = round(min(np.diff(centres), default=0.0))
+    if step >= _LEAST_STEP and all(abs(centre - step * round(centre / step)) <= 1 for centre in centres):
+        return float(step)
+    return float(np.gcd.reduce(moved))
 
 
 def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:

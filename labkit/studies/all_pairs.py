@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from labkit import figures, launch, measuring, studies, testbeds
 from labkit.analysis import all_pairs, effects
 from labkit.errors import DataError, SpecError
-from labkit.records import per_rank
+from labkit.records import per_rank, resolution
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
@@ -151,7 +151,8 @@ class Study(studies.Study):
             return _ONCE if self.pairs(size) else LEFT_OUT
         first, verdict = self.pairs(size)[0], self.verdicts[size]
         bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
-        return figures.pairs(verdict.seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad)
+        seconds = resolution.known(verdict.seconds, first, work=2)
+        return figures.pairs(seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad)
 
     def twice_figure(self, size: int) -> go.Figure | str:
         """Every pair in the first measurement and in the second, with the limits."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis.half import half_of
+from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement, words
 
@@ -78,7 +79,7 @@ class Study(studies.Study):
     def findings(self) -> str:
         """Findings as a Markdown list."""
         sentences = []
-        for path, group in self.of("mpi.bandwidth").groupby("transport", sort=False):
+        for path, group in sound(self.of("mpi.bandwidth"), "bandwidth_MBps").groupby("transport", sort=False):
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
             half = half_of(group["message_size_B"].tolist(), group["bandwidth_MBps_p50"].tolist())
             sentences.append(

@@ -152,7 +152,8 @@ class Study(studies.Study):
         """Lowest and highest rate of a test on each file system."""
         for title, cells in self._panels(test).items():
             rates = _rates(cells)
-            yield f"{title} {number(rates.min())} to {number(rates.max())} MB/s"
+            if len(rates):
+                yield f"{title} {number(rates.min())} to {number(rates.max())} MB/s"
 
     def _of_records(self) -> Iterator[str]:
         """What larger records gain in the largest file, where it is most."""
@@ -190,6 +191,8 @@ class Study(studies.Study):
                 if plain == title or plain not in panels:
                     continue
                 part = float((_rates(cells) / _rates(panels[plain])).median())
+                if part != part:  # the clock resolves no cell of both tables
+                    continue
                 why = _WHY[flag]
                 yield f"With {flag}, the test *{test}* on {plain} has {format_share(part)} of its rate without{why}."
 
@@ -202,11 +205,12 @@ _WHY = {
 
 
 def _rates(cells: pd.DataFrame) -> pd.Series:
-    """Median rate of each file and record size over launches, MB/s."""
+    """Median rate of each file and record size over launches, MB/s; without those that the clock does not resolve."""
+    cells = cells[~cells["coarse"]]
     return cells.groupby(["file_size_B", "record_size_B"])["value"].median()
 
 
 def _of_largest(cells: pd.DataFrame) -> pd.Series:
     """Rates of the largest file by record size, ascending."""
-    rates = _rates(cells)
-    return rates.loc[cells["file_size_B"].max()].sort_index()
+    largest = cells["file_size_B"].max()
+    return _rates(cells[cells["file_size_B"] == largest]).droplevel(0).sort_index()

@@ -11,6 +11,7 @@ from labkit.analysis import protocol
 from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
+from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import certainty, markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
@@ -149,7 +150,7 @@ class Study(studies.Study):
 
     def _ratio(self) -> list[str]:
         """How the slowest and the fastest path compare at the smallest and the largest common size."""
-        rows = self.of("mpi.latency").dropna(subset=["latency_us_p50"])
+        rows = sound(self.of("mpi.latency").dropna(subset=["latency_us_p50"]), "latency_us")
         paths = rows["transport"].nunique()
         groups = [group for _, group in rows.groupby("message_size_B") if group["transport"].nunique() == paths > 1]
         sentences = []

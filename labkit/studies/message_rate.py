@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis import effects
+from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, above, counts, markdown_list, size_words, statement, words
 
@@ -127,7 +128,7 @@ class Study(studies.Study):
     def _peaks(self) -> Iterator[str]:
         """Highest message rate of each path and direction, and how it grows with the pairs."""
         rows = self.pairs(ONE_WAY, BOTH_WAYS)
-        rows = rows[rows[f"{RATE}_p50"].notna()] if len(rows) else rows
+        rows = sound(rows[rows[f"{RATE}_p50"].notna()], RATE) if len(rows) else rows
         for (way, path), group in rows.groupby(["direction", "transport"], sort=False):
             best = group.loc[group[f"{RATE}_p50"].idxmax()]
             yield (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
+from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, statement
 
@@ -130,7 +131,7 @@ class Study(studies.Study):
     def findings(self) -> str:
         """Findings as a Markdown list."""
         sentences = []
-        for name, rows in self._ways().groupby("benchmark", sort=False):
+        for name, rows in sound(self._ways(), "latency_us").groupby("benchmark", sort=False):
             best = rows.loc[rows["latency_us_p50"].idxmin()]
             worst = rows.loc[rows["latency_us_p50"].idxmax()]
             sentences.append(
@@ -138,7 +139,7 @@ class Study(studies.Study):
                 f"({statement(best, 'latency_us')}), {WORDS[worst['way']]} is slowest "
                 f"({number(worst['latency_us_p50'])} µs)."
             )
-        sweep_rows = self._explicit()
+        sweep_rows = sound(self._explicit(), "bandwidth_MBps")
         for how, rows in sweep_rows.groupby("how", sort=False):
             best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
             sentences.append(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, notes, studies
 from labkit.benchmarks.storage.metadata import Options as Metadata
+from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import centre, markdown_list, number, size_words, statement
 from labkit.units import format_share
@@ -142,7 +143,8 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         sentences = []
         for name, verb in (("storage.parallel_write", "Writing"), ("storage.parallel_read", "Reading")):
-            for way, rows in self._ways(name).groupby("way", sort=False) if len(self._ways(name)) else ():
+            known = self._ways(name)
+            for way, rows in sound(known, "bandwidth_MBps").groupby("way", sort=False) if len(known) else ():
                 best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
                 share = (best["open_us_p50"] + best["close_us_p50"]) / (best["run_time_s_p50"] * 1e6)
                 # medians of parts and of the whole may be of different tests

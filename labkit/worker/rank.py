@@ -7,7 +7,7 @@ import os
 import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from time import monotonic, perf_counter
+from time import CLOCK_MONOTONIC, monotonic, perf_counter, perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from labkit.benchmarks import (
 )
 from labkit.kernels import openshmem
 from labkit.spec import Spec
-from labkit.stats import over_ranks
+from labkit.stats import clock_resolution, over_ranks
 from labkit.units import KiB
 from labkit.worker import ABSENT, Frame, Plan, links
 from labkit.worker.group import Alone, Together
@@ -73,7 +73,7 @@ class Worker:
         """Facts of this start, which every samples file keeps."""
         facts: dict[str, Any] = {"engine": self._engine.engine, "size": self.ranks.size}
         facts["affinity"] = sorted(os.sched_getaffinity(0))
-        facts["timer_overhead_ns"] = self._timer_overhead()
+        facts |= self._clock()
         if self.mpi is None:
             return facts
         hosts = [json.loads(text) for text in self.ranks.texts(self._whereabouts())]
@@ -98,13 +98,16 @@ class Worker:
         """Host and processors of this rank, as JSON."""
         return json.dumps([self.mpi.Get_processor_name(), sorted(os.sched_getaffinity(0))])
 
-    def _timer_overhead(self) -> float | None:
-        """Median cost of the pair of clock reads around an iteration, ns."""
+    def _clock(self) -> dict[str, float | None]:
+        """Median cost of the pair of clock reads around an iteration, and the step of the clock, ns."""
         if not self._engine.has("clock"):
-            return None
+            reads = np.array([perf_counter_ns() for _ in range(10_001)], np.int64)
+            return {"timer_overhead_ns": None, "clock_ns": clock_resolution(np.diff(reads))}
         empty = np.zeros(1, np.uint8)
-        work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty)
-        return float(np.median(self._engine.prepare("clock", work)(1000, 10_001)))
+        loops = {"clock": CLOCK_MONOTONIC}  # as now_ns of kernel.h
+        work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty, more=loops)
+        between = self._engine.prepare("clock", work)(1000, 10_001)
+        return {"timer_overhead_ns": float(np.median(between)), "clock_ns": clock_resolution(between)}
 
     def _buffer(self, huge: bool) -> Callable[[str, int], NDArray[np.uint8]]:
         """Return a function that gives buffers at least as large as any point has needed so far."""

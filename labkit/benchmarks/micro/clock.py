@@ -1,9 +1,10 @@
 """Cost and resolution of the clock that times everything else.
 
 A sample is the time between two consecutive clock reads: the cost that timing adds to an iteration. The resolution is
-the greatest common divisor of all samples: the step of the clock.
+the step of the clock, which `labkit.stats.clock_resolution` finds from the samples.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.stats import clock_resolution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,7 @@ _IDS = {"monotonic": 1, "monotonic_raw": 4, "realtime": 0, "monotonic_coarse": 6
 
 
 def _step(phases: Mapping[str, NDArray[np.int64]]) -> float:
-    return float(np.gcd.reduce(phases["time_ns"].ravel())) * 1e-9
+    return (clock_resolution(phases["time_ns"].ravel()) or math.nan) * 1e-9
 
 
 BENCHMARK = KernelBenchmark(

@@ -55,5 +55,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: 1},
     tools=(iozone.processes,),
     logs={"IOzone throughput": {}},
+    timed=lambda spec, labels: float((spec.option("file_size") or 0) * (spec.option("processes") or 0)),
     cadence="streaming",
 )

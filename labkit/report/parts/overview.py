@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from labkit.notes import Note
-from labkit.records import value_of
+from labkit.records import sound, value_of
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, interval, metric_of
@@ -26,6 +26,7 @@ _LAYERS = (  # layer, its benchmarks of bandwidth, and of latency
 _CONDITIONS = {  # code of a badge → what it says of the path
     "shared-memory": "shared memory",
     "loopback": "loopback",
+    "path-unknown": "path unknown",
     "functional": "emulated guest",
     "gpu-stand-in": "stand-in for a GPU",
     "emulated-link": "emulated link",
@@ -92,7 +93,7 @@ def _best(
         metric = metric_of(rows, metrics[0]) if len(rows) else ""
         if metric in metrics:
             of_path: dict[str, dict[int, list[dict[str, Any]]]] = {}  # by path and number of settings
-            for path, curve in curves(rows, metric):
+            for path, curve in curves(sound(rows, metric), metric):
                 parts = [part.partition(":")[0] for part in path.split(", ") if "=" not in part]
                 by_settings = of_path.setdefault(", ".join(parts), {})
                 by_settings.setdefault(path.count("="), []).extend(curve.to_dict("records"))

@@ -1,0 +1,145 @@
+"""Values whose time spans few steps of the clock: they are bounds, not measurements.
+
+A value counts as coarse if its time is shorter than ten steps of the clock. For a tool or a log, a step is the last
+digit of the times that it takes or prints. What is timed at once decides: a single iteration, all messages of a window,
+or with ``timing=total`` a whole chunk. The sum over single iterations is no finer than each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import benchmarks, formats, stats
+from labkit.columns import METRICS, SHOWN, split, statistic_column
+from labkit.notes import Note, badge
+from labkit.records.aggregate import statistic_of
+from labkit.samples import Samples
+from labkit.samples.facts import CLOCK_NS, ENGINE
+from labkit.spec import Reported
+from labkit.units import format_number
+
+TICKS = 10  # steps of the clock in a time that is known well enough
+CODE = "clock-resolution"  # of the badge
+MEANING = f"≥, ≤: the time spans fewer than {TICKS} steps of the clock"
+MOST = 0.5  # part of the launches, from which their median is that of coarse values
+_ROUNDING = 1e-6  # of a step
+_SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
+
+
+def step_s(samples: Samples) -> float:
+    """Return the step of the clock behind the times or values of a point, s; NaN if nothing shows it."""
+    known = CLOCK_NS.of(samples.meta)
+    if known != known:
+        known = formats.clock_ns(ENGINE.of(samples.meta))  # points from before the clock was recorded
+    if known != known and samples.n:
+        known = float(stats.clock_step(samples.time_ns))
+    return known * 1e-9
+
+
+def steps(samples: Samples, row: Mapping[str, Any]) -> dict[str, float]:
+    """Return the resolution of each metric for which a tool reported values, in the metric's unit."""
+    step, columns = step_s(samples), dict[str, float]()
+    for name in {parts[0] for column in row if (parts := split(column))}:
+        if METRICS[name].unit in _SCALES:
+            columns[statistic_column(name, "step")] = step * _SCALES[METRICS[name].unit]
+        elif headline := statistic_of(row, name):
+            value = float(row[statistic_column(name, headline)])
+            span = _span(samples, Reported(name, METRICS[name].unit, headline, value))
+            columns[statistic_column(name, "step")] = value * step / span if span else math.nan
+    return {name: value for name, value in columns.items() if value == value}
+
+
+def _span(samples: Samples, value: Reported) -> float:
+    """Return the time behind a value that a tool reported, s; NaN if it is not known."""
+    if value.unit in _SCALES:
+        return value.value / _SCALES[value.unit]
+    timed = benchmarks.get(samples.spec.benchmark).timed
+    work = timed(samples.spec, value.labels) if timed and value.unit == "MB/s" else 0.0
+    return work / (value.value * 1e6) if work and value.value > 0 else math.nan
+
+
+def coarse_value(samples: Samples, value: Reported) -> bool:
+    """Return whether the time behind a value that a tool reported is shorter than ten steps of its clock."""
+    return _span(samples, value) < (TICKS - _ROUNDING) * step_s(samples)
+
+
+def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
+    """Return whether the time behind a statistic is shorter than ten steps of the clock.
+
+    Parameters
+    ----------
+    row : of `records.summary` or `records.table`.
+    metric, statistic : as in `labkit.columns`; without a name, the statistic that stands for the metric.
+
+    Examples
+    --------
+    >>> coarse({"latency_us_p50": 9.0, "latency_us_step": 1.0}, "latency_us")
+    True
+    >>> coarse({"latency_us_p50": 10.0, "latency_us_step": 1.0}, "latency_us")
+    False
+    """
+    step = row.get(statistic_column(metric, "step"), math.nan)
+    if not step > 0 or row.get("origin") in ("simulated", "modelled"):
+        return False
+    name = statistic or statistic_of(row, metric)
+    value = float(row.get(statistic_column(metric, name), math.nan)) if name else math.nan
+    if METRICS[metric].kind == "rate":  # the step is that at the headline
+        at = float(row.get(statistic_column(metric, statistic_of(row, metric)), math.nan))
+        value = at * at / value if value > 0 else math.nan
+    return value < (TICKS - _ROUNDING) * step and not _of_loop(row, name)
+
+
+def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:
+    """Return whether a statistic comes from the time of a whole loop, which spans many steps."""
+    if statistic != "osu_mean" or not row.get("n"):
+        return False
+    return benchmarks.get(str(row["benchmark"])).loop
+
+
+def badges(samples: Samples, row: Mapping[str, Any]) -> tuple[Note, ...]:
+    """Return the badge of a point that has a coarse value."""
+    names = dict.fromkeys(parts[0] for column in row if (parts := split(column)))
+    shown = any(coarse(row, name, s) for name in names for s in SHOWN if statistic_column(name, s) in row)
+    if not shown and not any(coarse_value(samples, value) for value in samples.reported):
+        return ()
+    return (badge("clock resolution", step_ns=step_s(samples) * 1e9),)
+
+
+def known(seconds: NDArray[np.float64], samples: Samples, work: float = 1.0) -> NDArray[np.float64]:
+    """Return times of a point, s, with NaN in place of the coarse ones.
+
+    Parameters
+    ----------
+    work : by which a time of the samples was divided.
+    """
+    least = (TICKS - _ROUNDING) * step_s(samples) / work
+    return np.where(seconds < least, math.nan, seconds)
+
+
+def sound(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows whose headline of a metric is no bound: those that may be a headline or a colour of a map."""
+    if statistic_column(metric, "step") not in rows:
+        return rows
+    return rows[np.array([not coarse(row, metric) for row in rows.to_dict("records")], bool)]
+
+
+def sign(unit: str) -> str:
+    """Return what stands before a coarse value: a time is at most that long, a rate at least that high."""
+    return "≤ " if unit in _SCALES else "≥ "
+
+
+def text(value: float, unit: str, share: float, *, none: str = "–") -> str:
+    """Return the median over launches of a value that a tool reported, without its unit.
+
+    Parameters
+    ----------
+    share : part of the launches whose value is coarse; from a half on, their median is a bound.
+    none : what stands for NaN.
+    """
+    return (sign(unit) if share >= MOST else "") + format_number(value, none=none)

@@ -1,0 +1,184 @@
+"""A value whose time spans fewer than ten steps of the clock is a bound, and is shown and used as one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labkit import figures, importing, kernels, records
+from labkit.analysis import contrast, effects
+from labkit.campaign import Campaign
+from labkit.models import verdict
+from labkit.notes import has
+from labkit.show.results import result_table
+from labkit.spec import Spec
+
+from . import made
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "data/campaigns/examples/two-cores"
+LATENCY, BANDWIDTH = (
+    Spec(benchmark="mpi.latency", size=8),
+    Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 1}),
+)
+
+
+def _row(spec: Spec, time_ns: object, **meta: object) -> dict[str, object]:
+    points = [made.samples(spec, time_ns, meta={"clock_ns": 1000.0, **meta})]
+    return records.summary(records.table(points)).iloc[0].to_dict()
+
+
+@pytest.mark.parametrize(("ticks", "bound"), [(1, True), (9, True), (10, False), (11, False)])
+def test_fewer_than_ten_ticks_are_a_bound(ticks: int, bound: bool) -> None:
+    for spec, metric, sign in ((LATENCY, "latency_us", "≤ "), (BANDWIDTH, "bandwidth_MBps", "≥ ")):
+        row = _row(spec, [1000 * ticks] * 30)
+        value = records.value_of(row, metric)
+        assert value.coarse is bound, (spec, ticks)
+        assert value.text.startswith(sign) is bound
+        assert has(row["badges"], "clock-resolution") is bound
+        assert (records.value_of(row, metric, "mean").coarse, records.value_of(row, metric, "max").coarse) == (
+            bound,
+        ) * 2
+
+
+def test_a_time_below_one_step_is_at_most_that_step() -> None:
+    assert records.value_of(_row(LATENCY, [0] * 30), "latency_us").text == "≤ 0.5"  # half of a round trip
+
+
+def test_the_time_of_the_whole_batch_decides() -> None:
+    """64 messages in 12 steps, and 50 iterations timed at once: neither is one message, or one iteration."""
+    window = BANDWIDTH.replace(options={"window": 64})
+    assert not records.value_of(_row(window, [12_000] * 30), "message_rate_per_s").coarse
+    total = LATENCY.replace(options={"timing": "total"})
+    points = [
+        made.samples(
+            total,
+            [[each]],
+            meta={"clock_ns": 1000.0, "timing": "total", "chunks": [50]},
+            extras={"iterations": np.array([[50]])},
+        )
+        for each in (12_000, 9_000)
+    ]
+    fine, coarse = (records.value_of(records.table([one]).iloc[0], "latency_us") for one in points)
+    assert (fine.coarse, coarse.coarse) == (False, True)
+    assert fine.value == pytest.approx(0.12)
+
+
+def test_a_bound_is_no_headline_of_any_kind() -> None:
+    """The highest bandwidth is that of two ticks; what is said first comes from the points that the clock resolves."""
+    points = [
+        made.samples(
+            BANDWIDTH.replace(size=size, transport=path),
+            [ticks * 1000] * 30,
+            meta={"clock_ns": 1000.0, "fingerprint": f"{path}{size}"},
+        )
+        for path in ("shm", "tcp")
+        for size, ticks in ((64, 2), (4096, 20), (65536, 400 if path == "shm" else 900))
+    ]
+    table = records.summary(records.table(points))
+    known = records.sound(table, "bandwidth_MBps")
+    assert set(known["message_size_B"]) == {4096, 65536}
+    assert {one.size for one in verdict.judge(points, table)} == {4096}  # 20 ticks: the highest of those that count
+    found = contrast.contrast(table, "bandwidth_MBps", ["transport"])
+    assert found is not None
+    assert {found.main.size, found.other.size if found.other else 0} == {65536, 4096}
+    assert effects.of_row(table.iloc[0].to_dict(), "bandwidth_MBps").sign == 0
+
+
+def test_a_bound_has_no_colour_in_a_map() -> None:
+    launch = {"benchmark": "storage.iozone", "fingerprint": "a", "name": "bandwidth_MBps", "unit": "MB/s"}
+    cells = pd.DataFrame(
+        launch
+        | {
+            "statistic": "mean",
+            "value": value,
+            "coarse": value > 6e4,
+            "launch": 0,
+            "file_size_B": 65536,
+            "record_size_B": record,
+        }
+        for record, value in ((4096, 6000.0), (8192, 9000.0), (65536, 65536.0))
+    )
+    for figure in (
+        figures.heat_map(cells, "file_size_B", "record_size_B", "bandwidth_MBps"),
+        figures.heat_maps({"read": cells}, "file_size_B", "record_size_B", "bandwidth_MBps"),
+    ):
+        coloured, grey = figure.data
+        assert [z is None for z in coloured.z[0]] == [False, False, True]
+        assert [z is None for z in grey.z[0]] == [True, True, False]
+        assert len({colour for _, colour in grey.colorscale}) == 1
+        assert grey.text[0][2].startswith("≥ ")
+        assert "≥ 65,536 MB/s" in grey.customdata[0][2]
+        assert "clock resolution" in grey.customdata[0][2]
+
+
+def test_a_recorded_table_of_iozone_shows_its_bounds() -> None:
+    """IOzone counts µs: 64 KiB in one of them were printed as 65,536 MB/s. The campaign is older than the badge."""
+    points = list(Campaign(EXAMPLE).samples("storage.iozone"))
+    text = result_table(records.table(points), points)
+    assert "≥ 65,536" in text
+    assert "clock resolution" in text
+    cells = records.reported(points)
+    time_us = cells["file_size_B"] / cells["value"]
+    assert cells["coarse"].any()
+    assert (cells["coarse"] == (time_us < 10 - 1e-5)).all()
+
+
+_STREAM = """STREAM version $Revision: 5.10 $
+This system uses 8 bytes per array element.
+Array size = 1000 (elements), Offset = 0 (elements)
+Each kernel will be executed 10 times.
+Your clock granularity/precision appears to be {tick} microseconds.
+Function    Best Rate MB/s  Avg time     Min time     Max time
+Copy:           8000.0     0.000002     0.000002     0.000003
+Scale:          8000.0     0.000002     0.000002     0.000003
+Add:              24.0     0.001000     0.001000     0.001100
+Triad:            24.0     0.001000     0.001000     0.001100
+Solution Validates: avg error less than 1.000000e-13 on all three arrays
+"""
+
+
+def test_a_log_states_its_clock(tmp_path: Path) -> None:
+    """STREAM prints its clock's step; OSU prints two decimals."""
+    made_of = {"fine": _STREAM.format(tick=1), "coarse": _STREAM.format(tick=500)}
+    seen = {}
+    for name, text in made_of.items():
+        (tmp_path / name).write_text(text)
+        importing.bring([tmp_path / name], into=tmp_path / f"of-{name}", testbed=name)
+        rows = records.table(Campaign(tmp_path / f"of-{name}").samples())
+        by = {row["option_kernel"]: row for row in rows.to_dict("records")}
+        seen[name] = {kernel: records.value_of(by[kernel], "bandwidth_MBps").text for kernel in ("copy", "triad")}
+    assert seen == {"fine": {"copy": "≥ 8,000", "triad": "24.00"}, "coarse": {"copy": "≥ 8,000", "triad": "≥ 24"}}
+    (tmp_path / "osu").write_text(
+        "# OSU MPI Latency Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n1   0.07\n8   0.31\n"
+    )
+    importing.bring([tmp_path / "osu"], into=tmp_path / "of-osu", testbed="o")
+    points = list(Campaign(tmp_path / "of-osu").samples())
+    text = result_table(records.table(points), points)
+    assert "≤ 0.07" in text
+    assert "≤ 0.31" not in text
+
+
+@pytest.mark.skipif(not kernels.compiled() or not shutil.which("cc"), reason="needs the C kernels and a compiler")
+def test_ranks_record_the_step_of_their_clock(tmp_path: Path) -> None:
+    """A clock of 1 µs below the real program: reading it takes less than one of its ticks."""
+    library, source = tmp_path / "clock.so", Path(__file__).with_name("clock.c")
+    subprocess.run(["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
+    words = ["measure", "micro.clock", "--launches", "1", "-i", "100", "--into", str(tmp_path / "c")]
+    environment = os.environ | {"LD_PRELOAD": str(library), "LABKIT_TEST_STEP": "1000"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "labkit", *words], env=environment, capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    (point,) = Campaign(tmp_path / "c").samples()
+    assert point.meta["clock_ns"] == 1000
+    assert records.table([point]).iloc[0]["clock_step_ns_value"] == pytest.approx(1000)
+    assert "≤ 1,000" in ended.stdout
+    assert "clock resolution" in ended.stdout
+    assert "≥, ≤: the time spans fewer than 10 steps of the clock" in ended.stdout
