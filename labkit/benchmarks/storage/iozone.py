@@ -49,6 +49,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: 1},
     tools=(iozone.table,),
     logs={"IOzone": {}},
-    timed=lambda spec, labels: float(labels["file_size_B"]),
+    timed=lambda spec, labels: float(labels["file_size_B"] or 0),
     cadence="streaming",
 )
