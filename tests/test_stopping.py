@@ -12,11 +12,13 @@ import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from labkit import writing
-from labkit.campaign import archive
+from labkit import importing, writing
+from labkit.campaign import archive, merging
+from labkit.importing import staging
 from tests.test_store import filled
 
 ROOT = Path(__file__).parent.parent
@@ -151,3 +153,28 @@ def test_an_archive_that_a_killed_merge_unpacked_goes_with_the_next(
     assert list(place.iterdir())
     archive.verify(source)
     assert not list(place.glob("labkit-archive-*"))
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt, SystemExit])
+def test_a_signal_in_the_middle_leaves_no_new_campaign_and_keeps_an_old_one(
+    how: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last step is ended, when the points of a merge are in the campaign and those of an import are ready."""
+    old, source = filled(tmp_path / "old", 1), filled(tmp_path / "source", 2)
+    (log := tmp_path / "osu.txt").write_text("# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n8   1.50\n")
+    take = merging._Merger.take
+
+    def ended(*given: Any) -> None:
+        if isinstance(given[0], merging._Merger):
+            take(*given)
+        raise how
+
+    monkeypatch.setattr(merging._Merger, "take", ended)
+    monkeypatch.setattr(staging.Staging, "publish", ended)
+    for place in (tmp_path / "new", old.path):
+        with pytest.raises(how):
+            merging.merge([source.path], place)
+        with pytest.raises(how):
+            importing.bring([str(log)], into=place)
+    assert not (tmp_path / "new").exists()
+    assert old.done()

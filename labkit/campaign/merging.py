@@ -8,6 +8,7 @@ the name that people read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from typing import Any
 from labkit import beneath, samples
 from labkit.campaign import Campaign, archive, derived, identity, names
 from labkit.campaign.packing import Limits
+from labkit.campaign.places import whole
 from labkit.campaign.saving import Saving
 from labkit.samples import Samples, start
 from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
@@ -73,6 +75,7 @@ def merge(sources: Sequence[Path], into: Path, limits: Limits | None = None) -> 
             stack.enter_context(archive.opened(source, limits, keep))
             for source, keep in zip(sources, held, strict=True)
         ]
+        stack.enter_context(whole(into, new=not os.path.lexists(into)))
         campaign = Campaign(into)
         stack.enter_context(campaign.lease())
         merger = _Merger(campaign)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -87,3 +89,19 @@ def fresh(kind: str) -> Path:
             raise DataError(f"{path} cannot be created: {error.strerror}. {outside.remedy(error)}: --into.") from error
         return path
     raise AssertionError
+
+
+@contextmanager
+def whole(place: Path, *, new: bool) -> Iterator[None]:
+    """Remove a new campaign if a signal ends the block: nothing of it stays, and the next call begins anew.
+
+    Parameters
+    ----------
+    new : whether this process made the campaign; any other one stays.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if new:
+            shutil.rmtree(place, ignore_errors=True)
+        raise

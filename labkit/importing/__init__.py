@@ -12,6 +12,7 @@ length in pieces, and reads all texts before it changes the campaign.
 from __future__ import annotations
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,9 +115,12 @@ def bring(
         with Staging(path, known) as staging:
             with _uncollected():
                 present, warnings = _read(texts, given, staging, known, progress)
-            target = into if isinstance(into, Campaign) else Campaign(into or campaign.fresh("import"))
-            with target.lease():
-                staging.publish(target)
+            new = not isinstance(into, Campaign) and (not into or not os.path.lexists(into))
+            place = path if into else campaign.fresh("import")
+            with campaign.whole(place, new=new):
+                target = into if isinstance(into, Campaign) else Campaign(place)
+                with target.lease():
+                    staging.publish(target)
     kinds = Counter(text.kind for text in texts)
     return Outcome(target, staging.added, present, tuple(grouped(warnings)), kinds, tuple(left_out))
 
