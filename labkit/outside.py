@@ -80,7 +80,13 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
         return DataError(f"{subject} is nested too deeply. Restore it, or flatten it.")
     if isinstance(error, MemoryError):
         return DataError(f"{subject} needs more memory than this machine has. Request less, or use a larger machine.")
-    return DataError(f"{subject} cannot be read: {_short(str(error), 200)}. Correct or restore it.")
+    return DataError(f"{subject} cannot be read: {_short(plainly(error), 200)}. Correct or restore it.")
+
+
+def plainly(error: BaseException) -> str:
+    """Return what an error of a parser says, without the words that are meant for programmers."""
+    words = str(error)
+    return "a number has thousands of digits" if "int_max_str_digits" in words else words
 
 
 def remedy(error: OSError) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from labkit import launch, outside, testbeds
+from labkit import importing, launch, outside, testbeds
 from labkit.analysis import contract, contract_plan
 from labkit.cli import main
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.formats import logs
 from labkit.report import crate
+from labkit.samples import header
 from labkit.spec import Effort, Spec
 from labkit.tools import _nvme
 
@@ -174,3 +175,14 @@ def test_python_s_words_reach_nobody(name: str) -> None:
             broken.runs("text", "file.txt")
         assert "file.txt" in str(caught.value)
         assert not any(word in str(caught.value) for word in ("Error:", "argument", "zip", "index out"))
+
+
+def test_a_number_of_thousands_of_digits_is_told_in_plain_words(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text('{"fio version": "fio-3.33", "jobs": [' + "9" * 10_000 + "]}")
+    with pytest.raises(DataError, match="a number has thousands of digits"):
+        outside.json_object(path)
+    with pytest.raises(ValueError, match=r"^a number has thousands of digits$"):
+        header.plain(path.read_bytes())
+    with pytest.raises(DataError, match="a number has thousands of digits"):
+        importing.bring([str(path)], into=tmp_path / "c")

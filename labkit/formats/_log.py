@@ -16,7 +16,7 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.formats import malformed
 from labkit.notes import Note, note
-from labkit.outside import once
+from labkit.outside import once, plainly
 from labkit.spec import Reported, Scalar
 
 LARGEST = 64 << 20  # B of a log: those of the tools have some kB
@@ -277,7 +277,7 @@ def document(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any
     except RecursionError as error:
         raise malformed(where, 0, body[:80], "JSON that is not nested a thousand times", REMEDY) from error
     except ValueError as error:
-        raise malformed(where, 0, str(error)[:120], "finite numbers, and every key once", REMEDY) from error
+        raise malformed(where, 0, plainly(error)[:120], "finite numbers, and every key once", REMEDY) from error
     return value
 
 

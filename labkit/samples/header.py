@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from labkit import notes
+from labkit import notes, outside
 from labkit.errors import DataError, SpecError
 from labkit.samples import facts
 from labkit.spec import Effort, Reported, Spec
@@ -41,6 +41,8 @@ def plain(text: bytes) -> dict[str, Any]:
         header = json.loads(text)
     except RecursionError:
         raise ValueError(f"more than {DEEPEST} levels deep") from None
+    except ValueError as error:
+        raise ValueError(outside.plainly(error)) from error
     if not isinstance(header, dict):
         raise ValueError("no object of JSON")
     # few brackets cannot nest deeply: most files are spared the walk
