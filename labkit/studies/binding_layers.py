@@ -72,7 +72,7 @@ class Study(studies.Study):
         """Rows of a benchmark with the layer in words; only where there is more than one layer."""
         rows = self.of(benchmark)
         if "option_binding" not in rows or rows["option_binding"].nunique() < 2:
-            return rows.iloc[:0].assign(layer="")
+            return rows.iloc[:0].assign(layer="", option_binding="")
         keep = rows["transport"] == rows.loc[rows["option_binding"] != "c", "transport"].iloc[0]
         rows = rows[keep & rows["option_binding"].notna()]
         return rows.assign(layer=rows["option_binding"].map(LAYERS))

@@ -127,7 +127,7 @@ class Study(studies.Study):
             rows = self.summary.loc[[*rows.index, *beside.index]]
             stores = rows["benchmark"] == CLOSED
             rows = rows.assign(
-                option_store=rows["option_store"].where(stores, "RDMA verbs"),
+                option_store=rows["option_store"].where(stores, "RDMA verbs") if stores.any() else "RDMA verbs",
                 transport=rows["transport"].where(stores, rows["testbed"]),
             )
         return self.drawn(figures.versus_size, rows, "round_trip_us", series=["option_store", "transport"], tail="p99")

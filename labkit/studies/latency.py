@@ -150,7 +150,10 @@ class Study(studies.Study):
 
     def _ratio(self) -> list[str]:
         """How the slowest and the fastest path compare at the smallest and the largest common size."""
-        rows = sound(self.of("mpi.latency").dropna(subset=["latency_us_p50"]), "latency_us")
+        rows = self.of("mpi.latency")
+        if rows.empty:
+            return []
+        rows = sound(rows.dropna(subset=["latency_us_p50"]), "latency_us")
         paths = rows["transport"].nunique()
         groups = [group for _, group in rows.groupby("message_size_B") if group["transport"].nunique() == paths > 1]
         sentences = []

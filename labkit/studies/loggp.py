@@ -221,7 +221,7 @@ class Study(studies.Study):
         if transport in self._unpredicted():
             return f"*Omitted: {_unpredicted(transport)}*"
         rows = rows[rows["ranks"] == rows["ranks"].max()]
-        guess = self.predicted
+        guess = self.predicted.reindex(columns=list(dict.fromkeys([*_KEYS, *self.predicted])))
         guess = guess[(guess["collective"] == name) & (guess["transport"] == transport)]
         guess = guess[(guess["ranks"] == rows["ranks"].iloc[0]) & (guess["message_size_B"] > 0)]
         return figures.versus_size(_together(rows, guess), LATENCY, series=["algorithm"], tail=None)

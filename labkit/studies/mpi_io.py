@@ -140,7 +140,7 @@ class Study(studies.Study):
                 f"({number(worst['latency_us_p50'])} µs)."
             )
         sweep_rows = sound(self._explicit(), "bandwidth_MBps")
-        for how, rows in sweep_rows.groupby("how", sort=False):
+        for how, rows in sweep_rows.groupby("how", sort=False) if len(sweep_rows) else ():
             best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
             sentences.append(
                 f"A {how} moves at most {statement(best, 'bandwidth_MBps')}, in requests of "

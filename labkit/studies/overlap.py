@@ -131,7 +131,7 @@ class Study(studies.Study):
         if "option_overlap" in forms:
             forms = forms[~forms["option_overlap"].fillna(False).astype(bool)]
         small = forms[forms["message_size_B"] == forms["message_size_B"].min()]
-        small = small.groupby("benchmark")["latency_us_p50"].first()
+        small = small.groupby("benchmark")["latency_us_p50"].first() if len(small) else small
         for name in FORMS[1:]:
             if {name, FORMS[0]} <= set(small.index):
                 sentences.append(
