@@ -62,6 +62,7 @@ def measure(study: Study) -> None:
         left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
         handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
 
+    before = study.campaign.done()
     campaign = study.run(tell)
     remember(study)
     if study.only_reads:
@@ -69,7 +70,8 @@ def measure(study: Study) -> None:
         return
     count = len(study.samples)
     done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
-    handle.update(Markdown(f"{done}; {count} points are in the campaign `{campaign.name}`."))
+    lines = [f"{done}; {count} points are in the campaign `{campaign.name}`.", *study.measured_before(before)]
+    handle.update(Markdown("\n\n".join(lines)))
 
 
 def follow(campaign: str, lines: int = 10) -> None:

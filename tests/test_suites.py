@@ -9,15 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import nbformat
 import pandas as pd
 import papermill
 import pytest
 
-from labkit import project, show, studies, suites
+from labkit import notebook, project, show, studies, suites
 from labkit.errors import SpecError
-from labkit.spec import Spec
+from labkit.spec import Spec, sweep
 from labkit.suites import definition, plan
 
 NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -266,6 +268,45 @@ def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(into), *more]
     clean = {**os.environ, "BROWSER_PATH": "/nowhere"}  # static figures are not what is tested here
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=clean)
+
+
+class _Clock(studies.Study):
+    """A study of one point that needs no ranks."""
+
+    benchmarks = ("micro.clock",)
+
+    def specs(self) -> list[Spec]:
+        return sweep("micro.clock", sizes=0, ranks=1)
+
+
+class _Entry(definition.Entry):
+    def study(self, **more: Any) -> studies.Study:
+        return _Clock(**{**self.parameters, **more})
+
+
+def test_points_of_an_earlier_effort_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a suite that runs again, and in a notebook; the same effort again is no reason to warn."""
+    monkeypatch.setattr(suites.extras, "absent", lambda *names: ["papermill"])  # measured, not executed
+
+    def again(time_cap: float) -> suites.Outcome:
+        entry = _Entry(Path("clock.ipynb"), {"time_cap": time_cap, "launches": 1})
+        return suites.run(definition.Suite("own", "Own", (entry,)), into=tmp_path / "c")
+
+    assert (again(0.01).measured, again(0.01).older) == (1, ())
+    for _ in range(2):  # not only the first time
+        later = again(0.02)
+        (text,) = later.older
+        assert (
+            "clock: 1 point was measured before with a time cap of 0.01 s (time_cap=0.01); not measured again" in text
+        )
+        assert f"warning: {text}" in later.text()
+        assert later.measured == 0
+    shown: list[str] = []
+    handle = SimpleNamespace(update=lambda thing: shown.append(thing.data))
+    monkeypatch.setattr(notebook, "display", lambda *things, **how: handle)
+    for time_cap, told in ((0.02, True), (0.01, False)):
+        notebook.measure(_Clock(time_cap=time_cap, launches=1, campaign=str(tmp_path / "c")))
+        assert ("measured before with a time cap of 0.01 s" in shown[-1]) is told
 
 
 @pytest.mark.slow

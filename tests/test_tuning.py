@@ -454,6 +454,18 @@ def test_tune_resumes_without_measuring_again(cluster: Cluster, tmp_path: Path) 
     assert sorted(ran) == sorted(one for one in whole if one[1] == 1)
 
 
+def test_tune_names_launches_of_an_earlier_effort(cluster: Cluster, tmp_path: Path) -> None:
+    cluster(TIMES)
+    said: list[str] = []
+    tune(plan(), Campaign(tmp_path / "c"), proof=False, say=said.append)
+    tune(plan(), Campaign(tmp_path / "c"), proof=False, say=said.append)
+    assert not [text for text in said if "warning" in text]
+    tune(plan(effort=Effort(iterations=50)), Campaign(tmp_path / "c"), proof=False, say=said.append)
+    (text,) = [text for text in said if "warning" in text]
+    assert text.startswith("warning: 8 points were measured before without a count of iterations")
+    assert "Choose a new campaign (--into) for this effort" in text
+
+
 def test_read_refuses_what_holds_no_tuning(cluster: Cluster, tmp_path: Path) -> None:
     """A campaign without a plan, without launches, or with a damaged plan is one error."""
     with pytest.raises(DataError, match="holds no tuning"):

@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import show, writing
@@ -20,7 +20,6 @@ from labkit.units import parse_count
 
 if TYPE_CHECKING:
     from labkit.benchmarks import Benchmark
-    from labkit.samples import Samples
 
 
 WORDS = {
@@ -181,14 +180,6 @@ def _refuse_own_flags(given: Iterable[str], benchmark: Benchmark) -> None:
             )
 
 
-# parameter of the effort → how it is printed, and how its default is printed
-_EFFORT_WORDS = {
-    "iterations": ("with {} iterations", "without -i, so the stop rule decided"),
-    "warmup": ("with a warm-up of {} iterations", "without -x, with the benchmark's own warm-up"),
-    "ci": ("with the stop rule {}", ""),
-    "time_cap": ("with a time cap of {} s", ""),
-    "keep": ("with the samples {}", ""),
-}
 FLAGS: Mapping[str, str] = {
     "size": "-m ",
     "sizes": "-m ",
@@ -250,34 +241,12 @@ def run(options: argparse.Namespace) -> int:
         raise SpecError(as_typed(str(error), _flags(options))) from error
 
 
-def _not_again(old: Sequence[Samples], effort: Effort, given: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each group of points that were measured earlier with another effort than the one requested."""
-    from labkit.worker.retention import WHOLE
-
-    for name in given:
-        words = _EFFORT_WORDS.get(name)
-        if not words:
-            continue
-        others: dict[object, set[str]] = {}
-        for one in old:
-            value, asked = getattr(one.effort, name), getattr(effort, name)
-            same = name == "keep" and one.spec.ranks <= WHOLE and {value, asked} == {"auto", "all"}
-            if value != asked and not same:
-                others.setdefault(value, set()).add(str(FINGERPRINT.of(one.meta)))
-        for value, points in others.items():
-            count = f"{len(points)} points were" if len(points) > 1 else "1 point was"
-            how = words[1] if value is None else f"{words[0].format(value)} ({FLAGS[name]}{value})"
-            yield (
-                f"{count} measured before {how}; not measured again. Give --add-launches to add launches with "
-                "this effort"
-            )
-
-
 def _measure(options: argparse.Namespace) -> int:
     """Measure the missing points, and print the requested ones."""
     from labkit import equivalents, measuring
     from labkit.analysis import gpcnet, traces
     from labkit.campaign import Campaign, fresh
+    from labkit.measuring import older
 
     if options.format in equivalents.FORMS:
         equivalents.check(options.benchmark, options.format)
@@ -306,7 +275,8 @@ def _measure(options: argparse.Namespace) -> int:
     samples = list(campaign.samples(options.benchmark, wanted))
     old = [one for one in samples if (options.benchmark, str(FINGERPRINT.of(one.meta)), one.launch) in before]
     if not options.add_launches:
-        for text in _not_again(old, effort, fields.given(options, EFFORT)):
+        advice = "Give --add-launches to add launches with this effort"
+        for text in older.texts(old, effort, advice, names=fields.given(options, EFFORT), flags=FLAGS):
             warn(text)
     show.write(samples, options.format, options.output, campaign=campaign.name, full=options.full)
     print(f"samples: {campaign.path}", file=sys.stderr)

@@ -12,7 +12,7 @@ import json
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.columns import end_column
 from labkit.errors import SpecError, known
+from labkit.measuring import older
 from labkit.models import costs
 from labkit.models.costs import Costs
 from labkit.notes import Note
@@ -159,6 +160,19 @@ class Study:
         if self.values.measure:
             measuring.measure(self._requested(), self.effort, into=self.campaign, progress=progress)
         return self.campaign
+
+    def measured_before(self, points: Collection[tuple[str, str, int]]) -> list[str]:
+        """Say which of these points, which the campaign had before, have another effort than the study asks for.
+
+        Parameters
+        ----------
+        points : benchmark, fingerprint and launch.
+        """
+        own = {(p.spec.benchmark, p.fingerprint, p.launch) for p in self.points} & set(points)
+        wanted = {name: {point[1:] for point in own if point[0] == name} for name in {point[0] for point in own}}
+        old = (one for name, keys in sorted(wanted.items()) for one in self.campaign.samples(name, keys))
+        advice = "Choose a new campaign for this effort, or add launches with labkit measure --add-launches"
+        return list(older.texts(old, self.effort, advice))
 
     @property
     def samples(self) -> list[Samples]:

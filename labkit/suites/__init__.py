@@ -58,6 +58,7 @@ class Outcome:
     retried : points that only a second start could measure; they are marked.
     warnings : badges and warnings of the records, each with how many records have it.
     absent : what machine or library lack, each with the benchmarks that need it.
+    older : which points were there already with another effort, by notebook.
     """
 
     campaign: Path
@@ -68,6 +69,7 @@ class Outcome:
     retried: int = 0
     warnings: tuple[tuple[str, int], ...] = ()
     absent: tuple[str, ...] = ()
+    older: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -87,6 +89,7 @@ class Outcome:
             f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, "
             f"{self.measured} points × launches measured, {self.present} were there already: {self.campaign}"
         )
+        lines += [f"warning: {text}" for text in self.older]
         lines += [f"left out: {text}" for text in self.absent]
         lines += [f"failed: {text}" for text in self.failed]
         if self.retried:
@@ -149,8 +152,17 @@ def run(
     )
     failed, retried = _failures(campaign)
     new, warnings = campaign.done() - before, doubts.kinds([*table["warnings"], *table["badges"]])
-    absent = _absent(campaign)
-    return Outcome(campaign.path, tuple(executed), len(new), len(before), failed, retried, tuple(warnings), absent)
+    return Outcome(
+        campaign.path,
+        tuple(executed),
+        len(new),
+        len(before),
+        failed,
+        retried,
+        tuple(warnings),
+        absent=_absent(campaign),
+        older=tuple(text for entry in suite.entries for text in _older(entry, campaign, before)),
+    )
 
 
 def _of_run(campaign: Campaign) -> list[events.Event]:
@@ -187,6 +199,17 @@ def save_records(frame: pd.DataFrame, target: str | Path) -> None:
 def records_file(frame: pd.DataFrame) -> bytes:
     """Return the content of a Parquet file of records."""
     return tables.parquet(frame.astype({name: "string" for name in frame if name.startswith("option_")}))
+
+
+def _older(entry: Entry, campaign: Campaign, before: set[tuple[str, str, int]]) -> list[str]:
+    """Say which points of a notebook were there before with another effort; nothing if its study cannot start."""
+    if not before:
+        return []
+    try:
+        with campaign_in_environment(campaign):
+            return [f"{entry.name}: {text}" for text in entry.study().measured_before(before)]
+    except LabkitError:
+        return []
 
 
 def _missing(entry: Entry, present: set[tuple[str, str, int]]) -> int:

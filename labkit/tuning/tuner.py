@@ -21,7 +21,7 @@ from labkit.analysis.comparison.judging import FASTER, Judgement, Launches, Pair
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import KernelError, LaunchError
-from labkit.measuring import Point, Report
+from labkit.measuring import Point, Report, older
 from labkit.notes import joined
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
@@ -94,6 +94,8 @@ class Tuner:
         """Do all of it."""
         self.begun, self.spent = self.clock(), 0
         self._name()
+        for text in self._older():
+            self.say(f"warning: {text}")
         return self._decided(output, proof)
 
     def _decided(self, output: Path, proof: bool) -> Outcome:
@@ -115,6 +117,15 @@ class Tuner:
         ran = sum(one in self.values for one in self._raced(standings))
         every = len(self.plan.bases) * len(self.plan.settings) * self.plan.rounds
         return Outcome(self.plan, tuple(tuned), written, compromise, command, self.ended, ran, every, program, unproved)
+
+    def _older(self) -> Iterator[str]:
+        """Say which points the campaign has with another effort: the race counts them."""
+        names = {point.fingerprint for point in self.points.values()}
+        had = {point[1:] for point in self.campaign.done(self.plan.benchmark) if point[1] in names}
+        advice = "The race counts them. Choose a new campaign (--into) for this effort"
+        return (
+            older.texts(self.campaign.samples(self.plan.benchmark, had), self.plan.effort, advice) if had else iter(())
+        )
 
     def _name(self) -> None:
         """Resolve and name the specs of all settings; a setting that cannot be is an error before anything starts."""
