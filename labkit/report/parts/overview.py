@@ -7,6 +7,7 @@ from typing import Any
 
 from labkit.notes import Note
 from labkit.records import sound, value_of
+from labkit.reference.comparing import with_arguments
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, interval, metric_of
@@ -62,8 +63,8 @@ def measured(content: Content) -> str:
     return markdown.table(
         ["path", "highest bandwidth, one direction (Gb/s)", "lowest latency (µs)", "conditions"],
         rows,
-        caption="The same two quantities on the paths of this report. Brackets are intervals or ranges over launches; "
-        "TCP sockets give the round trip. A testbed counts with the fewest settings. {#tbl-paths}",
+        caption="Highest bandwidth and lowest latency on the paths of this report, with usual options. "
+        "Brackets are intervals or ranges over launches. A testbed counts with the fewest settings. {#tbl-paths}",
     )
 
 
@@ -89,7 +90,7 @@ def _best(
     A testbed with several settings is one path: that with the fewest settings counts.
     """
     for name in names:
-        rows = member.of(name)
+        rows = with_arguments(member.of(name), {})
         metric = metric_of(rows, metrics[0]) if len(rows) else ""
         if metric in metrics:
             of_path: dict[str, dict[int, list[dict[str, Any]]]] = {}  # by path and number of settings
@@ -106,7 +107,8 @@ def _best(
 def _text(row: dict[str, Any], metric: str) -> str:
     value, at = value_of(row, metric), f" at {format_size(int(row['message_size_B']))}"
     if metric != "bandwidth_MBps":
-        return hard(f"**{value.text}**{interval(value)}") + hard(at)
+        way = " round trip" if metric == "round_trip_us" else ""
+        return hard(f"**{value.text}**{way}{interval(value)}") + hard(at)
     rate, low, high = (one * 8 / 1000 for one in (value.value, value.low, value.high))
     ends = f" {escape(f'[{format_range(low, high)}]')}" if low == low else ""
     return hard(f"**{format_number(rate, width=high - low)}**{ends}") + hard(at)
