@@ -79,7 +79,8 @@ class Surveyed:
     where : section that names it, if its table does not.
     tests : names that `labkit.benchmarks.Benchmark.equivalents` may have.
     labkit : patterns of names of labkit's benchmarks.
-    tool, format : file of `labkit.tools` that runs it or its stand-in, and of `labkit.formats` that reads its output.
+    tools : files of `labkit.tools` that run it or its stand-in.
+    format : file of `labkit.formats` that reads its output.
     reason : why labkit has none.
     note : how a stand-in differs.
     lacks : what the original has and labkit does not, in words that do not occur in labkit's benchmarks.
@@ -92,7 +93,7 @@ class Surveyed:
     where: str = ""
     tests: tuple[str, ...] = ()
     labkit: tuple[str, ...] = ()
-    tool: str = ""
+    tools: tuple[str, ...] = ()
     format: str = ""
     reason: str = ""
     note: str = ""
