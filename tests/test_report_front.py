@@ -340,9 +340,11 @@ def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Pat
 
 
 def test_experiments_stand_beside_the_values_of_their_papers(tmp_path: Path) -> None:
-    points = [point(size, "tcp", n, 4000 + size) for size in (8, 65536) for n in range(3)]
+    points = [point(size, "tcp", n, 4000 + size) for size in (0, 8, 65536) for n in range(3)]
     made_of = beside.drawn([source(points, tmp_path)])
     assert [one.paper for one in made_of] == ["kenny2020", "zambre2019"]
+    others = beside.drawn([source(points[3:], tmp_path)])
+    assert [one.paper for one in others] == ["zambre2019"], "an empty message beside none"
     first = made_of[0]
     names = [str(trace["name"]) for trace in first.spec["data"]]
     assert any("published" in name and "Kenny" in name for name in names)
