@@ -89,11 +89,11 @@ survey: setup ## the same with the longer suite survey and two recorded examples
 
 test: course testing ## run the quick tests (at most 12 minutes)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
-	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" && exit $$pure
+	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" tests && exit $$pure
 
 test-all: venvs course testing .venv-crate/.packages ## run all tests, and those with ranks on two more MPIs (one to two hours)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not ($(MACHINE))"; failed=$$?; \
-	    $(BIN)/python -m pytest -m "$(MACHINE)" || failed=1; \
+	    $(BIN)/python -m pytest -m "$(MACHINE)" tests || failed=1; \
 	    for venv in $(OTHER_MPIS); do \
 	        echo "With the MPI of $$venv:"; \
 	        PATH="$(CURDIR)/$$venv/bin:$$PATH" $$venv/bin/python -m pytest -m mpi tests || [ $$? = 5 ] || failed=1; \

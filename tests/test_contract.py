@@ -115,7 +115,7 @@ def test_every_format_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFi
 def test_every_test_of_a_contract_is_on_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clause = '[[clause]]\nname = "fast"\nbenchmark = "mpi.latency"\nstatistic = "latency_us_p50"\nrelation = "<="\nbound = {}\n'
     terms, log = tmp_path / "terms.toml", tmp_path / "tests.jsonl"
-    words = ["gate", str(EXAMPLE), "--contract", str(terms), "--log", str(log)]
+    words = ["gate", str(EXAMPLE), "--benchmark", "mpi.latency", "--contract", str(terms), "--log", str(log)]
     terms.write_text(clause.format(0.001))
     assert cli.main(words) == 2
     assert cli.main(words) == 2
@@ -135,12 +135,13 @@ def test_a_log_that_is_none_is_refused_and_left_as_it_is(tmp_path: Path, capsys:
     terms.write_text(
         '[[clause]]\nname = "a"\nbenchmark = "mpi.*"\nstatistic = "latency_us_p50"\nrelation = "<="\nbound = 1\n'
     )
+    gate = ["gate", str(EXAMPLE), "--benchmark", "mpi.latency"]
     for text, named in (("my notes\n", "line 1"), ('{"when": "x"}\n', "campaign"), ("[1]\n", "line 1")):
         log.write_text(text)
-        assert cli.main(["gate", str(EXAMPLE), "--contract", str(terms), "--log", str(log)]) == 1
+        assert cli.main([*gate, "--contract", str(terms), "--log", str(log)]) == 1
         assert named in capsys.readouterr().err
         assert log.read_text() == text
-    assert cli.main(["gate", str(EXAMPLE), "--against", str(EXAMPLE), "--log", str(log)]) == 1
+    assert cli.main([*gate, "--against", str(EXAMPLE), "--log", str(log)]) == 1
     assert "--log without --contract" in capsys.readouterr().err
 
 

@@ -112,7 +112,7 @@ def test_the_site_can_be_searched_without_a_server(site: Path) -> None:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.goto(f"{(site / 'search.html').as_uri()}?q=incast")
-        page.wait_for_selector("#search-results li a", timeout=60_000)
+        page.wait_for_selector("#search-results li a", timeout=240_000)
         assert "Congestion" in page.inner_text("#search-results")
         assert asked
         assert all(url.startswith("file:") for url in asked)

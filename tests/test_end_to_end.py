@@ -61,6 +61,7 @@ def pages(built: Path, chromium: Path) -> dict[str, dict[str, Any]]:
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         for path in sorted((built / "report" / "html").glob("*.html")):
             page, noise, asked = browser.new_page(), [], []
+            page.set_default_timeout(240_000)  # ms; a bound for a busy machine
             page.on(
                 "console", lambda message, noise=noise: noise.append(message.text) if message.type == "error" else None
             )
@@ -70,9 +71,7 @@ def pages(built: Path, chromium: Path) -> dict[str, dict[str, Any]]:
             page.goto(path.as_uri())
             plots = page.locator(".plot").count()
             if plots:
-                page.wait_for_function(
-                    f"document.querySelectorAll('.js-plotly-plot').length == {plots}", timeout=30_000
-                )
+                page.wait_for_function(f"document.querySelectorAll('.js-plotly-plot').length == {plots}")
             traces = page.evaluate(
                 "[...document.querySelectorAll('.js-plotly-plot')].map(p => ({id: p.closest('[id]').id, "
                 "traces: p.data.map(t => ({name: t.name || '', dash: (t.line || {}).dash || '', n: (t.x || []).length, mode: t.mode || ''}))}))"

@@ -272,6 +272,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def look(browser: Any, address: str) -> dict[str, Any]:
     """What happens while a page is open, and everything in it that can be clicked is clicked."""
     page = browser.new_page()
+    page.set_default_timeout(240_000)  # ms; a bound for a busy machine
     seen: dict[str, Any] = {"dialogs": [], "requests": [], "refused": [], "answered": []}
     page.on("dialog", lambda dialog: (seen["dialogs"].append(dialog.message), dialog.dismiss()))
     page.on("response", lambda response: seen["answered"].append(response.url))

@@ -32,7 +32,7 @@ from tests.test_tools import mark, marked, need, reported
 
 __all__ = ["mark"]  # a fixture
 YCSB = json.loads((Path(__file__).parent / "golden" / "ycsb" / "generators.json").read_text())
-SHORT = Effort(time_cap=0.2, time_limit=20)
+SHORT = Effort(time_cap=0.2, time_limit=120)
 CLOSED, OPEN = "kv.closed_loop", "kv.open_loop"
 
 
@@ -243,7 +243,7 @@ def test_loops_run(name: str, transport: str, options: dict[str, object], mark: 
 def test_proportions_and_counts_are_exact() -> None:
     need(redis)
     client()
-    outcome = run(CLOSED, Effort(iterations=2000, warmup=10, time_limit=30), "unix", workload="B", clients=3)
+    outcome = run(CLOSED, Effort(iterations=2000, warmup=10, time_limit=120), "unix", workload="B", clients=3)
     assert outcome.time_ns.size == 2000
     updates = int((outcome.extras["operation"] == layout.OPERATIONS.index("UPDATE")).sum())
     assert abs(updates - 100) < 5 * np.sqrt(2000 * 0.05 * 0.95)
@@ -253,7 +253,7 @@ def test_proportions_and_counts_are_exact() -> None:
 def test_overload_is_told_whether_or_not_what_waited_was_done_in_the_end(seconds: float) -> None:
     need(redis)
     client()
-    effort = Effort(time_cap=seconds, time_limit=20)
+    effort = Effort(time_cap=seconds, time_limit=120)
     outcome = run(OPEN, effort, "unix", rate=1e6, workload="C")
     assert any(text.startswith("overload: ") for text in texts(outcome.warnings))
 
@@ -302,7 +302,7 @@ def test_ycsb_itself_runs(target: int, mark: str) -> None:
     need(redis)
     if ycsb.program() == ycsb.ABSENT:
         pytest.skip(ycsb.ABSENT)
-    outcome = run("kv.ycsb", Effort(iterations=900, time_limit=60), workload="F", threads=2, target=target)
+    outcome = run("kv.ycsb", Effort(iterations=900, time_limit=240), workload="F", threads=2, target=target)
     assert (outcome.origin, outcome.version) == ("reported", ycsb.TOOL.read_version and ycsb.TOOL.read_version())
     own = {(one.name, one.statistic): one.value for one in outcome.reported if not one.labels}
     assert own["round_trip_us", "min"] <= own["round_trip_us", "p50"] <= own["round_trip_us", "p99"]

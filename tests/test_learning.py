@@ -33,7 +33,8 @@ NAMES = (
 ROOT = Path(labkit.learning.__file__).parents[2]
 # runs plans in turn on one rank; `broken` are functions of torch.distributed that do nothing from then on
 RANK = """
-import json, os, pathlib, sys, types
+import faulthandler, json, os, pathlib, sys, types
+faulthandler.dump_traceback_later(500, exit=True)  # ranks that wait for one another say where
 sys.path.insert(0, sys.argv[1])
 import torch.distributed as dist
 from labkit.learning import collectives, programs, recommendation, step
@@ -85,11 +86,11 @@ def together(folder: Path, ranks: int, work: list[tuple[list[str], dict[str, Any
         for rank in range(ranks)
     ]
     try:
-        answers = [one.communicate(timeout=240) for one in started]
+        answers = [one.communicate(timeout=600) for one in started]
     finally:
         for one in started:
             one.kill()
-    assert [one.returncode for one in started] == [0] * ranks, [one[1][-1500:] for one in answers]
+    assert [one.returncode for one in started] == [0] * ranks, [one[1][-5000:] for one in answers]
     return [json.loads(line) for line in answers[0][0].splitlines()]
 
 

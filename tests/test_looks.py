@@ -51,7 +51,7 @@ def drawn(figure: object) -> dict[str, tuple[str, str]]:
 LINES = [rows(transport="shm"), rows(transport="tcp"), rows(transport="ucx"), rows(transport="ofi")]
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4)))[::5])
 def test_a_line_that_was_drawn_is_never_recoloured_when_others_come(order: tuple[int, ...]) -> None:
     view, before = View(metric="latency_us"), {}
     for count in range(1, 5):
@@ -67,7 +67,7 @@ def test_a_line_that_was_drawn_is_never_recoloured_when_others_come(order: tuple
     assert (before["shm"], before["tcp"]) == (("#0072b2", "circle"), ("#d55e00", "square"))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(st.permutations(range(4)), st.lists(st.sampled_from(["a", "ucx, 2 ranks", "launch 3"]), unique=True))
 def test_a_line_looks_the_same_in_every_session_order_and_report(order: list[int], before: list[str]) -> None:
     view, seen = View(metric="latency_us"), []

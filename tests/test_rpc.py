@@ -31,8 +31,8 @@ from labkit.tools import _rpc
 from tests.test_tools import mark, marked, reported
 
 __all__ = ["mark"]  # a fixture
-SHORT = Effort(time_cap=0.2, time_limit=20)
-FEW = Effort(iterations=50, warmup=5, time_limit=30)
+SHORT = Effort(time_cap=0.2, time_limit=120)
+FEW = Effort(iterations=50, warmup=5, time_limit=120)
 PROGRAMS = {"grpc": "rpc_grpc", "thrift": "rpc_thrift"}
 LIBRARIES = {"grpc": ("grpcio", "grpc", "google.protobuf"), "thrift": ("thrift", "thrift.protocol")}
 

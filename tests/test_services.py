@@ -31,7 +31,7 @@ from labkit.tools import _call_graph, _microservices, memcached, microservices
 from tests.test_tools import mark, marked, need, reported
 
 __all__ = ["mark"]  # a fixture
-SHORT = Effort(time_cap=0.3, time_limit=20)
+SHORT = Effort(time_cap=0.3, time_limit=120)
 HDSEARCH, SOCIAL = "services.hdsearch", "services.social_network"
 SIZES = {HDSEARCH: 512, "services.router": 1000, SOCIAL: 256}
 HEAD = struct.Struct("=IIqQQQ")  # wire.h

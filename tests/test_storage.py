@@ -28,7 +28,7 @@ from .test_tools import need, reported, resolved, run
 
 GOLDEN = Path(__file__).parent / "golden" / "tools"
 DISK = storage.Access(page_cache="", cached=True)
-TIMES = Effort(iterations=20, warmup=2, time_limit=60)
+TIMES = Effort(iterations=20, warmup=2, time_limit=240)
 
 
 # ---- what a point says of its files

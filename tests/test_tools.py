@@ -21,7 +21,7 @@ from labkit.notes import texts
 from labkit.spec import Effort, Spec
 from labkit.tools import Invocation, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
 
-SHORT = Effort(time_cap=0.2, time_limit=20)
+SHORT = Effort(time_cap=0.2, time_limit=120)
 MODULES = (netperf, iperf3, sockperf, qperf, fio, iozone)
 SELECTORS = (
     "THROUGHPUT,THROUGHPUT_UNITS,MIN_LATENCY,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,MAX_LATENCY,"

@@ -24,7 +24,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 Axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
 pytestmark = [pytest.mark.browser, pytest.mark.mpi]
 
-PATIENCE = 60.0  # s; a bound for a busy machine, not a speed
+PATIENCE = 240.0  # s; a bound for a busy machine, not a speed
 playwright.expect.set_options(timeout=PATIENCE * 1000)
 PLACE = """(i) => { const g = document.querySelector('.lab-plot-A .js-plotly-plot'), f = g._fullLayout,
   r = g.getBoundingClientRect(), t = g.data[0];

@@ -66,7 +66,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
         url = json.loads(next((tmp_path / "jupyter_runtime_dir").glob("jpserver-*.json")).read_text())["url"]
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(240_000)
         page.goto(f"{url}?token=secret")
         yield page, url
         browser.close()

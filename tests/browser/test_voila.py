@@ -55,7 +55,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[t
         until(answers)
         browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(90_000)
+        page.set_default_timeout(240_000)
         page.goto(f"{url}login?next=%2F")
         page.locator("#password_input").fill("secret")
         page.locator("#login_submit").click(no_wait_after=True)

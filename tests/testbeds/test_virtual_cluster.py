@@ -109,7 +109,7 @@ def inside(networks: set[str]) -> list[int]:
     return pids
 
 
-def gone(networks: set[str], seconds: float = 20) -> bool:
+def gone(networks: set[str], seconds: float = 240) -> bool:
     """Whether nobody is left in some network namespaces, which ends them."""
     end = time.monotonic() + seconds
     while inside(networks) and time.monotonic() < end:
