@@ -160,7 +160,7 @@ STATISTICS = {
             Statistic(f"p{digits}", f"{number}{'st' if number == '1' else 'th'} percentile", "Only of imported logs that print it; labkit's own points keep every sample instead.")
             for digits, number in (
                 *((f"{n}", f"{n}") for n in (1, 5, 10, 20, 25, 30, 40, 60, 70, 75, 80, 90)),
-                *(("995", "99.5"), ("9995", "99.95"), ("9999", "99.99")),
+                *(("995", "99.5"), ("9995", "99.95"), ("9999", "99.99"), ("99999", "99.999")),
             )
         ),
         Statistic("stddev", "standard deviation", "Over iterations; only of imported logs that print it."),
@@ -207,6 +207,7 @@ COLUMNS = {
         Column("benchmark", "str", "", "What was measured: family.name."),
         Column("message_size_B", "int64", "B", "Size of one message, request or record."),
         Column("ranks", "int64", "", "Number of processes."),
+        Column("ranks_assumed", "bool", "", "Whether labkit assumed the number of processes, because a log does not state it."),
         Column("ppn", "int64", "", "Ranks per host; 0 if the launcher decided."),
         Column("transport", "str", "", "Path of the messages: shm, tcp, or auto (the library's choice)."),
         Column("launcher", "str", "", "How the ranks were started."),
@@ -222,6 +223,7 @@ COLUMNS = {
         Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
         Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
         Column("warnings", "list of notes", "", "Warnings during the measurement."),
+        Column("further", "list of notes", "", "Values that no other column holds: of one rank, of a moment, with a label, or under a name of the tool's own."),
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a fraction of the median."),
         Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),

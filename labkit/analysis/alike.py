@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from labkit import benchmarks
-from labkit.columns import statistic_column
-from labkit.records import GIVEN, HEADLINES
+from labkit.records import GIVEN, HEADLINES, has
 from labkit.records.factors import level, named
 from labkit.units import format_size
 
@@ -65,19 +64,17 @@ def grouped(frame: pd.DataFrame, keys: Sequence[str]) -> dict[Key, pd.DataFrame]
 
 def statistics_of(new: pd.DataFrame, past: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield metric and statistic of the comparisons of a point: its first metric, and the tail of it."""
+
+    def both(metric: str, statistic: str) -> bool:
+        return has(new, metric, statistic) and has(past, metric, statistic)
+
     for metric in benchmarks.get(str(new["benchmark"].iloc[0])).metrics:
         for statistic in HEADLINES:
-            if _have(new, past, metric, statistic):
+            if both(metric, statistic):
                 yield metric, statistic
-                if statistic != TAIL and _have(new, past, metric, TAIL):
+                if statistic != TAIL and both(metric, TAIL):
                     yield metric, TAIL
                 return
-
-
-def _have(new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str) -> bool:
-    """Return whether both sides have a statistic."""
-    column = statistic_column(metric, statistic)
-    return all(column in rows and rows[column].notna().any() for rows in (new, past))
 
 
 def labelled(points: Mapping[Key, pd.DataFrame], keys: Sequence[str]) -> dict[Key, str]:

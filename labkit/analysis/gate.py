@@ -174,7 +174,7 @@ class Result:
         if absent := self.count("not measured"):
             texts.append(f"{absent} points of the history are not measured in {self.name}; they cannot fail.")
         if not self.judged:
-            texts.append("no point has enough history for a verdict. Add campaigns, or measure more launches.")
+            texts.append("no point has enough history for a verdict. Add campaigns or launches.")
         return texts
 
     @property

@@ -21,7 +21,7 @@ from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError
 from labkit.models.bounds import quantity
 from labkit.models.limits import METRICS_OF_LATENCY
-from labkit.records import again, headline_statistic, in_effect
+from labkit.records import again, has, headline_statistic, in_effect
 from labkit.records.factors import differing, level, setting
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
@@ -158,7 +158,7 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
     """Yield where the time against size changes to another line: another protocol or algorithm."""
     for name in dict.fromkeys(summary["benchmark"]) if len(summary) else ():
         rows = summary[summary["benchmark"] == name]
-        metric = next((one for one in METRICS_OF_LATENCY if _has(rows, one)), "")
+        metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
         if not metric or rows["message_size_B"].nunique() < protocol.FEWEST:
             continue
         rows = rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
@@ -179,12 +179,6 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
                     evidence=f"{len(group)} sizes, points scatter by {format_share(lines.scatter)}",
                     command=f"labkit describe {name}   # then measure sizes between, or set the library's limit",
                 )
-
-
-def _has(rows: pd.DataFrame, metric: str) -> bool:
-    """Whether the rows have a headline value of a metric."""
-    column = statistic_column(metric, headline_statistic(rows, metric))
-    return column in rows and bool(rows[column].notna().any())
 
 
 def violations(summary: pd.DataFrame) -> Iterator[Observation]:

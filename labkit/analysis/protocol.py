@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from labkit.columns import statistic_column
 from labkit.errors import DataError
 from labkit.records import headline_statistic
 from labkit.units import format_share, format_size
@@ -101,7 +102,7 @@ def of(rows: pd.DataFrame, metric: str = "latency_us") -> Protocol:
         As `breaks`; and if a size occurs twice.
     """
     ordered = rows.sort_values("message_size_B")
-    return breaks(ordered["message_size_B"], ordered[f"{metric}_{headline_statistic(ordered, metric)}"])
+    return breaks(ordered["message_size_B"], ordered[statistic_column(metric, headline_statistic(ordered, metric))])
 
 
 def wanting(sizes: Sequence[int]) -> str:

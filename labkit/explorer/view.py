@@ -252,7 +252,7 @@ def metrics_of(summary: pd.DataFrame) -> list[str]:
 
 def statistics_of(summary: pd.DataFrame, metric: str) -> list[str]:
     """Statistics that a metric has in a table; the headline first, if it is not the same statistic at every point."""
-    present = [name for name in SHOWN if (c := statistic_column(metric, name)) in summary and summary[c].notna().any()]
+    present = [name for name in SHOWN if records.has(summary, metric, name)]
     leads = {*records.statistics_of(summary, metric).tolist()} - {""}
     return [HEADLINE, *present] if len(leads) > 1 else present
 

@@ -316,7 +316,7 @@ def bars(
     drawn = lines.of(parts, metric, statistic)
     for line in drawn:
         rows, shown = line.rows, line.statistic
-        labels, y = [style.word(category, value) for value in rows[category]], column(rows, metric, shown)
+        labels, y = [style.level_word(row, category) for row in rows.to_dict("records")], column(rows, metric, shown)
         if len(set(labels)) < len(labels):
             raise DataError(
                 f"Several rows share one bar of {category!r}. Name what they differ in as series, or filter the table."

@@ -27,7 +27,7 @@ from labkit.figures._plotly import go, held
 from labkit.figures.looks import COLOURS, Look
 from labkit.notes import joined
 from labkit.records.aggregate import GIVEN
-from labkit.records.factors import differing, level, named
+from labkit.records.factors import differing, level, named, text, texts
 from labkit.units import format_count, format_exact, format_number, format_size
 
 WIDTH, HEIGHT = 720, 280
@@ -267,10 +267,11 @@ def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     base = ["origin"] if "origin" in frame else []
     names = [name for name in (*_TELLING, *(c for c in frame if c.startswith(GIVEN))) if name in frame]
     chosen: list[str] = []
-    texts = frame[[*base, *names]].map(level)  # an option that older points lack is as one that is empty
-    groups = texts.groupby(base).ngroups if base else 1
+    # an option that older points lack is as one that is empty
+    levels = pd.DataFrame({name: texts(frame, name) for name in (*base, *names)})
+    groups = levels.groupby(base).ngroups if base else 1
     for name in names:
-        if name not in skip and (more := texts.groupby([*base, *chosen, name]).ngroups) > groups:
+        if name not in skip and (more := levels.groupby([*base, *chosen, name]).ngroups) > groups:
             chosen, groups = [*chosen, name], more
     return chosen
 
@@ -305,8 +306,8 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
     if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:
         series = [*series, "campaign"]
     parts = []
-    for _, rows in frame.groupby([frame[name].map(level) for name in (*series, "origin")], sort=False):
-        words, origin = [word(name, rows[name].iloc[0]) for name in series], str(rows["origin"].iloc[0])
+    for _, rows in frame.groupby([texts(frame, name) for name in (*series, "origin")], sort=False):
+        words, origin = [level_word(rows.iloc[0], name) for name in series], str(rows["origin"].iloc[0])
         name = ", ".join(dict.fromkeys(word for word in words if word))  # an engine and its tool have one name
         suffix = "" if origin == "measured" else f" ({origin})"
         parts.append((name + suffix if name else origin, origin, rows))
@@ -320,13 +321,21 @@ def _distinct_names(parts: list[tuple[str, str, pd.DataFrame]]) -> list[tuple[st
     for name, origin, rows in parts:
         if count[name] > 1:
             alike = [one for other, _, one in parts if other == name]
-            settings = [c for c in differing(pd.concat(alike), skip=["origin"]) if rows[c].map(level).nunique() == 1]
-            words = ", ".join(plain(f"{named(c)} {level(rows[c].iloc[0])}") for c in settings)
+            settings = [c for c in differing(pd.concat(alike), skip=["origin"]) if texts(rows, c).nunique() == 1]
+            words = ", ".join(plain(f"{named(c)} {text(rows.iloc[0], c)}") for c in settings)
             suffix = "" if origin == "measured" else f" ({origin})"
             base = "" if name == origin else name.removesuffix(suffix)
             name = ", ".join(word for word in (base, words) if word) + suffix
         done.append((name, origin, rows))
     return done
+
+
+def level_word(row: Mapping[Any, Any], name: str) -> str:
+    """Return the level of a series column as the legend shows it, with what a log does not state or labkit assumed."""
+    told, usual = text(row, name), level(row[name])
+    if told == usual:
+        return word(name, row[name])
+    return plain(f"{named(name).replace('_', ' ')} {told}")
 
 
 def word(name: str, value: Any) -> str:

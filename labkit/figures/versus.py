@@ -61,7 +61,9 @@ def versus(
     names = [name for name in ("quantity",) if len(columns) > 1] + list(series)
     figure, parts = go.Figure(), style.split(frame, names)
     drawn = list(_parts(parts, columns))
-    small = joined((_bars(drawn), _gaps(summary, columns)))
+    assumed = x == "ranks" and "ranks_assumed" in frame and frame["ranks_assumed"].any()
+    guess = "ranks are assumed where a log does not state them" if assumed else ""
+    small = joined((_bars(drawn), _gaps(summary, columns), guess))
     right = _axis(frame[x].tolist(), x, label or column_title(x), small)
     if even:
         end = float(frame[x].max()) or 1.0

@@ -15,14 +15,15 @@ from typing import Any
 
 from labkit.errors import DataError
 from labkit.formats import malformed
+from labkit.formats._wrapped import COLOUR
 from labkit.notes import Note, note
 from labkit.outside import once, plainly
+from labkit.samples import facts
 from labkit.spec import Reported, Scalar
 
 LARGEST = 64 << 20  # B of a log: those of the tools have some kB
 SHOWN = 2048  # characters of a log that a point keeps
 _LABEL = re.compile(r" *(?:\d{1,7}: |\[\d+,\d+\]<std\w+>:? ?)")  # srun -l and mpiexec -l, mpirun --tag-output
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _FORM = r"[-+]?(?:\d{1,300}\.?\d{0,40}|\.\d{1,40})(?:[eE][-+]?\d{1,3})?"
 NUMBER = rf"(?:{_FORM}|[-+]?(?:nan|inf)(?:inity)?)"
 _NUMBER = re.compile(_FORM)
@@ -226,7 +227,7 @@ def flat(document: Mapping[str, Any], *leave_out: str) -> dict[str, str]:
         if isinstance(value, Mapping):
             found |= {f"{setting_name(name)}_{key}": text for key, text in flat(value).items()}
         elif isinstance(value, str | int | float):
-            found[setting_name(name)] = str(value).lower() if isinstance(value, bool) else str(value)[:200]
+            found[setting_name(name)] = str(value).lower() if isinstance(value, bool) else str(value)[:200] or "true"
     return found
 
 
@@ -238,7 +239,7 @@ def setting_name(text: str) -> str:
 def _plain(line: str) -> str:
     """Return a line without colours, the label of a rank, and blanks at its end."""
     if "\x1b" in line:
-        line = _COLOUR.sub("", line)
+        line = COLOUR.sub("", line)
     if label := _LABEL.match(line):
         line = line[label.end() :]
     return line.rstrip()
@@ -339,5 +340,6 @@ def of_size(values: Sequence[Reported], label: str) -> dict[int, list[Reported]]
     return parts
 
 
-SIZE_UNKNOWN = note("size-unknown", "the log does not name the size of a message: 0 stands for it")
+SIZE_UNKNOWN = note(facts.SIZE_UNKNOWN, "the log does not name the size of a message: 0 stands for it")
+CUT = note("cut", "the log lacks the lines that end it: it may be cut, and settings in these lines are unknown")
 FEW_DIGITS = note("few-digits", "the tool printed three digits", digits=3)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _WHOLE = 0.95  # fraction of lines that must have a prefix
-_LEAST = 1  # lines needed to recognise a prefix
 _SAMPLE = 400  # lines examined
 _DEEPEST = 4  # nested prefixes
 _INDENT = 2  # leading blanks that are stripped
@@ -23,7 +22,7 @@ _PREFIXES = tuple(
         r" *[-*](?= )",  # a list
     )
 )
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
 _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
 _DOCUMENTS = re.compile(r"(?<=\n\})[ \t]*\n\s*(?=\{[ \t]*\n)")
@@ -38,16 +37,16 @@ def unwrapper(text: str) -> Unwrap | None:
     text : its begin.
     """
     coloured = "\x1b[" in text
-    lines = [line for line in _COLOUR.sub("", text).removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
+    lines = [line for line in COLOUR.sub("", text).removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
     forms: list[re.Pattern[str]] = []
-    while len(lines) >= _LEAST and len(forms) < _DEEPEST and (form := _prefix(lines)):
+    while lines and len(forms) < _DEEPEST and (form := _prefix(lines)):
         forms.append(form)
         lines = [rest for line in lines if (rest := form.sub("", line, count=1)).strip()]
     if not forms and not coloured:
         return None
 
     def unwrapped(line: str) -> str:
-        line = _COLOUR.sub("", line)
+        line = COLOUR.sub("", line)
         for form in forms:
             line = form.sub("", line, count=1)
         return line

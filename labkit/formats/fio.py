@@ -243,6 +243,7 @@ def runs(text: str, where: str) -> list[Run]:
     for first, last, job in lines.blocks(_JOB):
         if job["error"] != "0":
             raise lines.wrong(first, "a job without error")
+        lines.need(r"     issued rwts:", first, last, "'issued rwts', which closes a job,")
         made += _of_text(lines, first, last, job, setups.get(job["name"]), version)
     return made
 

@@ -141,6 +141,7 @@ _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 c
     "freread",
 )
 _THROUGHPUT = re.compile(rf"\s+Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
+_BLOCK = 6  # lines of a test of throughput mode after its first, with room for one more
 _EACH = r"\s+(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +([\d.]+) (?:kB|KB)/sec"
 
 
@@ -232,6 +233,7 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
         row = _THROUGHPUT.match(lines.texts[number - 1])
         if not row:
             continue
+        lines.need(r"\s+Min xfer ", number, min(number + _BLOCK, last), "'Min xfer', the last line of the test,")
         rate = lines.number(row[3], number)
         values = [metric("bandwidth_MBps", "mean", rate * KIB * 1e-6)] if rate > 0 else []
         if parent := lines.find(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
@@ -191,7 +192,10 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
-def _rows(lines: Lines, first: int, last: int) -> list[tuple[int, re.Match[str]]]:
+Rows = Sequence[tuple[int, re.Match[str]]]
+
+
+def _rows(lines: Lines, first: int, last: int) -> Rows:
     """Return the lines with rates; refuse those of other units."""
     rows = []
     for number in range(first, last + 1):
@@ -217,6 +221,7 @@ def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
             former = whole.get(row["way"])
             if not former or float(row["end"]) >= float(former[1]["end"]):
                 whole[row["way"]] = number, row
+    _whole(lines, first, last, rows)
     ways = [way for way in whole if way.isdecimal()]
     back = [way for way in whole if way.startswith("*")]
     if not ways:
@@ -256,6 +261,31 @@ def _client(lines: Lines, first: int, last: int, protocol: str) -> Run:
     )
 
 
+def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:
+    """Refuse a test of a client without the lines that end it."""
+    plain = "\n".join(lines.texts[first - 1 : last])
+    streams = [match[1] for line in lines.texts[first - 1 : last] if (match := _STREAM.match(line))]
+    wanted = [*streams, *(["SUM"] if len(streams) > 1 else [])]
+    if "(full-duplex)" in plain:
+        wanted += [*(f"*{way}" for way in streams), *([] if len(streams) > 1 else ["FD" + streams[0]])]
+    _closed(lines, last, rows, wanted)
+    if "Bounce-back test" in plain and "-PDF: bin(" not in plain:
+        raise lines.wrong(last, "the histogram of the round trips (BB-PDF): the log is cut")
+
+
+def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> None:
+    """Refuse streams whose last line is not that of the whole test, which follows those of its intervals.
+
+    The line of an interval ends at a whole second to all four digits, that of a test a little later.
+    """
+    for way in wanted:
+        own = [row for _, row in rows if row["way"] == way]
+        first_only = len(own) == 1 and re.fullmatch(r"\d+\.0000", own[0]["end"])
+        if not own or float(own[-1]["start"]) != 0 or first_only:
+            raise lines.wrong(last, f"the line [{way}] from 0 to the end of the test: the log is cut")
+
+
+_STREAM = re.compile(r"\[ *(\d+)\] local .* connected with ")
 _CONGESTION = re.compile(r".*\bcongestion control (?:using|set to) (\w+)")
 _TOS = re.compile(r".*\bTOS (?:set to |\()?(0x[0-9a-fA-F]+|\w+=\w+)")
 
@@ -274,6 +304,8 @@ def _stated(lines: Lines, first: int, last: int) -> dict[str, str]:
 def _arrived(lines: Lines, rows: list[tuple[int, re.Match[str]]], sent: float) -> list[Reported]:
     """Return what the server's report says of datagrams; only the rate sent, where there is none."""
     reports = [(number, row, lost) for number, row in rows if (lost := _LOST.match(row["rest"]))]
+    if not reports and rows:
+        raise lines.wrong(rows[-1][0], "jitter, and datagrams lost of those sent, in the report of the server")
     if not reports:
         return [metric("sent_MBps", "mean", sent)]
     number, row, lost = reports[-1]
@@ -287,10 +319,9 @@ def _arrived(lines: Lines, rows: list[tuple[int, re.Match[str]]], sent: float) -
 def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
     """Read what a server received: a run for each connection; those that ran together are not joined."""
     made = []
-    longest: dict[str, tuple[int, re.Match[str]]] = {}
-    rows = [(n, row) for n, row in _rows(lines, first, last) if row["way"].isdecimal() and float(row["start"]) == 0]
-    for number, row in rows:
-        longest[row["way"]] = number, row
+    rows = [(number, row) for number, row in _rows(lines, first, last) if row["way"].isdecimal()]
+    _closed(lines, last, rows, {row["way"] for _, row in rows})
+    longest = {row["way"]: (number, row) for number, row in rows if float(row["start"]) == 0}
     for number, row in longest.values():
         values = [metric("bandwidth_MBps", "mean", _rate(lines, number, row))]
         if _LOST.match(row["rest"]):
@@ -305,16 +336,21 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
 def _csv(lines: Lines) -> list[Run]:
     """Read the lines of ``-y C``: the last interval of each connection is the whole."""
     whole: dict[tuple[str, str], tuple[int, re.Match[str]]] = {}
+    ends: dict[tuple[str, str], float] = {}  # where the last interval begins
     for number, line in lines:
         if not line.strip():
             continue
         row = _CSV.match(line)
         if not row:
             raise lines.wrong(number, "date, addresses and ports, connection, interval, bytes and bits/s")
+        name = row[1], line.split(",")[2]
+        ends[name] = float(row[2])
         if float(row[2]) == 0:
-            whole[row[1], line.split(",")[2]] = number, row
+            whole[name] = number, row
     made = []
-    for number, row in whole.values():
+    for name, (number, row) in whole.items():
+        if ends[name]:
+            raise lines.wrong(len(lines), "the line of this connection from 0 to its end: the log is cut")
         protocol = "UDP" if row[6] else "TCP"
         values = [metric("bandwidth_MBps", "mean", lines.number(row[5], number) / 8e6)]
         if row[6] and len(cells := row[6].split(",")) >= 3 and int(cells[2]) > 0:

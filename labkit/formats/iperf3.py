@@ -16,6 +16,7 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import (
+    CUT,
     FEW_DIGITS,
     IN_A_MB,
     NUMBER,
@@ -185,6 +186,7 @@ _SUM = re.compile(
     rf"\[(?P<way> *\d+|SUM)\](?:\[(?P<role>[TR]X-[CS])\])? +(?P<start>{NUMBER}) *- *(?P<end>{NUMBER}) +sec +{NUMBER} +"
     rf"[KMGT]?Bytes +(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*?) +(?P<side>sender|receiver)$"
 )
+_STREAM = re.compile(r"\[ *(\d+)\] local .* connected to ")
 _JITTER = re.compile(rf"({NUMBER}) ms +(\d{{1,18}})/(\d{{1,18}}) \({NUMBER}%\)$")
 _START = re.compile(r"Starting Test: protocol: (\w+), (\d{1,9}) streams?, (\d{1,12}) byte blocks")
 
@@ -256,8 +258,11 @@ def _text(lines: Lines, first: int, last: int) -> Run:
         by_side[row["role"] or "", row["side"]] = number, row
     received = {role: one for (role, side), one in by_side.items() if side == "receiver"}
     sent = {role: one for (role, side), one in by_side.items() if side == "sender"}
-    if not received or set(received) != set(sent):
-        raise lines.wrong(last, "the lines of sender and receiver below the intervals")
+    opened = {match[1] for line in lines.texts[first - 1 : last] if (match := _STREAM.match(line))}
+    ended = {(row["way"].strip(), row["side"]) for _, row in rows}
+    wanted = {(way, side) for way in opened for side in ("sender", "receiver")}
+    if not received or set(received) != set(sent) or wanted - ended or (len(streams) > 1 and not sums):
+        raise lines.wrong(last, "the lines of sender and receiver of each stream, and their sum: the log is cut")
     rates = {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in received.items()}
     written = {role: lines.number(row["rate"], n) / IN_A_MB[row["unit"]] for role, (n, row) in sent.items()}
     number, row = next(iter(received.values()))
@@ -283,7 +288,7 @@ def _text(lines: Lines, first: int, last: int) -> Run:
         stated=_stated_in_text(lines, first, last),
         version=version,
         remarks=(FEW_DIGITS,),
-        doubts=() if told else (SIZE_UNKNOWN,),
+        doubts=(*(() if told else (SIZE_UNKNOWN,)), *(() if lines.find("iperf Done", first, last) else (CUT,))),
         source=lines.source(first, last),
     )
 

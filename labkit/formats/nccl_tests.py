@@ -172,11 +172,6 @@ def _collective(
     return "of a collective that the log does not name", []
 
 
-def _section(text: Any, name: str) -> Mapping[str, Any]:
-    found = text.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
 def _json(text: Any, where: str) -> list[Run]:
     """Read the JSON file."""
     words = (
@@ -184,8 +179,9 @@ def _json(text: Any, where: str) -> list[Run]:
     )
     program = re.search(r"(\w+?)_perf", words)
     stated = {setting_name(name): value for name, value in re.findall(r"(?:^| )(-[-\w]+)[ =]([^\s-]\S*)", words)}
-    stated |= flat(_section(text, "config"), "devices")
-    devices = text.get("config", {}).get("devices", [])
+    config = text.get("config", {})
+    stated |= flat(config, "devices")
+    devices = config.get("devices", [])
     made = []
     for number, row in enumerate(text["results"], 1):
         for name in _PLACES:

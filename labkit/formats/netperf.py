@@ -160,6 +160,7 @@ _UNITS = {
     **{f"{prefix}Bytes/{end}": 1024**k / 1e6 for k, prefix in ((1, "K"), (2, "M"), (3, "G")) for end in ("s", "sec")},
 }
 _PROTOCOL_UNKNOWN = note("protocol-unknown", "the log does not name the protocol: TCP is assumed, as without -T")
+_MAY_BE_CUT = note("cut", "the log may be cut: PROTOCOL, which shows that all selectors are there, is not among them")
 _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
@@ -173,8 +174,10 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
     """Read one test."""
     layouts = (_keys(lines, first, last), _csv(lines, first, last), _omni(lines, first, last, _TESTS[head["what"]]))
     pairs = next((one for one in layouts if one), None) or _classic(lines, first, last, _TESTS[head["what"]])
+    _check(lines, first, last, pairs, layouts[0], head["protocol"])
     protocol = pairs.get("PROTOCOL", head["protocol"] if head["protocol"] != "OMNI" else "")
     doubts = [] if protocol else [_PROTOCOL_UNKNOWN]
+    doubts += [_MAY_BE_CUT] if layouts[0] and "PROTOCOL" not in pairs else []
     protocol = protocol or "TCP"
     test, unit = _TESTS[head["what"]], pairs.get("THROUGHPUT_UNITS", "")
 
@@ -218,6 +221,19 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
         doubts=tuple(doubts),
         source=lines.source(first, last),
     )
+
+
+def _check(
+    lines: Lines, first: int, last: int, pairs: Mapping[str, str], keys: Mapping[str, str], protocol: str
+) -> None:
+    """Refuse a test without a throughput or a fact that would have to be guessed, as in a log that was cut."""
+    lacking = [] if "THROUGHPUT" in pairs and "THROUGHPUT_UNITS" in pairs else ["THROUGHPUT and THROUGHPUT_UNITS"]
+    if keys and protocol == "OMNI" and "PROTOCOL" not in pairs:
+        lacking.append("PROTOCOL")
+    if len({"REQUEST_SIZE", "RESPONSE_SIZE"} & set(pairs)) == 1:
+        lacking.append("both REQUEST_SIZE and RESPONSE_SIZE")
+    if lacking:
+        raise lines.wrong(last, f"{lacking[0]}: the log is cut, or its selectors do not name them")
 
 
 _ASKED = re.compile(

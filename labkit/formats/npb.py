@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import metric
-from labkit.formats._log import NUMBER, Lines, Log, Run, settings
+from labkit.formats._log import CUT, NUMBER, Lines, Log, Run, settings
 from labkit.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals
@@ -46,6 +46,8 @@ def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
     if not right:
         words = check[1].strip().lower()
         doubts.append(note("wrong-result", f"the kernel's own verification was {words}"))
+    if not lines.find(r" +RAND +=", end, last):
+        doubts.append(CUT)
     if time < 0.1:
         text = f"the timed part took {time:g} s, printed with two decimals: its time is coarse"
         doubts.append(note("coarse-time", text, seconds=time))

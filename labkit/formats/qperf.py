@@ -106,6 +106,8 @@ _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SIZE = re.compile(r" *msg_size += +(?:([\d,.]+) *([KMG])?i?(?:bytes|B)?)(?: \(([\d,]+)\))?$")
 
 
+_NAME = re.compile(r" +(\w+) +=")
+_RATED = re.compile(r"(?:tcp|udp|sctp)_(?:bw|lat)$")  # tests that print a message rate too, from -v on
 _RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # not settings
 
 
@@ -116,6 +118,7 @@ def runs(text: str, where: str) -> list[Run]:
     there with ``-vc`` or ``-vvs`` only.
     """
     lines, made = Lines(text, where), []
+    _check(lines)
     for first, last, head in lines.blocks(_TEST):
         if head[1] == "conf":  # nodes, processors and systems: no result
             continue
@@ -152,6 +155,22 @@ def runs(text: str, where: str) -> list[Run]:
             )
         )
     return made
+
+
+def _check(lines: Lines) -> None:
+    """Refuse a test that has fewer lines than qperf printed: a log that was cut ends in one."""
+    blocks = [
+        (last, head[1], {match[1] for line in lines.texts[first:last] if (match := _NAME.match(line))})
+        for first, last, head in lines.blocks(_TEST)
+    ]
+    rates = any("msg_rate" in names for _, test, names in blocks if _RATED.search(test))
+    for last, test, names in blocks:
+        wanted = set[str]().union(*(other for _, name, other in blocks if name == test))
+        wanted |= {"send_bw", "recv_bw"} if "send_bw" in names else set()
+        wanted |= {"send_bytes", "send_msgs", "recv_bytes", "recv_msgs"} if "send_bytes" in names else set()
+        wanted |= {"msg_rate"} if rates and _RATED.search(test) else set()
+        if lacking := sorted(wanted - names):
+            raise lines.wrong(last, f"{lacking[0]} in the lines of {test}, which end here: the log is cut")
 
 
 def _number(lines: Lines, text: str, number: int) -> float:

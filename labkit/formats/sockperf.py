@@ -7,6 +7,7 @@ the difference is the sample, so that nothing is halved and doubled.
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -148,34 +149,43 @@ def _find(text: str, pattern: str, wanted: str) -> tuple[str, ...]:
 _BEGINS = re.compile(
     r"sockperf: (?:== version #|\[Total Run\]|\[CLIENT\]|====> avg-|Summary: )|sockperf\[CLIENT\] send on:"
 )
-_CLIENT = re.compile(r"sockperf\[CLIENT\] send on:|-{20,}$|sockperf: \[Total Run\]")
+_START = re.compile(
+    r"sockperf: == version #|sockperf\[CLIENT\] send on:"
+)  # one or both, in lines that follow one another
 _MSG_RATE = rf"sockperf: Summary: Message Rate is ({NUMBER}) \[msg/sec\]"
 _BW = rf"sockperf: Summary: BandWidth is ({NUMBER}) MBps"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make the run of a client's output: ping-pong, under-load or throughput.
+    """Make a run of each output of a client: ping-pong, under-load or throughput.
 
     What sockperf calls MBps is 2^20 B/s. It does not print the mode: in under-load more messages leave than are
     answered, unless every one is. The size follows from bandwidth and message rate of throughput, and stands in the
     head of a full log; else it is not known.
     """
     lines = Lines(text, where)
-    plain = "\n".join(lines.texts)
+    begins = [number for number, line in lines if _START.match(line)]
+    starts = [1, *(number for before, number in itertools.pairwise(begins) if number > before + 1)]
+    return [_run(lines, *ends) for ends in itertools.pairwise([*starts, len(lines) + 1])]
 
-    def first(pattern: str) -> str:
+
+def _run(lines: Lines, first: int, after: int) -> Run:
+    """Read one output, from its first line to that before the next one."""
+    last, plain = after - 1, "\n".join(lines.texts[first - 1 : after - 1])
+
+    def find(pattern: str) -> str:
         match = re.search(pattern, plain)
         return match[1] if match else ""
 
-    protocol = first(r"PORT = +\d+ # (TCP|UDP)").lower()
-    version, told = first(r"sockperf: == version #(\S+) =="), int(first(r"--msg-size=(\d{1,9})\b") or 0)
-    if rate := lines.find(_MSG_RATE, 1, len(lines)):
-        return [_throughput(lines, rate[0], rate[1][1], protocol, version)]
+    protocol = find(r"PORT = +\d+ # (TCP|UDP)").lower()
+    version, told = find(r"sockperf: == version #(\S+) =="), int(find(r"--msg-size=(\d{1,9})\b") or 0)
+    if rate := lines.find(_MSG_RATE, first, last):
+        return _throughput(lines, rate[0], last, rate[1][1], protocol, version, plain)
     if len(re.findall(r"\[Valid Duration\]", plain)) != 1:
-        raise malformed(where, 0, plain[-80:].strip() or "nothing", "the statistics of one run of a sockperf client")
-    values = inside(lines, 1, len(lines), parse)
+        raise lines.wrong(last, "the statistics of one run of a sockperf client by here")
+    values = inside(lines, first, last, parse)
     number, counts = lines.need(
-        r"sockperf: \[Valid Duration\].*SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})", 1, len(lines), "counts"
+        r"sockperf: \[Valid Duration\].*SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})", first, last, "counts"
     )
     under_load = int(counts[1]) > 2 * int(counts[2])
     assumed = "ping-pong is assumed; under-load with an answer to every message prints the same"
@@ -186,24 +196,22 @@ def runs(text: str, where: str) -> list[Run]:
         protocol = "udp"
         doubts.append(note("protocol-unknown", "the log does not name the protocol: UDP is assumed, as without --tcp"))
     kind = "under-load" if under_load else "ping-pong"
-    return [
-        Run(
-            test=f"sockperf {kind} {protocol}",
-            values=tuple(values),
-            line=number,
-            size=told,
-            options={"protocol": protocol} if under_load else {},
-            stated=_stated(plain),
-            version=version,
-            doubts=tuple(doubts),
-            source=lines.source(1, min(len(lines), number + 20)),
-        )
-    ]
+    return Run(
+        test=f"sockperf {kind} {protocol}",
+        values=tuple(values),
+        line=number,
+        size=told,
+        options={"protocol": protocol} if under_load else {},
+        stated=_stated(plain),
+        version=version,
+        doubts=tuple(doubts),
+        source=lines.source(first, min(last, number + 20)),
+    )
 
 
-def _throughput(lines: Lines, number: int, text: str, protocol: str, version: str) -> Run:
+def _throughput(lines: Lines, number: int, last: int, text: str, protocol: str, version: str, plain: str) -> Run:
     """Read what the client of a throughput test sent."""
-    at, bandwidth = lines.need(_BW, number, len(lines), "'Summary: BandWidth is … MBps'")
+    at, bandwidth = lines.need(_BW, number, last, "'Summary: BandWidth is … MBps'")
     rate, sent = lines.number(text, number), lines.number(bandwidth[1], at) * 2**20
     if rate <= 0 or sent <= 0:
         raise lines.wrong(number, "a rate above 0")
@@ -215,7 +223,7 @@ def _throughput(lines: Lines, number: int, text: str, protocol: str, version: st
         line=number,
         size=round(size) if sure else 0,
         options={"protocol": protocol or "unknown"},
-        stated=_stated("\n".join(lines.texts)),
+        stated=_stated(plain),
         version=version,
         doubts=() if sure else (SIZE_UNKNOWN,),
         source=lines.source(1, at),

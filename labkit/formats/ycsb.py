@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,10 +102,13 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
     shared = replace(shared, remarks=remarks)
     source = f"[OVERALL], Throughput(ops/sec), {rate}\n"
     made = [replace(shared, options=options | {"operation": "OVERALL"}, source=source)]
-    for name in dict.fromkeys(of for _, of, _, _ in listed):
+    rows_of: dict[str, list[Measured]] = {}
+    for one in listed:
+        rows_of.setdefault(one[1], []).append(one)
+    _check(rows_of, where)
+    for name, rows in rows_of.items():
         if _NO_OPERATION.match(name):
             continue
-        rows = [one for one in listed if one[1] == name]
         latencies = _latencies(name, rows)
         if latencies:
             source = "".join(f"[{of}], {what}, {value}\n" for _, of, what, value in rows)[:2000]
@@ -121,6 +124,17 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
             )
             made.append(one)
     return made
+
+
+def _check(rows_of: Mapping[str, Sequence[Measured]], where: str) -> None:
+    """Refuse a last operation with fewer lines than the others, or without its count of returns: the log is cut."""
+    told = {of: {what for *_, what, _ in rows if "Latency" in what} for of, rows in rows_of.items()}
+    name, rows = next(reversed(rows_of.items()))
+    every = set[str]().union(*told.values())
+    counted = name.startswith("Intended-") or _NO_OPERATION.match(name) or any("Return=" in one[2] for one in rows)
+    if told[name] and (told[name] != every or not counted):
+        lacking = min(every - told[name], default="Return=…")
+        raise malformed(where, rows[-1][0], f"the end of {name}", f"its {lacking}: the log is cut", REMEDY)
 
 
 def _latencies(name: str, rows: list[Measured]) -> list[Reported]:
@@ -140,11 +154,11 @@ def _latencies(name: str, rows: list[Measured]) -> list[Reported]:
 
 def _go(lines: Lines) -> list[Run]:
     """Read the lines of go-ycsb, those of its end."""
-    ends = [number for number, line in lines if line.startswith("Run finished")]
+    end, _ = lines.need(r"Run finished", 1, len(lines), "'Run finished', below which the results are,")
     made = []
     for number, line in lines:
         match = _GO.match(line)
-        if not match or (ends and number < ends[0]):
+        if not match or number < end:
             continue
         values = [metric("transaction_rate_per_s", "mean", lines.number(match[4], number))]
         for word, text in _GO_PAIR.findall(match[5]):

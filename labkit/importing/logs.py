@@ -17,9 +17,9 @@ from labkit.formats._log import SIZE_UNKNOWN, Run
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
 from labkit.importing.points import Given, Pattern, clock_of, meta_of
-from labkit.importing.specs import Test
+from labkit.importing.specs import Test, assumed, identity
 from labkit.importing.text import Text
-from labkit.notes import Note, note
+from labkit.notes import Note
 from labkit.samples import Samples
 from labkit.samples.patterned import OWN, Points
 from labkit.spec import Effort, Scalar, Spec
@@ -114,7 +114,7 @@ def _point(
     meta |= clock_of(run.clock_ns if run.clock_ns == run.clock_ns else formats.clock_ns(text.kind))
     meta, origin = meta_of(meta, doubts, given)
     point = Samples(spec=spec, effort=Effort(launches=1), host={}, launch=0, origin=origin, meta=meta)
-    pattern = Pattern(point, {"library": library, "text": "" if given.testbed else text.digest})
+    pattern = Pattern(point, identity(library, "" if given.testbed else text.digest, doubts))
     name = pattern.name(spec.size)
     texts = ", ".join(json.dumps(value.as_dict(), allow_nan=False) for value in values)
     own = f"{spec.size}{OWN}{run.line}{OWN}{texts}"
@@ -128,8 +128,7 @@ def _ranks(run: Run, benchmark: Benchmark, given: Given) -> tuple[int, list[Note
         return (1 if benchmark.single else run.ranks), doubts
     if given.ranks:
         return given.ranks, doubts
-    text = "the file does not name the number of ranks: assumed 1. Set it with --ranks."
-    return 1, [*doubts, note("ranks-assumed", text, ranks=1)]
+    return 1, [*doubts, assumed(1)]
 
 
 def _options(benchmark: Benchmark, fixed: Mapping[str, Scalar], run: Run) -> dict[str, Scalar]:

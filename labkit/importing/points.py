@@ -23,7 +23,7 @@ from labkit.formats._lines import Value
 from labkit.formats._table import Meaning, Row, Table
 from labkit.importing.known import Known
 from labkit.importing.messages import Messages
-from labkit.importing.specs import Test, accelerated, doubts_of, ranks_of, spec_of
+from labkit.importing.specs import Test, accelerated, doubts_of, identity, ranks_of, spec_of
 from labkit.importing.text import Text
 from labkit.notes import Note, note
 from labkit.ranges import shown
@@ -216,8 +216,7 @@ class Converter:
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}
         point = Samples(spec=spec, effort=effort, host=host, launch=0, origin=origin, meta=meta)
-        identity = {"library": library, "text": "" if given.testbed else self._text.digest}
-        return Pattern(point, identity)
+        return Pattern(point, identity(library, "" if given.testbed else self._text.digest, self.doubts))
 
 
 def clock_of(step_ns: float) -> dict[str, float]:

@@ -13,7 +13,8 @@ from labkit.errors import SpecError
 from labkit.formats import omb
 from labkit.formats._log import setting_name
 from labkit.formats._table import Row, Table
-from labkit.notes import Note, note
+from labkit.notes import Note, has, note
+from labkit.samples.facts import RANKS_ASSUMED
 from labkit.spec import Scalar, Spec
 
 LONGEST = 200  # characters of a setting that a point keeps
@@ -57,8 +58,18 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
         )
     if given:
         return given, []
-    text = f"the file does not name the number of ranks: assumed {max(low, 2)}. Set it with --ranks."
-    return max(low, 2), [note("ranks-assumed", text, ranks=max(low, 2))]
+    return max(low, 2), [assumed(max(low, 2))]
+
+
+def assumed(ranks: int) -> Note:
+    """Return the doubt about a number of ranks that labkit assumes."""
+    text = f"the file does not name the number of ranks: assumed {ranks}. Set it with --ranks."
+    return note(RANKS_ASSUMED, text, ranks=ranks)
+
+
+def identity(library: str, text: str, doubts: Sequence[Note]) -> dict[str, str]:
+    """Return what makes points distinct beside their specs; a number of ranks that was assumed may be another one."""
+    return {"library": library, "text": text} | ({"ranks": "assumed"} if has(doubts, RANKS_ASSUMED) else {})
 
 
 def spec_of(
@@ -136,32 +147,12 @@ def doubts_of(table: Table, checked: object) -> Sequence[Note]:
 
 
 # parameters that are no settings, have an option of their own, or stand in the spec
-_NO_SETTINGS = (
-    *(
-        "Date",
-        "call",
-        "Machine",
-        "System",
-        "Release",
-        "Version",
-        "Overall",
-        "#processes",
-        "pairs",
-        "Pairs",
-        "groups",
-        "threads",
-    ),
-    *("Minimum message length in bytes", "Maximum message length in bytes", "window size", "window_size", "nprocs"),
-    *(
-        "Datatype",
-        "MPI_Datatype for reductions",
-        "MODE",
-        "Window creation",
-        "Synchronization",
-        "Measured by",
-        "processes",
-    ),
-)
+_NO_SETTINGS = frozenset((
+    "Date", "call", "Machine", "System", "Release", "Version", "Overall", "#processes", "processes", "nprocs",
+    "pairs", "Pairs", "groups", "threads", "window size", "window_size", "Datatype", "MPI_Datatype for reductions",
+    "Minimum message length in bytes", "Maximum message length in bytes", "MODE", "Window creation",
+    "Synchronization", "Measured by",
+))  # fmt: skip
 _SIZES = ("-msglog", "-msglen", "-npmin", "-input", "-include", "-exclude")
 
 
@@ -179,7 +170,7 @@ def _stated(table: Table) -> dict[str, Scalar]:
     words = table.parameters.get("call", "").split()
     for flag, value in itertools.pairwise([*words, ""]):
         if re.fullmatch(r"-[a-z][\w-]*", flag) and flag.lower() not in _SIZES:
-            found[f"imb_{setting_name(flag)}"] = "" if value.startswith("-") else value[:LONGEST]
+            found[f"imb_{setting_name(flag)}"] = "true" if value.startswith("-") or not value else value[:LONGEST]
     return found
 
 

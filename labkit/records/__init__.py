@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from labkit.records.aggregate import (
     HEADLINES,
     KEY,
     by_benchmark,
+    has,
     headline_statistic,
     order,
     statistic_of,
@@ -43,12 +45,14 @@ from labkit.samples.facts import (
     FINGERPRINT,
     LIBRARY,
     LOOP_NS,
+    RANKS_ASSUMED,
     START,
     STOPPED_BY,
     TIMER_OVERHEAD_NS,
     TIMING,
     VERIFIED,
 )
+from labkit.spec import Reported
 
 __all__ = [
     "GIVEN",
@@ -57,6 +61,7 @@ __all__ = [
     "Value",
     "by_benchmark",
     "coarse",
+    "has",
     "headline_statistic",
     "order",
     "reported",
@@ -232,11 +237,36 @@ def _numbers(samples: Samples) -> dict[str, Any]:
 
 
 def _reported_numbers(samples: Samples) -> dict[str, float]:
-    """Columns from the values that a tool reported. Values of one rank, moment or label are in `reported` only."""
-    overall = [v for v in samples.reported if v.rank is None and v.t is None and not v.labels]
-    known = [v for v in overall if v.name in METRICS and v.statistic in STATISTICS]
-    row = {statistic_column(v.name, v.statistic): float(v.value) for v in known}
+    """Columns from the values that a tool reported; the others are in the column `further`."""
+    row = {statistic_column(v.name, v.statistic): float(v.value) for v in samples.reported if _has_column(v)}
     return row | resolution.steps(samples, row)
+
+
+def _has_column(value: Reported) -> bool:
+    """Return whether a value that a tool reported has a column of its own."""
+    whole = value.rank is None and value.t is None and not value.labels
+    return whole and value.name in METRICS and value.statistic in STATISTICS
+
+
+def _further(samples: Samples) -> tuple[notes.Note, ...]:
+    """Return the values without a column, each as a note."""
+    found = []
+    for value in samples.reported:
+        if not _has_column(value):
+            parts = value.as_dict()
+            labels = parts.pop("labels", {})
+            where = {name: parts[name] for name in ("rank", "t") if name in parts} | labels
+            name = ", ".join([value.name, value.statistic, *(f"{name} {level}" for name, level in where.items())])
+            shown = resolution.text(value.value, value.unit, resolution.coarse_value(samples, value))
+            text = f"{name}: {shown} {value.unit}".rstrip()
+            found.append(notes.Note("value", text, tuple((parts | labels | {"shown": shown}).items())))
+    return tuple(found)
+
+
+_PERCENTILES = sorted(  # names are p and the digits of a percentage: p5, p50, p995
+    (name for name in STATISTICS if re.fullmatch(r"p\d+", name)),
+    key=lambda name: float(name[1:3] + "." + name[3:] + "0"),
+)
 
 
 def _consistent(row: dict[str, Any]) -> dict[str, Any]:
@@ -249,7 +279,7 @@ def _consistent(row: dict[str, Any]) -> dict[str, Any]:
         sign = -1 if METRICS[metric].kind == "rate" else 1  # the tail of a rate is its slow side
         ends = [sign * row.get(statistic_column(metric, end), math.nan) for end in ("min", "max")[::sign]]
         last, limit = -math.inf if math.isnan(ends[0]) else ends[0], ends[1]
-        for name in stats.QUANTILES:
+        for name in _PERCENTILES:
             value = sign * row.get(column := statistic_column(metric, name), math.nan)
             if value < last or value > limit:
                 unit, words = METRICS[metric].unit, STATISTICS[name].label
@@ -280,6 +310,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "benchmark": spec.benchmark,
         "message_size_B": spec.size,
         **{name: getattr(spec, name) for name in ("ranks", "ppn", "transport", "launcher", "testbed")},
+        "ranks_assumed": notes.has(warnings, RANKS_ASSUMED),
         "device": spec.device,
         "hosts": ",".join(spec.hosts),
         "bind": spec.bind,
@@ -291,6 +322,7 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "verified": VERIFIED.of(meta),
         "badges": samples.badges,
         "warnings": warnings,
+        "further": _further(samples),
         "stopped_by": STOPPED_BY.of(meta),
         "timing": _timing(samples) if samples.n else str(TIMING.of(meta) or ""),
         "cadence": str(CADENCE.of(meta) or options.get("cadence") or (benchmark.cadence if benchmark else "")),

@@ -9,6 +9,7 @@ from labkit import benchmarks
 from labkit.records.factors import level
 from labkit.spec import Spec
 
+IMPORT = "labkit import FILE   # FILE: what the tool prints in another run"
 _FLAGS = {name: f"--{name}" for name in ("ranks", "ppn", "launcher", "transport", "device", "bind")}
 
 
@@ -36,6 +37,11 @@ def words(spec: Spec) -> list[str]:
     return out
 
 
+def imported(spec: Spec) -> bool:
+    """Return whether a spec is of a point that labkit did not measure."""
+    return spec.launcher == "unknown"
+
+
 def command(spec: Spec, *more: str, sizes: str = "") -> str:
     """Return the command that measures a spec again.
 
@@ -49,6 +55,8 @@ def command(spec: Spec, *more: str, sizes: str = "") -> str:
     >>> command(Spec(benchmark="mpi.latency", size=64, transport="tcp"), "-x", "500")
     'labkit measure mpi.latency -m 64 --transport tcp -x 500'
     """
+    if imported(spec):
+        return IMPORT
     out = words(spec)
     sized = ["-m", sizes or str(spec.size)] if benchmarks.get(spec.benchmark).sized else []
     return shlex.join([*out[:3], *sized, *out[3:], *more])

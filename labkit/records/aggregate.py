@@ -89,8 +89,13 @@ def by_benchmark(frame: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
 
 def headline_statistic(frame: pd.DataFrame, metric: str) -> str:
     """Statistic that stands for a metric: the first of `HEADLINES` that any row has."""
-    names = [s for s in HEADLINES if (c := statistic_column(metric, s)) in frame and frame[c].notna().any()]
-    return names[0] if names else HEADLINES[0]
+    return next((statistic for statistic in HEADLINES if has(frame, metric, statistic)), HEADLINES[0])
+
+
+def has(frame: pd.DataFrame, metric: str, *statistics: str) -> bool:
+    """Return whether any row has one of some statistics of a metric; by default, one that can stand for the metric."""
+    names = (statistic_column(metric, statistic) for statistic in statistics or HEADLINES)
+    return any(name in frame and frame[name].notna().any() for name in names)
 
 
 def statistic_of(row: Mapping[str, Any], metric: str) -> str:
@@ -112,7 +117,7 @@ def statistics_of(frame: pd.DataFrame, metric: str) -> NDArray[np.str_]:
 def _point(columns: Mapping[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Return a summary row from the columns of a point's launches and its statistics over them."""
     row: dict[str, Any] = {name: values[0] for name, values in columns.items() if not split(name) and name != "launch"}
-    row |= {name: notes.once(columns[name]) for name in ("badges", "warnings")}
+    row |= {name: notes.once(columns[name]) for name in ("badges", "warnings", "further") if name in columns}
     row |= {"unreliable": tuple(dict.fromkeys(name for names in columns["unreliable"] for name in names))}
     row |= {"stopped_by": tuple(dict.fromkeys(reason for reason in columns["stopped_by"] if reason))}
     row |= {"n": int(columns["n"].sum()), "verified": bool(columns["verified"].all()), "start": min(columns["start"])}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from labkit.records.aggregate import GIVEN
+from labkit.samples.facts import BROUGHT
 from labkit.units import format_exact
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # what labkit decides or a user sets, by the name of its column
 SETTING = (
@@ -31,8 +30,11 @@ SETTING = (
     "timing",
 )
 _WHERE = ("host", "cpu_model", "campaign")
+_NEVER_STATED = ("transport", "launcher", "device", "hosts", "ppn", "bind")  # by what others printed
 _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 NONE = "-"
+UNSTATED = "not stated"
+ASSUMED = " (assumed)"
 # the second column adds nothing if every value of the first goes with one value of the second
 _IMPLIED_BY = (
     ("library", "launcher"),
@@ -58,17 +60,17 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
     given = [name for name in rows if name.startswith(GIVEN)]
-    texts = {  # a missing value is a level too
-        name: [level(value) for value in rows[name].tolist()] for name in (*SETTING, *_WHERE, *given) if name in rows
+    found = {  # a missing value is a level too
+        name: texts(rows, name).tolist() for name in (*SETTING, *_WHERE, *given) if name in rows
     }
-    varied = [name for name in texts if len({*texts[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
+    varied = [name for name in found if len({*found[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
     implied = {
         second
         for first, second in _IMPLIED_BY
-        if {first, second} <= {*varied} and _one_each(texts[first], texts[second])
+        if {first, second} <= {*varied} and _one_each(found[first], found[second])
     }
     names = [name for name in varied if name not in implied]
-    keys: list[list[Any]] = [texts[name] for name in names]
+    keys: list[list[Any]] = [found[name] for name in names]
     if "message_size_B" in rows:
         keys.append(rows["message_size_B"].tolist())
     if "fingerprint" in rows and keys and not _one_each([*zip(*keys, strict=True)], rows["fingerprint"].tolist()):
@@ -83,7 +85,7 @@ def _one_each(first: Sequence[Any], second: Sequence[Any]) -> bool:
 
 def setting(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Return levels of a point in words, those that it has: ``transport shm, library MPICH 4.0.2``."""
-    return ", ".join(f"{named(name)} {text}" for name in columns if (text := level(row[name])) != NONE)
+    return ", ".join(f"{named(name)} {words}" for name in columns if (words := text(row, name)) != NONE)
 
 
 def named(column: str) -> str:
@@ -97,6 +99,31 @@ def named(column: str) -> str:
     for prefix in GIVEN:
         column = column.removeprefix(prefix)
     return column
+
+
+def texts(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Return the level of a factor in each row for people, with what a log does not state or labkit assumed."""
+    words = rows[name].map(level)
+    if name == "ranks" and "ranks_assumed" in rows:
+        return words.mask(rows["ranks_assumed"].eq(True), words + ASSUMED)
+    if "origin" in rows and (name in _NEVER_STATED or name.startswith(GIVEN[0])):
+        brought = rows["origin"].isin(BROUGHT)
+        return words.mask(brought & (name in _NEVER_STATED or rows[name].isna()), UNSTATED) if brought.any() else words
+    return words
+
+
+def text(row: Mapping[Any, Any], name: str) -> str:
+    """Return the level of a factor in one row, as `texts` does.
+
+    Examples
+    --------
+    >>> text({"origin": "imported", "option_window": None}, "option_window")
+    'not stated'
+    >>> text({"origin": "imported", "ranks": 2, "ranks_assumed": True}, "ranks")
+    '2 (assumed)'
+    """
+    needed = {key: [row[key]] for key in ("origin", "ranks_assumed") if key in row}
+    return str(texts(pd.DataFrame({**needed, name: [row.get(name)]}), name).iloc[0])
 
 
 def level(value: Any) -> str:

@@ -204,7 +204,7 @@ def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
 
 def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
     """Name the conditions that most launches share and that change what the numbers mean, the most frequent first."""
-    rows = [row for member in members for row in member.records[["badges", "warnings"]].to_dict("records")]
+    rows = [row for member in members for row in member.records[["origin", "badges", "warnings"]].to_dict("records")]
     counts = Counter(name for row in rows for name in caveats.groups_of(row))
     total = len(rows)
     busy = counts[_BUSY] / total if total else 0.0

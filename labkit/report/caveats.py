@@ -16,6 +16,7 @@ from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import title
+from labkit.samples.facts import BROUGHT
 from labkit.units import plural
 
 _NAMED = 3  # benchmarks that a row names
@@ -131,8 +132,7 @@ def shorten(content: Content) -> None:
 
 def _general(source: Source) -> set[str]:
     """Return the names of the groups to which nearly all launches of a campaign belong."""
-    columns = (source.records[name] for name in ("badges", "warnings")) if len(source.records) else ()
-    rows = [{"badges": badges, "warnings": warnings} for badges, warnings in zip(*columns, strict=True)]
+    rows = source.records[["origin", "badges", "warnings"]].to_dict("records") if len(source.records) else []
     counts = Counter(name for row in rows for name in groups_of(row))
     return {name for name, count in counts.items() if count >= _MOST * len(rows)}
 
@@ -166,7 +166,12 @@ def _group(code: str, text: str) -> Group | None:
 
 
 def groups_of(row: Mapping[str, Any]) -> set[str]:
-    """Return the names of the groups to which the badges and warnings of a row belong."""
+    """Return the names of the groups to which the badges and warnings of a row belong.
+
+    The remedies of groups are for who measures with labkit: a doubt about an imported point stands alone.
+    """
+    if row["origin"] in BROUGHT:
+        return set()
     return {one.name for note in (*row["badges"], *row["warnings"]) if (one := group(note))}
 
 
@@ -205,21 +210,24 @@ def _cells(found: list[tuple[Source, str, str]], several: bool) -> tuple[str, st
 
 def _rows(source: Source) -> Iterator[tuple[str, str, str, str]]:
     """Yield the groups of a campaign in their fixed order, then the notes that stand alone."""
-    total = len(source.records)
-    columns = (source.records[name] for name in ("benchmark", "badges", "warnings"))
-    points = [(str(name), [*badges, *warnings]) for name, badges, warnings in zip(*columns, strict=True)]
+    rows = source.records[["benchmark", "origin", "badges", "warnings"]].to_dict("records")
+    total, benchmarks = len(rows), [str(row["benchmark"]) for row in rows]
+    groups = [groups_of(row) for row in rows]
     for one in GROUPS:
-        if names := [name for name, notes in points if any(group(note) is one for note in notes)]:
-            yield one.name, f"{len(names)} of {total}", _where(names, points), one.remedy
-    alone = [[note for note in notes if group(note) is None and note.text] for _, notes in points]
+        if names := [name for name, found in zip(benchmarks, groups, strict=True) if one.name in found]:
+            yield one.name, f"{len(names)} of {total}", _where(names, benchmarks), one.remedy
+    alone = [
+        [note for note in (*row["badges"], *row["warnings"]) if note.text and (not found or group(note) is None)]
+        for row, found in zip(rows, groups, strict=True)
+    ]
     for text, count in doubts.kinds(alone):
         yield "other", f"{count} of {total}", "–", escape(text.rstrip(".")) + "."
 
 
-def _where(names: list[str], points: list[tuple[str, list[Note]]]) -> str:
+def _where(names: list[str], every: list[str]) -> str:
     """Name the benchmarks of a group, or count them."""
     distinct = sorted(set(names))
-    if distinct == sorted({name for name, _ in points}):
+    if distinct == sorted(set(every)):
         return "everywhere"
     if len(distinct) <= _NAMED:
         return ", ".join(escape(title(name)) for name in distinct)

@@ -24,6 +24,7 @@ from labkit import __version__, benchmarks
 from labkit.campaign import derived
 from labkit.campaign.archive import MANIFEST, Packed
 from labkit.errors import SpecError
+from labkit.records.factors import texts
 from labkit.report.sources import Source
 from labkit.units import format_size
 
@@ -281,20 +282,14 @@ def _end(group: Any, last: str) -> str:
 
 def _parameters(action: str, group: Any) -> Iterator[Entity]:
     """Yield what the points of an action were asked for."""
-    asked = {
-        "message size (B)": group["message_size_B"],
-        "ranks": group["ranks"],
-        "transport": group["transport"],
-        "testbed": group["testbed"],
-        "launch": group["launch"],
-    }
-    for name, column in asked.items():
-        values = sorted(set(column.tolist()))
+    for column in ("message_size_B", "ranks", "transport", "testbed", "launch"):
+        name = "message size (B)" if column == "message_size_B" else column
+        values = dict.fromkeys(texts(group.sort_values(column), column))
         yield {
             "@id": f"{action}-{_slug(name)}",
             "@type": "PropertyValue",
             "name": name,
-            "value": ", ".join(map(str, values)),
+            "value": ", ".join(values),
         }
 
 

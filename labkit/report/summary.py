@@ -10,6 +10,7 @@ from typing import Any
 from labkit import stats, units
 from labkit.columns import STATISTICS
 from labkit.notes import joined
+from labkit.records.factors import ASSUMED, UNSTATED
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -18,7 +19,7 @@ from labkit.report.variables import KeyNumber, key_numbers, sized, title
 
 _LINES = 32  # of the table of key numbers: more do not fit on a page
 _WIDE = (20, 24)  # characters of a line of its columns quantity and setting
-_OPEN = "auto"  # a path that the library chose
+_OPEN = ("auto", UNSTATED)  # paths that the library chose, or of which a log does not tell
 _TWICE = ("mpi.latency", "mpi.bandwidth")  # shown on every path
 _BEFORE = (  # what readers look for first
     "mpi.latency",
@@ -96,11 +97,13 @@ def _leading(numbers: Sequence[KeyNumber], most: int) -> list[KeyNumber]:
     """
     curves: dict[tuple[Any, ...], list[KeyNumber]] = {}
     for one in numbers:
-        curves.setdefault((one.benchmark, one.transport, one.ranks, one.setting, one.origin), []).append(one)
+        curves.setdefault(
+            (one.benchmark, one.transport, one.ranks, one.ranks_assumed, one.setting, one.origin), []
+        ).append(one)
     turn: Counter[str] = Counter()
     ranked = []
-    for (benchmark, *_), ends in sorted(curves.items(), key=lambda item: item[0][1] == _OPEN):
-        named = benchmark in _TWICE and ends[0].transport != _OPEN
+    for (benchmark, *_), ends in sorted(curves.items(), key=lambda item: item[0][1] in _OPEN):
+        named = benchmark in _TWICE and ends[0].transport not in _OPEN
         ranked.append((turn[benchmark] - 2 * named, _place(benchmark), benchmark, ends))
         turn[benchmark] += 1
     chosen: list[KeyNumber] = []
@@ -125,7 +128,7 @@ def _key_row(number: KeyNumber) -> list[str]:
     return [
         escape(f"{number.title}{origin}"),
         escape(number.transport),
-        str(number.ranks),
+        f"{number.ranks}{ASSUMED if number.ranks_assumed else ''}",
         escape(number.setting) or "–",
         _size(number.size) if sized(number.benchmark) else "–",
         f"**{number.text}**\u00a0{number.unit}",

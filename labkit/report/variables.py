@@ -15,7 +15,9 @@ from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.notes import joined
 from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
-from labkit.records.factors import NONE, differing, level, named
+from labkit.records.factors import NONE, differing, named
+from labkit.records.factors import text as level_text
+from labkit.records.factors import texts as levels
 from labkit.report.sources import Source, read
 from labkit.units import plural
 
@@ -34,6 +36,7 @@ class KeyNumber:
     ----------
     campaign, benchmark, title : what was measured, and in which campaign.
     transport, ranks, options : of the point.
+    ranks_assumed : whether labkit assumed the number of ranks, because a log does not state it.
     setting : what else its benchmark was measured with more than one of, such as ``sync=osync, pattern=random``.
     size : B.
     which : ``smallest`` or ``largest`` size of its group, or ``only``.
@@ -50,6 +53,7 @@ class KeyNumber:
     title: str
     transport: str
     ranks: int
+    ranks_assumed: bool
     options: str
     setting: str
     size: int
@@ -93,7 +97,7 @@ def key_numbers(source: Source) -> list[KeyNumber]:
 def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
     """Yield the key numbers of every curve of a benchmark: of points that differ in their size only."""
     factors = differing(rows)
-    texts = {name: rows[name].map(level) for name in ("transport", *factors, "origin")}
+    texts = {name: levels(rows, name) for name in ("transport", *factors, "origin")}
     keys = [*texts.values(), rows["ranks"]]
     shown = [name for name in factors if name not in _COLUMNS]
     for _, group in rows.groupby(keys, sort=True):
@@ -118,8 +122,9 @@ def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumb
             campaign=source.name,
             benchmark=name,
             title=title(name),
-            transport=str(row["transport"]),
+            transport=level_text(row, "transport"),
             ranks=int(row["ranks"]),
+            ranks_assumed=bool(row["ranks_assumed"]),
             options=str(row["options"]),
             setting=setting,
             size=int(row["message_size_B"]),

@@ -19,6 +19,8 @@ from labkit.notes import Note
 T = TypeVar("T")
 MEASURED = ("measured", "reported")  # origins of what labkit ran itself
 BROUGHT = ("imported", "published")  # origins of what others printed
+# codes of warnings about what a log does not state
+RANKS_ASSUMED, SIZE_UNKNOWN = "ranks-assumed", "size-unknown"
 _WORDS = {str: "str", bool: "bool", int: "int", float: "float", list: "list", dict: "object"}
 
 

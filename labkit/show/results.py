@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, columns, stats
 from labkit.columns import METRICS, STATISTICS
 from labkit.notes import has, joined
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT
-from labkit.units import format_count, format_size
+from labkit.samples.facts import BROUGHT, FINGERPRINT, SIZE_UNKNOWN
+from labkit.units import format_count, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,85 +40,97 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
     if frame.empty:
         return "no samples"
     parts, summary, samples = [], records.summary(frame), list(samples)
-    for (name, *_), rows in summary.groupby(["benchmark", "testbed", "ranks"], sort=False):
-        if any(_given(rows, metric) for metric in benchmarks.get(str(name)).metrics):
+    for (name, *_), rows in summary.groupby(["benchmark", "testbed", "ranks", "ranks_assumed"], sort=False):
+        if any(records.has(rows, metric) for metric in benchmarks.get(str(name)).metrics):
             parts.append(_benchmark_table(str(name), rows))
-            if isinstance(benchmarks.get(str(name)), benchmarks.LogBenchmark):
-                prints = set(rows["fingerprint"])
-                parts += _further([s for s in samples if FINGERPRINT.of(s.meta) in prints])
+            parts += _further(frame[frame["fingerprint"].isin(rows["fingerprint"])], _factors(rows))
         else:
             for _, row in rows.iterrows():
                 parts += _grids(row, [s for s in samples if FINGERPRINT.of(s.meta) == row["fingerprint"]])
     return "\n\n".join(parts)
 
 
-def _further(samples: Sequence[Samples]) -> list[str]:
-    """Return a table of the values under names of a tool's own, such as ReFrame's variables; nothing without any."""
-    from labkit.records import resolution
+def _factors(rows: pd.DataFrame) -> list[str]:
+    """Return the columns that label the lines of a table; its title shows the others."""
+    from labkit.records.factors import differing
 
-    each = [(s, value) for s in samples for value in s.reported]
-    values = [(s, v) for s, v in each if v.name not in METRICS and v.unit and not v.labels]
-    if not values:
+    return differing(rows, skip=("testbed", "ranks"))
+
+
+def _further(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+    """Return a table of the imported values that no column holds: of one rank, or under a name of the tool's own."""
+    from labkit.records.factors import named, text
+
+    brought = frame[frame["origin"].isin(BROUGHT)].sort_values([*factors, "message_size_B"], kind="stable")
+    each = [(row, dict(note.values)) for row in brought.to_dict("records") for note in row["further"]]
+    if not each:
         return []
-    named = [str(s.spec.values.get("test") or s.spec.values.get("name") or s.spec.benchmark) for s, _ in values]
-    rows = [
-        [
-            name,
-            str(s.launch),
-            v.name,
-            v.statistic,
-            resolution.text(v.value, v.unit, resolution.coarse_value(s, v)),
-            v.unit,
-        ]
-        for name, (s, v) in zip(named, values, strict=True)
-    ]
-    return [text_table(("test", "launch", "value", "statistic", "", "unit"), rows, right=(1, 4))]
+    benchmark = benchmarks.get(str(frame["benchmark"].iloc[0]))
+    own = ("name", "unit", "statistic", "value", "shown")
+    labels = list(dict.fromkeys(name for _, value in each for name in value if name not in own))
+    launches = ["launch"] if brought["launch"].nunique() > 1 else []
+    head = [*(["size"] if benchmark.sized else []), *map(named, factors), *launches, *labels]
+    body = []
+    for row, value in each:
+        cells = [_size(row)] if benchmark.sized else []
+        cells += [text(row, factor) for factor in factors] + [str(row[name]) for name in launches]
+        cells += [str(value.get(name, "-")) for name in labels]
+        body.append([*cells, *(str(value[name]) for name in ("name", "statistic", "shown", "unit"))])
+    title = f"{benchmark.name} · further values of {', '.join(dict.fromkeys(brought['library']))}"
+    table = text_table([*head, "value", "statistic", "", "unit"], body, right=(*range(len(head)), len(head) + 2))
+    return [f"{title}\n{table}"]
+
+
+def _ranks(row: Mapping[Any, Any]) -> str:
+    """Return the number of ranks of a row; marked if labkit assumed it."""
+    from labkit.records.factors import ASSUMED
+
+    return plural(int(row["ranks"]), "rank") + (ASSUMED if row["ranks_assumed"] else "")
+
+
+def _size(row: Mapping[Any, Any]) -> str:
+    """Return the size of a row; a log may not state it."""
+    from labkit.records.factors import UNSTATED
+
+    return UNSTATED if has(row["warnings"], SIZE_UNKNOWN) else format_size(int(row["message_size_B"]))
 
 
 _SHORT = ("p95", "p99", "max", "min")  # statistics whose names need no words
 
 
-def _given(rows: pd.DataFrame, metric: str, statistics: Sequence[str] = ()) -> bool:
-    """Return whether any row has one of some statistics of a metric; by default, one that can be its headline."""
-    from labkit import records
-
-    names = [f"{metric}_{statistic}" for statistic in statistics or records.HEADLINES]
-    return any(rows[name].notna().any() for name in names if name in rows)
-
-
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Return the table of one benchmark."""
     from labkit import records
-    from labkit.records.factors import differing, level, named
+    from labkit.records.factors import UNSTATED, named, text
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
-    metrics = [m for m in benchmark.metrics if _given(rows, m)]
-    factors = differing(rows, skip=("testbed", "ranks"))
+    metrics = [m for m in benchmark.metrics if records.has(rows, m)]
+    factors = _factors(rows)
     tails: tuple[str, ...] = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
     if not (rows["n"] > 0).any():  # a source without samples: what it gives is shown, all of it
         usual = (records.headline_statistic(rows, metrics[0]), "osu_mean")
-        tails = tuple(name for name in columns.SHOWN if name not in usual and _given(rows, metrics[0], (name,)))
+        tails = tuple(name for name in columns.SHOWN if name not in usual and records.has(rows, metrics[0], name))
     head = (["size"] if benchmark.sized else []) + [named(c) for c in factors]
     for metric in metrics:
         label, unit = METRICS[metric].label, METRICS[metric].unit
-        beside_osu_mean = metric == metrics[0] and _given(rows, metric, ("osu_mean",))
+        beside_osu_mean = metric == metrics[0] and records.has(rows, metric, "osu_mean")
         if beside_osu_mean and records.headline_statistic(rows, metric) != "osu_mean" and benchmark.sampled[0]:
             label += f", {benchmark.sampled[0]}"
         head += [f"{label} ({unit})", "low", "high"]
         if metric == metrics[0]:
             head += [f"{STATISTICS[tail].label if tail not in _SHORT else tail} ({unit})" for tail in tails]
     beside = []
-    if _given(rows, metrics[0], ("osu_mean",)) and records.headline_statistic(rows, metrics[0]) != "osu_mean":
+    if records.has(rows, metrics[0], "osu_mean") and records.headline_statistic(rows, metrics[0]) != "osu_mean":
         beside.append((metrics[0], "osu_mean"))
     for metric in (*benchmark.phases.values(), *benchmark.derived):
-        if _given(rows, metric):
+        if records.has(rows, metric):
             beside.append((metric, records.headline_statistic(rows, metric)))
     head += [_beside(*parts) for parts in beside] + ["n", "launches"]
     heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
     body = []
     for _, row in rows.sort_values([*factors, "message_size_B"]).iterrows():
-        cells = [format_size(int(row["message_size_B"]))] if benchmark.sized else []
-        cells += [level(row[c]) for c in factors]
+        cells = [_size(row)] if benchmark.sized else []
+        cells += [text(row, c) for c in factors]
         for metric in metrics:
             cells += _headline(row, metric, heads[metric])
             if metric == metrics[0]:
@@ -130,11 +142,14 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
             name,
             *dict.fromkeys(rows["library"]),
             first["testbed"],
+            *([] if benchmark.single else [_ranks(first)]),
             f"engine {', '.join(dict.fromkeys(rows['engine']))}",
             *filter(None, dict.fromkeys(rows["host"])),
         ]
     )
     notes = _notes(rows, heads, metrics[0], tails)
+    if any(UNSTATED in line for line in body):
+        notes.insert(0, f"{UNSTATED}: by the log that was imported")
     return "\n".join([title, text_table(head, body, right=range(len(head))), *notes])
 
 
@@ -165,12 +180,13 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
     for metric, statistic in heads.items():
         if statistic != records.HEADLINES[0]:
             notes.append(f"{METRICS[metric].label}: {STATISTICS[statistic].label}")
-    present = [t for t in tails if (c := columns.statistic_column(first, t)) in rows and rows[c].notna().any()]
+    present = [tail for tail in tails if records.has(rows, first, tail)]
     if any(set(tails) & set(names) for names in rows["unreliable"]) and set(present) & set(stats.NEEDED):
         notes.append("*: fewer than 10 samples beyond this percentile")
     lacking: dict[str, dict[str, None]] = {}
+    measured = rows[records.statistics_of(rows, first) != ""]
     for tail in tails:
-        for _, row in rows.iterrows():
+        for _, row in measured.iterrows():
             if math.isnan(_number(row, first, tail)):
                 reason = records.why_not(row, first, tail).partition(", n = ")[0]
                 lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
@@ -224,8 +240,13 @@ def _listed(row: pd.Series, cells: pd.DataFrame, sizes: Sequence[str]) -> str:
         ]
         for label, values, shares in zip(labels, table.to_numpy(), coarse.to_numpy(), strict=True)
     ]
-    title = f"{row['benchmark']} · {row['library']} · {row['testbed']} · median of {row['launches']} launches"
+    title = f"{row['benchmark']} · {row['library']} · {row['testbed']} · {_medians(row)}"
     return f"{title}\n{text_table(head, body, right=range(len(head)))}"
+
+
+def _medians(row: pd.Series) -> str:
+    """Say over how many launches values are medians."""
+    return "1 launch" if row["launches"] == 1 else f"median of {row['launches']} launches"
 
 
 def _quantity(name: str, statistic: str, unit: str) -> str:
@@ -263,7 +284,7 @@ def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
             for size, line, shares in zip(grid.index, grid.to_numpy(), coarse.to_numpy(), strict=True)
         ]
         metric = METRICS[str(key[0])].label if key[0] in METRICS else str(key[0])
-        label = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), median of {row['launches']} launches"
+        label = f"{' '.join(map(str, key[2:]))} {metric} ({key[1]}), {_medians(row)}"
         title = f"{row['benchmark']} {row['options']} · {row['library']} · {label}"
         tables.append(f"{title}\n{text_table(head, body, right=range(len(head)))}")
     notes = [f"badges: {joined(row['badges'])}"] if row["badges"] else []

@@ -11,6 +11,7 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
 from labkit.figures import style
 from labkit.records.factors import differing, level, named
+from labkit.records.factors import texts as factor_texts
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT
 from labkit.spec import Spec
@@ -72,12 +73,7 @@ class Study(studies.Study):
 
     def _metrics(self, rows: pd.DataFrame, benchmark: str) -> list[str]:
         """Metrics of a benchmark that any row has."""
-        present = [name for name in benchmarks.get(benchmark).metrics if name in METRICS]
-        return [
-            name
-            for name in present
-            if any(f"{name}_{s}" in rows and rows[f"{name}_{s}"].notna().any() for s in STATISTICS)
-        ]
+        return [name for name in benchmarks.get(benchmark).metrics if records.has(rows, name, *STATISTICS)]
 
     def findings(self) -> str:
         """How many points of which tools there are, as a Markdown list."""
@@ -97,12 +93,13 @@ class Study(studies.Study):
         if not len(rows):
             return rows
         lead = quantities(rows)
-        factors = sorted(differing(rows, skip=("library", "engine")), key=lambda name: name not in lead)
+        told = rows.groupby("testbed")["library"].nunique().max() == 1  # by the file
+        factors = sorted(differing(rows, skip=("library",) if told else ()), key=lambda name: name not in lead)
         leads = {name: set(records.statistics_of(rows, name)) for name in self._metrics(rows, benchmark)}
         statistics = [(name, one) for name, found in leads.items() for one in records.HEADLINES if one in found]
-        statistics += [(name, one) for name in leads for one in _BESIDE if _has(rows, name, one)]
+        statistics += [(name, one) for name in leads for one in _BESIDE if records.has(rows, name, one)]
         chosen = rows.sort_values([*factors, "message_size_B"], kind="stable").head(self.values.rows)
-        texts = {named(name): chosen[name].map(level) for name in factors}
+        texts = {named(name): factor_texts(chosen, name) for name in factors}
         columns = {name: texts.pop(name) for name in list(texts)[: 1 + len(lead)]}
         if benchmarks.get(benchmark).sized and rows["message_size_B"].max() > 0:
             columns["size"] = chosen["message_size_B"].map(lambda size: format_size(int(size)))
@@ -162,9 +159,3 @@ class Study(studies.Study):
             return self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows)
         except DataError as error:  # rows that differ in nothing but their text
             return f"*Omitted: {error.brief}*"
-
-
-def _has(rows: pd.DataFrame, metric: str, statistic: str) -> bool:
-    """Return whether any row has a statistic of a metric."""
-    column = f"{metric}_{statistic}"
-    return column in rows and bool(rows[column].notna().any())

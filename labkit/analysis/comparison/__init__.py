@@ -258,7 +258,7 @@ def _of_correction(pairs: Sequence[Pair]) -> list[str]:
         return []
     return [
         f"with {len(pairs)} comparison{'s' if len(pairs) > 1 else ''} a difference needs {needed} launches a side, "
-        f"and there are at most {most}. Measure more launches, or compare fewer points (--benchmark, --where)"
+        f"and there are at most {most}. Measure or import more launches, or compare fewer points (--benchmark, --where)"
     ]
 
 

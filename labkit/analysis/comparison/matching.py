@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.analysis.comparison.sides import CONDITIONS, Launch
 from labkit.errors import SpecError
-from labkit.records.factors import NONE, SETTING
+from labkit.records.factors import NONE
 from labkit.units import format_size
 
 _COVERS: Mapping[str, tuple[str, ...]] = {
@@ -18,7 +18,6 @@ _COVERS: Mapping[str, tuple[str, ...]] = {
     "hosts": ("host",),
     "tool": ("library", "engine"),
 }
-_OF_IMPORTS = ("window", "datatype", "threads")  # options that logs of MPI do not always state
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _split(
         if name == by or name in CONDITIONS:
             continue
         levels = [{one.factors.get(name, NONE) for one in part} for part in split]
-        unstated = origins and name in (*SETTING, *_OF_IMPORTS) and {NONE} in levels and set.union(*levels) != {NONE}
+        unstated = origins and {NONE} in levels and set.union(*levels) != {NONE}
         if set.intersection(*levels) and not unstated:
             keys += [name] if len(set.union(*levels)) > 1 else []
             continue
@@ -151,7 +150,7 @@ def _add(
 ) -> None:
     """Add a factor that differs, unless one of its name is there that was not declared."""
     origins = len({one.factors["origin"] for one in launches}) > 1
-    unstated = origins and {NONE} in levels and name in (*SETTING, *_OF_IMPORTS, *CONDITIONS)
+    unstated = origins and {NONE} in levels
     allowed = name in declared or (unstated and "origin" in declared)
     missing = "not stated" if unstated else "none"
     words = tuple(", ".join(sorted({missing if one == NONE else one for one in part})) for part in levels)

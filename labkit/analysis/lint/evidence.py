@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from labkit.records import aggregate
-from labkit.records.factors import differing, level, named
+from labkit.records.factors import differing, named, text
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.stats.modes import Modes
@@ -77,10 +77,10 @@ class Evidence:
         """Fingerprint → size and settings that tell a point from the others of its benchmark."""
         labels: dict[str, str] = {}
         for name, rows in self.by_benchmark():
-            columns = ["fingerprint", "message_size_B", *self.factors[name]]
+            columns = ["fingerprint", "message_size_B", "origin", "ranks_assumed", *self.factors[name]]
             for row in rows[[*dict.fromkeys(columns)]].to_dict("records"):
                 size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
-                settings = [f"{named(c)}={level(row[c])}" for c in self.factors[name]]
+                settings = [f"{named(c)}={text(row, c)}" for c in self.factors[name]]
                 labels[str(row["fingerprint"])] = ", ".join([*size, *settings])
         return labels
 

@@ -258,6 +258,10 @@ def round_ranks(evidence: Evidence) -> Iterator[Breach]:
             yield Breach(name, "", f"ranks {', '.join(map(str, ranks))} are all powers of two")
 
 
+_MORE_LAUNCHES = (
+    "Run again with --launches 6; labkit adds the missing launches. To import launches, run the tool 6 times, and "
+    "import all outputs with one --testbed."
+)
 TWELVE = (
     Rule(
         "base-case",
@@ -305,7 +309,7 @@ TWELVE = (
         "error",
         5,
         f"at least {stats.LAUNCHES} launches, for a 95 % interval",
-        "Run again with --launches 6; labkit adds the missing launches.",
+        _MORE_LAUNCHES,
         one_launch,
     ),
     Rule(
@@ -313,7 +317,7 @@ TWELVE = (
         "warning",
         5,
         f"at least {stats.LAUNCHES} launches, for a 95 % interval",
-        "Run again with --launches 6; labkit adds the missing launches.",
+        _MORE_LAUNCHES,
         few_launches,
     ),
     Rule(

@@ -15,7 +15,7 @@ from labkit.analysis.plausibility.deciding import Point
 from labkit.columns import METRICS, statistic_column
 from labkit.notes import joined
 from labkit.records import GIVEN, HEADLINES, again
-from labkit.records.factors import NONE, SETTING, level, named
+from labkit.records.factors import NONE, SETTING, level, named, text
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec
@@ -179,7 +179,7 @@ class View:
         """Return what tells a point from others of its benchmark, without some columns."""
         wanted = [c for c in self.factors.get(str(row["benchmark"]), ()) if c not in out and c in row]
         size = [] if "message_size_B" in out or not row["message_size_B"] else [format_size(int(row["message_size_B"]))]
-        return ", ".join([*size, *(f"{named(c)}={level(row[c])}" for c in wanted if level(row[c]) != NONE)])
+        return ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in wanted if level(row[c]) != NONE)])
 
     def again(self, *rows: Mapping[str, Any], launches: int = stats.LAUNCHES) -> str:
         """Return the command that measures points again, with enough launches to decide; empty where it is not known.
@@ -187,6 +187,8 @@ class View:
         The points may differ in their sizes and testbeds; there is a command for each testbed.
         """
         specs = [spec for row in rows if (spec := self.specs.get(str(row["fingerprint"])))]
+        if any(again.imported(spec) for spec in specs):
+            return again.IMPORT
         commands: dict[tuple[str, ...], list[int]] = {}
         for spec in specs:
             sizes = commands.setdefault(tuple(again.words(spec)), [])

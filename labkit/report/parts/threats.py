@@ -36,9 +36,7 @@ def _marked(name: str) -> Callable[[Member], str]:
 
     def evidence(member: Member) -> str:
         rows = member.records.to_dict("records") if len(member.records) else []
-        count = sum(
-            any((g := caveats.group(n)) and g.name == name for n in [*r["badges"], *r["warnings"]]) for r in rows
-        )
+        count = sum(name in caveats.groups_of(row) for row in rows)
         return f"{name}: {format_share(count / len(rows))} of launches" if count else ""
 
     return evidence
