@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, columns, stats
@@ -59,26 +60,37 @@ def _factors(rows: pd.DataFrame) -> list[str]:
 
 def _further(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     """Return a table of the imported values that no column holds: of one rank, or under a name of the tool's own."""
-    from labkit.records.factors import named, text
+    from labkit.records.factors import named, texts
 
-    brought = frame[frame["origin"].isin(BROUGHT)].sort_values([*factors, "message_size_B"], kind="stable")
-    each = [(row, dict(note.values)) for row in brought.to_dict("records") for note in row["further"]]
+    benchmark = benchmarks.get(str(frame["benchmark"].iloc[0]))
+    factors = list(dict.fromkeys([*(f"option_{name}" for name in benchmark.quantities), *factors]))
+    brought = _sorted(frame[frame["origin"].isin(BROUGHT)], factors)
+    levels = zip(*(texts(brought, factor) for factor in factors), strict=True) if factors else repeat(())
+    rows = zip(brought.to_dict("records"), levels, strict=False)
+    each = [(row, told, dict(note.values)) for row, told in rows for note in row["further"]]
     if not each:
         return []
-    benchmark = benchmarks.get(str(frame["benchmark"].iloc[0]))
     own = ("name", "unit", "statistic", "value", "shown")
-    labels = list(dict.fromkeys(name for _, value in each for name in value if name not in own))
+    labels = list(dict.fromkeys(name for *_, value in each for name in value if name not in own))
     launches = ["launch"] if brought["launch"].nunique() > 1 else []
     head = [*(["size"] if benchmark.sized else []), *map(named, factors), *launches, *labels]
     body = []
-    for row, value in each:
-        cells = [_size(row)] if benchmark.sized else []
-        cells += [text(row, factor) for factor in factors] + [str(row[name]) for name in launches]
+    for row, told, value in each:
+        cells = [*([_size(row)] if benchmark.sized else []), *told, *(str(row[name]) for name in launches)]
         cells += [str(value.get(name, "-")) for name in labels]
         body.append([*cells, *(str(value[name]) for name in ("name", "statistic", "shown", "unit"))])
     title = f"{benchmark.name} · further values of {', '.join(dict.fromkeys(brought['library']))}"
     table = text_table([*head, "value", "statistic", "", "unit"], body, right=(*range(len(head)), len(head) + 2))
     return [f"{title}\n{table}"]
+
+
+def _sorted(rows: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
+    """Return rows by their levels, then by size; levels of several types are sorted as texts."""
+    from labkit.records.factors import level
+
+    return rows.sort_values(
+        [*factors, "message_size_B"], kind="stable", key=lambda c: c.map(level) if c.dtype == object else c
+    )
 
 
 def _ranks(row: Mapping[Any, Any]) -> str:
@@ -101,7 +113,7 @@ _SHORT = ("p95", "p99", "max", "min")  # statistics whose names need no words
 def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     """Return the table of one benchmark."""
     from labkit import records
-    from labkit.records.factors import UNSTATED, named, text
+    from labkit.records.factors import UNSTATED, named, texts
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if records.has(rows, m)]
@@ -128,9 +140,11 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     head += [_beside(*parts) for parts in beside] + ["n", "launches"]
     heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
     body = []
-    for _, row in rows.sort_values([*factors, "message_size_B"]).iterrows():
+    rows = _sorted(rows, factors)
+    told = {c: texts(rows, c) for c in factors}
+    for place, row in rows.iterrows():
         cells = [_size(row)] if benchmark.sized else []
-        cells += [text(row, c) for c in factors]
+        cells += [told[c][place] for c in factors]
         for metric in metrics:
             cells += _headline(row, metric, heads[metric])
             if metric == metrics[0]:
