@@ -129,7 +129,7 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
 def _check(rows_of: Mapping[str, Sequence[Measured]], where: str) -> None:
     """Refuse a last operation with fewer lines than the others, or without its count of returns: the log is cut."""
     told = {of: {what for *_, what, _ in rows if "Latency" in what} for of, rows in rows_of.items()}
-    name, rows = next(reversed(rows_of.items()))
+    name, rows = list(rows_of.items())[-1]
     every = set[str]().union(*told.values())
     counted = name.startswith("Intended-") or _NO_OPERATION.match(name) or any("Return=" in one[2] for one in rows)
     if told[name] and (told[name] != every or not counted):
