@@ -115,6 +115,8 @@ def test_a_bound_has_no_colour_in_a_map() -> None:
         assert [z is None for z in grey.z[0]] == [True, True, False]
         assert len({colour for _, colour in grey.colorscale}) == 1
         assert grey.text[0][2].startswith("≥ ")
+        for texts, own in ((coloured.text[0], (True, True, False)), (grey.text[0], (False, False, True))):
+            assert tuple(map(bool, texts)) == own, "each cell has one text"
         assert "≥ 65,536 MB/s" in grey.customdata[0][2]
         assert "clock resolution" in grey.customdata[0][2]
 

@@ -49,7 +49,11 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     metric = str(cells["name"].iloc[0]) if "name" in cells else value
     label = METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
     letters = 12 if len(x) <= 9 else 10 if len(x) <= 13 else 8  # 12 px are 8 pt in the PDF
-    about = _texts(table, y, x, unit, letters, lambda value: format_number(value, digits=3))
+    bounds = _colourless(table)
+    about, grey = (
+        _texts(part, y, x, unit, letters, lambda value: format_number(value, digits=3))
+        for part in (_coloured(table), bounds)
+    )
     figure = go.Figure(
         go.Heatmap(
             z=z,
@@ -63,8 +67,8 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
             },
         )
     )
-    if len(_coloured(table)) < len(table):
-        figure.add_trace(_colourless(table, y, x, about))
+    if len(bounds):
+        figure.add_trace(_grey(bounds, y, x, grey))
     small = "1 launch"
     if many:
         widest = format_share(float(((table["max"] - table["min"]) / table["median"]).max()))
@@ -132,10 +136,10 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
 def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> Iterator[go.Heatmap]:
     """Yield one of several heat maps, of the logarithms of its values, and its cells without a colour."""
     values = [[_at(_coloured(table), row, col, "median") for col in x] for row in y]
-    about = _texts(table, y, x, unit, letters, _short)
+    about = _texts(_coloured(table), y, x, unit, letters, _short)
     yield go.Heatmap(z=[[math.log10(v) if v else None for v in row] for row in values], coloraxis="coloraxis", **about)
-    if len(_coloured(table)) < len(table):
-        yield _colourless(table, y, x, about)
+    if len(bounds := _colourless(table)):
+        yield _grey(bounds, y, x, _texts(bounds, y, x, unit, letters, _short))
 
 
 def _texts(
@@ -231,11 +235,15 @@ def _table(cells: pd.DataFrame, rows: str, columns: str) -> pd.DataFrame:
     return table.assign(coarse=groups["coarse"].mean() if "coarse" in cells else 0.0)
 
 
-def _colourless(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], about: Mapping[str, Any]) -> go.Heatmap:
-    """Return the cells of coarse values, which have no colour of the scale: they are bounds."""
-    known = [[(_at(table, row, col, "coarse") or 0.0) >= MOST for col in x] for row in y]
-    z = [[1.0 if one else None for one in line] for line in known]
+def _grey(bounds: pd.DataFrame, y: Sequence[int], x: Sequence[int], about: Mapping[str, Any]) -> go.Heatmap:
+    """Return cells in one colour, which is none of the scale."""
+    z = [[1.0 if (row, col) in bounds.index else None for col in x] for row in y]
     return go.Heatmap(z=z, colorscale=[[0, _GREY], [1, _GREY]], showscale=False, **about)
+
+
+def _colourless(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that have no colour of the scale: their values are bounds."""
+    return table[table["coarse"] >= MOST]
 
 
 def _coloured(table: pd.DataFrame) -> pd.DataFrame:
