@@ -194,7 +194,7 @@ def test_the_basis_is_the_best_interval_there_is(launches: int, basis: str) -> N
     assert verdict.table[["certain", "basis"]].to_numpy().tolist() == [[True, basis]]
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_sizes_are_those_of_the_same_work(ranks: int) -> None:
     whole = 4096
     for guideline in guidelines.GUIDELINES:
@@ -260,7 +260,7 @@ def line(seed: int, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("sizes", [POWERS, pytest.param(DENSE, marks=pytest.mark.slow)], ids=["powers", "dense"])
-@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("noisy", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
     false = 0
     for seed in range(200):

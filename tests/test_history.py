@@ -140,7 +140,9 @@ def test_so_many_campaigns_are_needed_and_suffice(chance: float) -> None:
     assert changes.change(np.arange(needed))[1] <= chance < changes.change(np.arange(needed - 1))[1]
 
 
-@pytest.mark.parametrize("shape", simulation.SHAPES)
+@pytest.mark.parametrize(
+    "shape", [name if name == "lognormal" else pytest.param(name, marks=pytest.mark.slow) for name in simulation.SHAPES]
+)
 def test_false_changes_are_as_rare_as_declared(shape: str) -> None:
     false, possible, power = simulation.rates(12, shape, 60)
     assert false <= 10 / 60  # 5 % declared; more than 10 of 60 would have a chance of 0.03 %

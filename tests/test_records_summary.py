@@ -60,7 +60,7 @@ def in_order(table: pd.DataFrame) -> None:
 times = st.lists(st.integers(1, 10**7), min_size=1, max_size=40)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(times, st.sampled_from([1, 2, 20, 400])), min_size=1, max_size=7))
 def test_statistics_rise_as_their_names_say_whatever_launches_there_are(launches: list[tuple[list[int], int]]) -> None:
     for spec in (LATENCY, BANDWIDTH):
@@ -70,7 +70,7 @@ def test_statistics_rise_as_their_names_say_whatever_launches_there_are(launches
 stated = st.dictionaries(st.sampled_from([*COST, "mean"]), st.floats(1e-3, 1e6), min_size=1)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(stated, min_size=1, max_size=7), st.sampled_from(["latency_us", "bandwidth_MBps"]))
 def test_statistics_of_tools_rise_too_whatever_they_state(launches: list[dict[str, float]], metric: str) -> None:
     def possible(values: dict[str, float]) -> bool:
