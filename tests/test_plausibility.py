@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import cli, records
+from labkit import benchmarks, cli, records
 from labkit.analysis import plausibility
 from labkit.analysis.lint import Evidence, lint
 from labkit.analysis.plausibility import Oddity
@@ -233,6 +233,30 @@ def test_two_modes_must_be_in_more_than_half_of_the_launches() -> None:
     (one,) = odd(launches, modes=two)
     assert (one.rule, one.readings[0].value, round(one.times)) == ("two-modes", 3.0, 3)
     assert odd(launches, modes=dict(list(two.items())[:3])) == []
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "options", "share", "kinds"),
+    [
+        ("storage.mixed", {"read_percent": 70}, 0.3, "reads and writes"),
+        ("storage.mixed", {"read_percent": 70}, 0.68, "reads and writes"),
+        ("storage.mixed", {"read_percent": 70}, 0.5, ""),
+        ("mpi.buffer_reuse", {"reuse": 80}, 0.2, "messages from the same buffer and from others"),
+        ("kv.closed_loop", {"workload": "B"}, 0.06, "kinds of operations"),
+        ("kv.closed_loop", {"workload": "C"}, 0.06, ""),
+    ],
+)
+def test_two_modes_of_a_mix_are_explained_by_its_shares(
+    benchmark: str, options: dict[str, Any], share: float, kinds: str
+) -> None:
+    asked = Spec(benchmark=benchmark, size=4000, ranks=2 if benchmark == "mpi.buffer_reuse" else 1, options=options)
+    spec = benchmarks.resolve(asked)
+    fields = ("benchmark", "size", "ranks", "transport", "options")
+    launches = point(2.0, **{name: getattr(spec, name) for name in fields})
+    name = str(launches[0].meta["fingerprint"])
+    (one,) = odd(launches, rule="two-modes", modes={(name, n): Modes(1e-6, 3e-6, share) for n in range(6)})
+    causes = [each.cause for each in one.explanations]
+    assert (f"the iterations are a mix of {kinds}" in causes) == bool(kinds)
 
 
 # ---- modes -----------------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ def point(size: int, path: str, launch: int, ns: float, **changes: Any) -> Sampl
     """A ping-pong whose round trips take twice as long as given, with a spread of 1 %."""
     times = 2 * ns * np.linspace(0.995, 1.005, 101) * (1 + 0.002 * launch)
     spec = Spec(benchmark=changes.pop("benchmark", "mpi.latency"), size=size, transport=path)
+    spec = spec.replace(options=changes.pop("options", {}))
     meta = {"fingerprint": spec.fingerprint({}), "badges": changes.pop("badges", []), **changes}
     return made.samples(spec, times, launch=launch, host=HOST, meta=meta)
 
@@ -53,18 +54,27 @@ def test_levels_are_compared_at_the_ends_of_the_sizes_they_share() -> None:
     assert (one.main.size, one.main.best, one.main.worst, one.other.size) == (8, "shm", "tcp", 65536)
     assert one.main.ratio == pytest.approx(40, rel=0.01)
     assert one.main.apart
-    assert one.trend == "small"
+    assert one.growth == "constant"
     assert contrast(rows([point(8, "shm", 0, 90)]), "latency_us") is None
 
 
 @pytest.mark.parametrize(
-    ("large", "trend"), [((10000, 14000), "small"), ((10, 1600), "large"), ((10, 400), "even"), ((900, 30), "reversed")]
+    ("large", "growth"),
+    [((100, 140), "constant"), ((10, 1600), "growing"), ((20, 31), "shrinking"), ((900, 30), "")],
 )
-def test_the_trend_compares_both_ends(large: tuple[int, int], trend: str) -> None:
+@pytest.mark.parametrize("benchmark", ["mpi.latency", "mpi.bandwidth"])
+def test_growth_compares_the_times_at_both_ends(large: tuple[int, int], growth: str, benchmark: str) -> None:
     cost = {("shm", 8): 100, ("tcp", 8): 4000, ("shm", 64): large[0] * 100, ("tcp", 64): large[1] * 100}
-    one = contrast(rows([point(s, p, n, ns) for (p, s), ns in cost.items() for n in range(3)]), "latency_us")
+    options = benchmarks.resolve(Spec(benchmark=benchmark)).options
+    more = {"benchmark": benchmark, "options": options}
+    points = [point(s, p, n, ns, **more) for (p, s), ns in cost.items() for n in range(3)]
+    one = contrast(rows(points), "latency_us" if benchmark == "mpi.latency" else "bandwidth_MBps")
     assert one is not None
-    assert one.trend == trend
+    assert one.growth == growth
+    assert one.reversed == (not growth)
+    text = findings.of_contrast(one).text
+    assert ("in time per message" in text) == (benchmark == "mpi.bandwidth" and growth != "")
+    assert "larger messages" not in text
 
 
 def hpcc(test: str, system: str, gflops: float) -> Samples:
@@ -218,7 +228,32 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
     assert "eason" not in without.text
 
 
-def test_links_that_are_full_are_the_reason_and_badges_are_a_likely_one() -> None:
+def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_it_or_not_at_all() -> None:
+    def waited(testbed: str, us: float, **options: Any) -> list[Samples]:
+        spec = Spec(benchmark="mpi.iallreduce", size=8, testbed=testbed, options=options)
+        meta = {"fingerprint": spec.fingerprint({}), "badges": []}
+        return [made.samples(spec, np.full((2, 100), 1000 * us + n), launch=n, meta=meta) for n in range(3)]
+
+    late = [*waited("virtual-cluster:4", 32), *waited("virtual-cluster:4,delay=4ms", 8100)]
+    one = findings.of_topic(rows(late), ("mpi.iallreduce",))
+    assert one is not None
+    text = one.text.replace("\xa0", " ").replace("\\", "")
+    assert "delay=4ms 8,100" in text
+    assert "times" not in text.replace("2.03 times the link's delay", "")
+    busy = [*waited("local", 10, overlap=False), *waited("local", 18, overlap=True)]
+    assert contrast(rows(busy), "latency_us") is None
+    assert contrast(rows(busy), "latency_us", ("option_overlap",)) is None
+
+
+def test_one_launch_on_a_busy_machine_makes_no_claim() -> None:
+    points = [point(8, path, 0, ns, badges=["busy-machine"]) for path, ns in (("shm", 100), ("tcp", 4000))]
+    one = findings.of_topic(rows(points), ("mpi.latency",))
+    assert one is not None
+    assert "no difference is claimed, because one launch on a busy machine" in one.text.replace("\xa0", " ")
+    assert "times" not in one.text
+
+
+def test_full_links_are_compared_with_their_rate_and_badges_are_a_likely_reason() -> None:
     def stream(testbed: str, mbps: float) -> Any:
         spec = Spec(benchmark="sockets.tcp_stream", size=131072, ranks=1, testbed=testbed)
         return [
@@ -234,11 +269,10 @@ def test_links_that_are_full_are_the_reason_and_badges_are_a_likely_one() -> Non
     full = [*stream("virtual-cluster:4,rate=200mbit", 24), *stream("virtual-cluster:4,rate=50mbit", 6)]
     one = findings.of_topic(rows(full), ("sockets.tcp_stream",))
     assert one is not None
-    assert "Reason: the link is the limit (calculated: 96 % of 200 Mbit/s and 96 % of 50 Mbit/s)." in one.text
-    slow = [*stream("virtual-cluster:4,rate=200mbit", 12), *stream("virtual-cluster:4,rate=50mbit", 6)]
-    other = findings.of_topic(rows(slow), ("sockets.tcp_stream",))
-    assert other is not None
-    assert "eason" not in other.text
+    text = one.text.replace("\xa0", " ").replace("\\", "")
+    assert "times" not in text
+    assert "virtual-cluster:4 with rate=200mbit 24" in text
+    assert text.count("96 % of the link's rate") == 2
     alone = [point(8, "shm", n, 100) for n in range(3)]
     shared = [point(8, "tcp", n, 4000, badges=["oversubscription"]) for n in range(3)]
     likely = findings.of_topic(rows([*alone, *shared]), ("mpi.latency",))

@@ -21,6 +21,7 @@ from labkit.errors import DataError, ReportError
 from labkit.report import filling, literature, parts, styles
 from labkit.report.content import Content
 from labkit.report.parts import surveyed
+from labkit.report.parts import testbeds as parts_testbeds
 from labkit.report.stage import BLOCKS
 from labkit.teaching import definition, handout
 from labkit.teaching.attempts import Attempts
@@ -479,3 +480,20 @@ def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> Non
     assert "Own, Ann. 2026" in made["references.html"].text
     assert "Ann Own, Bo Next" in made["index.html"].text
     assert "Ours" in made["index.html"].text
+
+
+@pytest.mark.parametrize(
+    ("testbed", "processor", "memory"),
+    [
+        ("local", "P", "25"),
+        ("virtual-cluster:4", "P", "25, shared"),
+        ("soft-roce", "emulated on P", "1.1, one guest for both"),
+        ("soft-roce,memory=512M,rate=24mbit", "emulated on P", "0.5, one guest for both"),
+        ("soft-roce,where=host", "P", "25"),
+        ("simulated:fat-tree", "none", "–"),
+    ],
+)
+def test_a_node_has_its_own_memory_and_processor(testbed: str, processor: str, memory: str) -> None:
+    host = {"cpu_model": "P", "memory_total_B": 25_276_502_016}
+    assert parts_testbeds._processor(testbed, host) == processor
+    assert parts_testbeds._memory(testbed, host) == memory

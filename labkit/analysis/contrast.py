@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
+from labkit.analysis import effects, stated
+from labkit.analysis.effects import Effect
 from labkit.columns import METRICS, statistic_column
 from labkit.records import Value, headline_statistic, sound, value_of
 from labkit.records.factors import NONE, differing, level, named
@@ -15,7 +17,8 @@ from labkit.records.factors import NONE, differing, level, named
 if TYPE_CHECKING:
     import pandas as pd
 
-SHIFT = 2.0  # a ratio that changes by this between the smallest and the largest size depends on the size
+SHIFT = 2.0  # a difference that changes by this between the smallest and the largest size depends on the size
+RATE = "message_rate_per_s"
 _APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
 _OPEN = "auto"  # a level that only says that the library chose
 
@@ -46,9 +49,18 @@ class End:
         return values[1] / values[0] if values[0] > 0 else math.nan
 
     @property
+    def effect(self) -> Effect:
+        """The worse value against the better one."""
+        good, bad = (
+            effects.of_row(row, one.metric, one.statistic)
+            for row, one in zip(self.rows, (self.good, self.bad), strict=True)
+        )
+        return Effect(bad, good)
+
+    @property
     def difference(self) -> float:
-        """Larger value minus smaller one, in the unit of the metric."""
-        return abs(self.bad.value - self.good.value)
+        """By how much the times of a message differ, in the unit of a cost, or in µs; NaN if no time is known."""
+        return abs(_time(self.rows[1], self.bad) - _time(self.rows[0], self.good))
 
     @property
     def apart(self) -> bool | None:
@@ -89,27 +101,31 @@ class Contrast:
     quantity: str = ""
 
     @property
-    def trend(self) -> str:
-        """How the ratio changes with the size: ``small`` or ``large`` messages show it more, ``even``, or nothing."""
-        if self.other is None:
-            return ""
-        ends = sorted((self.main, self.other), key=lambda end: end.size)
-        same = ends[0].worst == ends[1].worst
-        first, last = (end.ratio if end.worst == ends[0].worst else 1 / end.ratio for end in ends)
-        if not same:
-            return "reversed"
-        return "small" if first > SHIFT * last else "large" if last > SHIFT * first else "even"
+    def reversed(self) -> bool:
+        """Whether the worse level at one end of the sizes is the better one at the other end."""
+        return self.other is not None and self.other.worst != self.main.worst
 
     @property
     def growth(self) -> str:
-        """How the difference of two times changes with the size: ``constant``, ``growing`` or ``shrinking``.
+        """How the difference in time changes with the size: ``constant``, ``growing``, ``shrinking``, or nothing.
 
-        Empty for other metrics, for a single size, and if the order reverses.
+        A ratio cannot show it: a constant and a growing difference both shrink beside a time that grows faster. Empty
+        at one size, where the order is reversed, and for rates from which no time of a message follows.
         """
-        if self.other is None or self.trend == "reversed" or METRICS[self.metric].kind != "cost":
+        if self.other is None or self.reversed:
             return ""
         first, last = (end.difference for end in sorted((self.main, self.other), key=lambda end: end.size))
+        if math.isnan(first) or math.isnan(last):
+            return ""
         return "growing" if last > SHIFT * first else "shrinking" if first > SHIFT * last else "constant"
+
+
+def _time(row: Mapping[str, Any], value: Value) -> float:
+    """Return a cost, or the time of a message (µs) from the row's message rate; NaN where neither is known."""
+    if METRICS[value.metric].kind == "cost":
+        return value.value
+    rate = value_of(row, RATE, value.statistic).value if value.metric in (RATE, "bandwidth_MBps") else math.nan
+    return 1e6 / rate if rate > 0 else math.nan
 
 
 def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Contrast | None:
@@ -129,10 +145,13 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
         return None
     rows = sound(rows[rows[column] > 0], metric)
     filled = rows.notna().to_numpy().any(axis=0)  # most columns are of other benchmarks
-    rows = rows.loc[:, [some or str(name).startswith(f"{metric}_") for name, some in zip(rows, filled, strict=True)]]
+    kept = (f"{metric}_", f"{RATE}_")
+    rows = rows.loc[:, [some or str(name).startswith(kept) for name, some in zip(rows, filled, strict=True)]]
     varied = [name for name in differing(rows) if name != "fingerprint"] if len(rows) else []
     never = (*_APART, *quantities(rows))
     for factor in factors or [name for name in varied if name not in never]:
+        if stated.by_definition(factor, metric):
+            continue
         others = [name for name in varied if name != factor]
         best = [_widest(part, factor, others) for part in _parts(rows)] if factor in varied else []
         if found := [_of_levels(part, factor, metric, statistic) for part in best if part is not None]:

@@ -10,16 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from labkit.analysis.contrast import Contrast
-from labkit.analysis.plausibility.orders import amount
-from labkit.columns import METRICS
-from labkit.errors import SpecError
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, INTERFACE_B
-from labkit.testbeds import parse
-from labkit.units import format_share, format_size
+from labkit.units import format_size
 
 Confidence = Literal["counted", "calculated", "likely"]
-_FULL = 0.75  # of the rate of a link, from which on the link is the limit
 _QUIET = 0.1  # of the payload: what interfaces carry of other traffic meanwhile
 
 
@@ -75,19 +70,6 @@ def network(one: Contrast, points: Sequence[Samples]) -> Reason | None:
     return Reason("each message passes the network stack of the kernel", evidence, "counted")
 
 
-def link(one: Contrast, points: Sequence[Samples]) -> Reason | None:
-    """Both levels fill their link, and the links differ."""
-    if one.factor != "testbed" or METRICS[one.metric].unit != "MB/s":
-        return None
-    shares = []
-    for row, value in zip(one.main.rows, (one.main.good, one.main.bad), strict=True):
-        rate = _option(row, "rate")
-        if rate <= 0 or not _FULL <= (share := value.value * 8e6 / rate) <= 1:
-            return None
-        shares.append(f"{format_share(share)} of {rate / 1e6:g} Mbit/s")
-    return Reason("the link is the limit", " and ".join(shares), "calculated") if shares[0] != shares[1] else None
-
-
 def crowded(one: Contrast, points: Sequence[Samples]) -> Reason | None:
     """Ranks share processors at the slower level only: badges of its launches say so."""
     return _noted(one, "oversubscription", "its ranks share processors", slow=True)
@@ -98,7 +80,7 @@ def cached(one: Contrast, points: Sequence[Samples]) -> Reason | None:
     return _noted(one, "page-cache", "the faster one may end in the page cache, not on the device", slow=False)
 
 
-RULES: tuple[Callable[[Contrast, Sequence[Samples]], Reason | None], ...] = (network, link, crowded, cached)
+RULES: tuple[Callable[[Contrast, Sequence[Samples]], Reason | None], ...] = (network, crowded, cached)
 
 
 def _noted(one: Contrast, code: str, cause: str, *, slow: bool) -> Reason | None:
@@ -115,11 +97,3 @@ def _of(row: Mapping[str, Any], points: Sequence[Samples]) -> list[Samples]:
 def _carried(points: Sequence[Samples]) -> int:
     """Return what network interfaces received during points, B."""
     return sum(sum(INTERFACE_B.of(one.meta).values()) for one in points)
-
-
-def _option(row: Mapping[str, Any], name: str) -> float:
-    """Return an option of a point's testbed as a number in bit/s or s; 0 where it has none."""
-    try:
-        return max(0.0, amount(parse(str(row["testbed"]))[2].get(name, "")))
-    except SpecError:
-        return 0.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labkit.analysis import reasons
+from labkit.analysis import reasons, stated
 from labkit.analysis.contrast import Contrast, End, contrast, quantities
 from labkit.columns import METRICS
 from labkit.notes import FUNCTIONAL
@@ -31,11 +31,10 @@ _LEVELS = {
     "pickle": "mpi4py with pickle",
     "osync": "O_SYNC",
 }
-_TREND = {"small": "less with larger messages", "large": "more with larger messages", "even": "at all sizes"}
 _GROWTH = {  # of the difference in time
-    "constant": "nearly the same difference at both sizes",
-    "growing": "the difference grows from {small} to {large}",
-    "shrinking": "the difference shrinks from {small} to {large}",
+    "constant": "nearly the same difference{of} at both sizes",
+    "growing": "the difference{of} grows from {small} to {large}",
+    "shrinking": "the difference{of} shrinks from {small} to {large}",
 }
 _WIDE = 3.0  # times: from this ratio of what the medians and what the intervals say, the latter is given
 _NEAR = 1.05  # times: below, values are nearly the same
@@ -114,10 +113,11 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     sure = _least(end)
     weight = abs(math.log(sure)) if end.apart and end.ratio > 0 else 0.0
     values, counts = (end.bad, end.good), f"; {_counts(end)}"
-    if end.apart is False or end.ratio == 1:
-        beyond = " beyond their intervals" if end.apart is False else ""
+    if one.factor == "testbed" and stated.links_differ(*end.rows):
+        return _beside_links(one, what)
+    if end.effect.doubt:
         both = [
-            f"{what}: {best} and {worst} do not differ{beyond}{more}."
+            f"{what}: {best} and {worst}{_undecided(end)}{more}."
             for more in (f" ({_against(values)}{counts})", f" ({_against(values)})", "")
         ]
         return Finding(both[0], 0.0, end.apart, end.launches, end.n, both[1], both[2], functional=_functional(end.rows))
@@ -137,6 +137,25 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     if reason := reasons.of(one, points):
         full += f" {escape(reason.sentence)}"
     return Finding(full, weight, end.apart, end.launches, end.n, brief, short, _functional(end.rows))
+
+
+def _undecided(end: End) -> str:
+    """Say that no difference is claimed, and why."""
+    if end.apart is False or end.ratio == 1:
+        return f" do not differ{' beyond their intervals' if end.apart is False else ''}"
+    return f": no difference is claimed, because {end.effect.doubt}"
+
+
+def _beside_links(one: Contrast, what: str) -> Finding:
+    """Compare values on links of different rates or delays with these: the values' ratio only restates the setting."""
+    end = one.main
+    each = []
+    for row, value, name in zip(end.rows, (end.good, end.bad), _levels(one.factor, end.best, end.worst), strict=True):
+        beside = _hard(stated.beside_link(row, value))
+        each.append(tuple(f"{name} {shown}{beside and f', {beside}'}" for shown in (_number(value), _bare(value))))
+    full, bare = (f"{what}: {'; '.join(texts)}" for texts in zip(*each, strict=True))
+    text = f"{full} ({_counts(end)})."
+    return Finding(text, 0.0, end.apart, end.launches, end.n, f"{full}.", f"{bare}.", _functional(end.rows))
 
 
 def _functional(rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -159,7 +178,12 @@ def _at_least(end: End) -> str:
 
 def _against(values: Sequence[Value], *, bare: bool = False) -> str:
     """Return two values, with their intervals or bare."""
-    return " against ".join(_hard(f"{one.text} {escape(one.unit)}") if bare else _number(one) for one in values)
+    return " against ".join(_bare(one) if bare else _number(one) for one in values)
+
+
+def _bare(value: Value) -> str:
+    """Return a value with its unit alone."""
+    return _hard(f"{value.text} {escape(value.unit)}")
 
 
 def _and_then(one: Contrast) -> str:
@@ -168,25 +192,24 @@ def _and_then(one: Contrast) -> str:
         size = f"; at {format_size(one.other.size)} they do not differ beyond their intervals" if one.other else ""
         return _hard(size)
     at = _hard(format_size(one.other.size))
-    if one.trend == "reversed":
+    if one.reversed:
         return f"; at {at} the order is reversed ({_times(one.other.ratio)})"
     much = _at_least(one.other) if one.other.ratio >= _NEAR else "nearly the same"
     if not (one.main.apart and one.other.apart):  # one launch, say: values, and no reading of them
         return f"; at {at} {much}"
-    return f"; at {at} {much}: {_growth(one) or _TREND[one.trend]}"
+    growth = _growth(one)
+    return f"; at {at} {much}" + (f": {growth}" if growth else "")
 
 
 def _growth(one: Contrast) -> str:
-    """Say how the difference of two times changes with the size; empty for what is no time.
-
-    A ratio cannot show it: a constant and a growing difference both shrink beside a time that grows faster.
-    """
+    """Say how the difference in time changes with the size; empty where no time is known."""
     if one.other is None or not (growth := one.growth):
         return ""
     ends = sorted((one.main, one.other), key=lambda end: end.size)
-    unit = METRICS[one.metric].unit
-    small, large = (_hard(f"{format_number(end.difference)} {escape(unit)}") for end in ends)
-    return _GROWTH[growth].format(small=small, large=large)
+    cost = METRICS[one.metric].kind == "cost"
+    unit, digits = (METRICS[one.metric].unit, 4) if cost else ("µs", 3)
+    small, large = (_hard(f"{format_number(end.difference, digits=digits)} {escape(unit)}") for end in ends)
+    return _GROWTH[growth].format(of="" if cost else " in time per message", small=small, large=large)
 
 
 def _run(name: str, rows: pd.DataFrame) -> Finding | None:
@@ -262,7 +285,7 @@ def _level(factor: str, level: str) -> str:
 def _number(value: Value) -> str:
     """Return a value with its unit and, in brackets, its interval."""
     interval = f"\u00a0{escape(f'[{value.range}]')}" if value.low == value.low else ""
-    return _hard(f"{value.text} {escape(value.unit)}") + interval
+    return _bare(value) + interval
 
 
 def _counts(end: End) -> str:

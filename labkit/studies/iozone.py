@@ -171,8 +171,7 @@ class Study(studies.Study):
         if gain > _CLEAR:
             yield (
                 f"Larger records gain most in the test *{test}* on {title}: records of {size_words(most)} are "
-                f"{number(gain)} times as fast as those of {size_words(least)} in the largest file: each record costs "
-                "time of its own."
+                f"{number(gain)} times as fast as those of {size_words(least)} in the largest file."
             )
         test, title = min(gains, key=lambda name: gains[name][0])
         gain, least, most = gains[test, title]

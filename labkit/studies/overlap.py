@@ -50,7 +50,7 @@ class Study(studies.Study):
     benchmarks: ClassVar = tuple(
         dict.fromkeys([*(n for n, b in benchmarks.find().items() if n.startswith("mpi.i") and b.phases), *FORMS])
     )
-    focus: ClassVar = (("mpi.iallreduce", "option_overlap"),)
+    focus: ClassVar = (("mpi.iallreduce", "option_tests"),)
     values: Parameters
 
     def specs(self) -> list[Spec]:

@@ -12,7 +12,9 @@ from labkit import benchmarks
 from labkit.analysis.plausibility.oddity import Explanation, Oddity
 from labkit.analysis.plausibility.view import PER_BYTE, View
 from labkit.columns import METRICS, statistic_column
+from labkit.records.factors import level
 from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
+from labkit.tools import _kv
 from labkit.units import format_number, format_size
 
 _CROWDED = {"busy-machine": "busy machine", "oversubscription": "more ranks than cores", "stolen-time": "stolen time"}
@@ -174,6 +176,30 @@ def rotated(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     return None
 
 
+_MIXES: Mapping[str, tuple[Callable[[Any], float], str]] = {  # option → % of the iterations of one kind; both kinds
+    "read_percent": (float, "reads and writes"),
+    "reads": (lambda share: 100 * float(share), "reads and writes"),
+    "reuse": (float, "messages from the same buffer and from others"),
+    "workload": (lambda name: 100 * max(_kv.WORKLOADS[name][0].values(), default=0.0), "kinds of operations"),
+}
+_SHARE = 0.05  # by which the share of a mode may be off the share of its kind
+
+
+def mixed(view: View, one: Oddity, rows: Rows) -> Explanation | None:
+    """The point asks for two kinds of iterations, with the shares of the modes."""
+    if not rows:
+        return None
+    uppers = [two.share for (name, _), two in view.modes.items() if name == str(rows[0]["fingerprint"])]
+    for option, (percent, kinds) in _MIXES.items():
+        value = rows[0].get(f"option_{option}")
+        if value is None or value != value or (option == "workload" and value not in _kv.WORKLOADS):
+            continue
+        share = percent(value) / 100
+        if 0 < share < 1 and all(min(abs(upper - share), abs(1 - upper - share)) <= _SHARE for upper in uppers):
+            return Explanation(f"the iterations are a mix of {kinds}", f"{option}={level(value)}")
+    return None
+
+
 _FUNCTIONAL = {
     "functional": "an emulated machine answers late or in bursts",
     "gpu-stand-in": "host memory stands in for a GPU",
@@ -201,7 +227,7 @@ REASONS: Mapping[str, tuple[Reason, ...]] = {
     "tail-order": (counted,),
     "lossless": (limited, emulated),
     "slow-launch": (switched, crowded),
-    "two-modes": (rotated, switched, crowded),
+    "two-modes": (mixed, rotated, switched, crowded),
 }
 
 

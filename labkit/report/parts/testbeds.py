@@ -6,13 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from labkit import testbeds as known
+from labkit.errors import SpecError
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.simulation.network import NODES
+from labkit.testbeds import soft_roce
 
 _GB = 1e9
+_UNITS = {"M": 2**20, "G": 2**30}  # of qemu's notation
 
 
 def testbeds(content: Content) -> str:
@@ -38,13 +42,12 @@ def _ours(member: Member) -> list[list[str]]:
     for testbed in dict.fromkeys(records["testbed"]) if len(records) else ():
         kind = str(testbed).partition(",")[0]
         part = records[records["testbed"] == testbed]
-        simulated = kind.startswith("simulated")  # the machine that ran the simulation is no part of it
         cells = [
             f"{member.name}, {kind}",
             str(max(1, part["host"].nunique() if kind == "local" else _nodes(str(testbed)))),
             _interconnect(kind, member.host),
-            "none" if simulated else str(member.host.get("cpu_model") or "not recorded"),
-            "–" if simulated else _memory(member.host),
+            _processor(str(testbed), member.host),
+            _memory(str(testbed), member.host),
             ", ".join(sorted({str(name) for name in part["library"]} - {"", "none", "nan"})) or "none",
         ]
         if not any(row[0] == escape(cells[0]) for row in rows):
@@ -81,9 +84,34 @@ def _speed(nic: Mapping[str, Any]) -> str:
     return f"{speed / 1000:g} Gb/s" if isinstance(speed, int | float) and speed > 0 else f"({nic.get('driver')})"
 
 
-def _memory(host: Mapping[str, Any]) -> str:
+def _processor(testbed: str, host: Mapping[str, Any]) -> str:
+    """Name the processor of a node."""
+    if testbed.startswith("simulated"):  # the machine that ran the simulation is no part of it
+        return "none"
+    name = str(host.get("cpu_model") or "not recorded")
+    guest = _guest(testbed)
+    return f"emulated on {name}" if guest and guest.accel == "tcg" else name
+
+
+def _memory(testbed: str, host: Mapping[str, Any]) -> str:
+    """Return the memory of a node in GB: of an emulated guest its own, of namespaces the host's, which they share."""
+    if testbed.startswith("simulated"):
+        return "–"
+    if guest := _guest(testbed):
+        return f"{_UNITS[guest.memory[-1]] * int(guest.memory[:-1]) / _GB:.1f}, one guest for both"
     total = host.get("memory_total_B")
-    return f"{total / _GB:.0f}" if isinstance(total, int | float) else "–"
+    shared = ", shared" if testbed.startswith("virtual-cluster") else ""
+    return f"{total / _GB:.0f}{shared}" if isinstance(total, int | float) else "–"
+
+
+def _guest(testbed: str) -> soft_roce.Options | None:
+    """Return the options of an emulated guest; None for other testbeds, and for text that describes none."""
+    try:
+        name, _, given = known.parse(testbed)
+        options = soft_roce.options_of(given) if name == "soft-roce" else None
+    except SpecError:  # of a campaign that this labkit did not measure
+        return None
+    return options if options and options.where == "guest" else None
 
 
 BLOCKS = {"testbeds": testbeds}
