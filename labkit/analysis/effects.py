@@ -47,10 +47,15 @@ class Measured:
     @property
     def sign(self) -> int:
         """1 if it is surely above zero, -1 if surely below, else 0."""
-        if not math.isfinite(self.value) or (self.single and self.disturbed):
-            return 0
-        low, high = (self.value, self.value) if self.single else (self.low, self.high)
+        low, high = self.ends
         return 1 if low > 0 else -1 if high < 0 else 0
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Between what it surely lies; NaN for one launch on a busy machine."""
+        if not math.isfinite(self.value) or (self.single and self.disturbed):
+            return math.nan, math.nan
+        return (self.value, self.value) if self.single else (self.low, self.high)
 
 
 def of_row(row: Mapping[str, Any], metric: str, statistic: str = "") -> Measured:
@@ -64,6 +69,11 @@ def of_row(row: Mapping[str, Any], metric: str, statistic: str = "") -> Measured
 def of_time(time: Time) -> Measured:
     """Return a time of a breakdown."""
     return Measured(time.value, *time.interval, time.disturbed)
+
+
+def founded(row: Mapping[str, Any]) -> bool:
+    """Whether a claim may rest on a summary row: more than one launch, or a machine that was quiet."""
+    return bool(row.get("launches", 1) > 1 or not disturbed(row.get("badges", ())))
 
 
 def disturbed(badges: Iterable[Note]) -> bool:
@@ -98,7 +108,7 @@ class Effect:
             return f"one value is a {self.value.statistic}, the other a {self.base.statistic}"
         if abs(self.ratio - 1) < LEAST:
             return f"they differ by less than {format_share(LEAST)}"
-        if self.value.single or self.base.single:
+        if self.alone:
             busy = self.value.disturbed or self.base.disturbed
             return "one launch on a busy machine does not show one" if busy else ""
         apart = self.value.low > self.base.high or self.value.high < self.base.low
@@ -120,6 +130,11 @@ class Effect:
         return self.claimed and self.ratio < 1
 
     @property
+    def times(self) -> str:
+        """How many times the base the value is: ``36 times``."""
+        return f"{format_number(self.ratio, digits=3)} times"
+
+    @property
     def added(self) -> Measured:
         """The value less the base; its interval subtracts the far ends."""
         busy = self.value.disturbed or self.base.disturbed
@@ -131,10 +146,10 @@ class Effect:
         """The end of a claim that rests on one launch; empty if both values have intervals."""
         return ALONE if self.value.single or self.base.single else ""
 
-    @property
-    def times(self) -> str:
-        """How many times the base the value is: ``36 times``."""
-        return f"{format_number(self.ratio, digits=3)} times"
+    def change(self, unit: str) -> str:
+        """Return what the value adds to the base, or takes off it: ``adds 3 µs``."""
+        change = self.added.value
+        return f"{'adds' if change > 0 else 'takes off'} {format_number(abs(change), unit, digits=3)}"
 
     def said(self, claim: str, values: str) -> str:
         """Return the claim with how sure it is, or the values and why no difference is claimed.
@@ -187,6 +202,11 @@ def share(part: float, whole: float) -> str:
     ('25 %', '', '')
     """
     return format_share(part / whole) if is_part(part, whole) else ""
+
+
+def stated_share(row: Mapping[str, Any], metric: str) -> str:
+    """Return a share that a summary row has in %; empty where it is none, or from one launch on a busy machine."""
+    return share(of_row(row, metric).value, 100) if founded(row) else ""
 
 
 def bounded(whole: Breakdown) -> bool:

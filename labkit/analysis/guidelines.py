@@ -291,7 +291,7 @@ def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
         left.setting,
         left.value.centre,
         total.centre,
-        left.value.centre / total.centre,
+        left.value.centre / total.centre if total.centre else math.nan,
         bool(certain),
         joined(both.basis),
         description,

@@ -233,7 +233,7 @@ def _judged(chosen: _Chosen, samples: Samples, stated: Stated, costs: Mapping[st
         bound=bound,
         limit=limit,
         others=known[1:],
-        share=value / limit if highest else limit / value,
+        share=value / limit if highest else limit / value if value else math.nan,
         verdict=verdict,
         reason=reason,
         steps=_checks(samples, bound, chosen, stated) if verdict in ("doubtful", "bad") else (),

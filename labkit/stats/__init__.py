@@ -231,6 +231,11 @@ def mean_rate(work: ArrayLike, seconds: ArrayLike) -> float:
     return float(np.broadcast_to(np.asarray(work, np.float64), array.shape).sum()) / total
 
 
+def percent(part: float, whole: float) -> float:
+    """Return a part of a whole in %; NaN of a whole that takes no time."""
+    return 100 * float(part) / float(whole) if whole else math.nan
+
+
 def slowest(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Per-iteration maximum over ranks, (ranks, iterations) → (iterations,): a collective ends with its last rank."""
     return np.asarray(np.atleast_2d(seconds).max(axis=0), np.float64)

@@ -37,13 +37,13 @@ from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
 from labkit.studies._sentences import certainty as certainty
 from labkit.studies._sentences import counts as counts
+from labkit.studies._sentences import ends as ends
 from labkit.studies._sentences import markdown_list as markdown_list
 from labkit.studies._sentences import number as number
 from labkit.studies._sentences import path_words as path_words
 from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
-from labkit.studies._sentences import times as times
 from labkit.studies._sentences import words as words
 
 if TYPE_CHECKING:

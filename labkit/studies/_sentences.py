@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit import records
 from labkit.columns import METRICS
 from labkit.errors import SpecError
 from labkit.units import format_number, format_size, parse_sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def words(text: str | Sequence[str]) -> list[str]:
@@ -71,17 +74,6 @@ def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
     return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
 
 
-def times(value: float, other: float) -> str:
-    """How many times another value a value is, for a sentence: ``36 times as long`` needs the last two words.
-
-    Examples
-    --------
-    >>> times(36.1, 1.0), times(2.0, 1.9), times(1.0, 3.0)
-    ('36.1 times', '1.05 times', '0.333 times')
-    """
-    return f"{number(value / other)} times"
-
-
 def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
     """Whether the interval of a summary row lies wholly above that of another; False if either has none."""
     first, second = records.value_of(row, metric), records.value_of(other, metric)
@@ -95,6 +87,12 @@ def certainty(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> 
         return "with one launch there is no interval"
     apart = above(row, other, metric) or above(other, row, metric)
     return "the intervals are apart" if apart else "but their intervals overlap"
+
+
+def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
+    """The rows with the least and the greatest value of a metric; none if fewer than two rows have one."""
+    known = sorted((row for row in rows.to_dict("records") if centre(row, metric) > 0), key=lambda r: centre(r, metric))
+    return [known[0], known[-1]] if len(known) > 1 else []
 
 
 def markdown_list(sentences: Iterable[str]) -> str:

@@ -98,9 +98,10 @@ class Study(studies.Study):
                 if stream.get("bandwidth_MBps_p50", stream["n"] * float("nan")).notna().any()
                 else "bandwidth_MBps_mean"
             )
-            best = stream.loc[stream[column].idxmax()]
-            sentences.append(
-                f"A plain TCP stream ({best['library']}) carries {number(best[column])} MB/s with sends of "
-                f"{size_words(best['message_size_B'])}, as the tool reports it."
-            )
+            if stream[column].notna().any():
+                best = stream.loc[stream[column].idxmax()]
+                sentences.append(
+                    f"A plain TCP stream ({best['library']}) carries {number(best[column])} MB/s with sends of "
+                    f"{size_words(best['message_size_B'])}, as the tool reports it."
+                )
         return markdown_list(sentences)

@@ -93,10 +93,10 @@ class Study(studies.Study):
         rows = rows.sort_values(["ranks", "option_subtype"], ascending=[True, False]) if len(rows) else rows
         for row in rows.to_dict("records"):
             count = "1 rank" if row["ranks"] == 1 else f"{row['ranks']} ranks"
-            share = effects.share(row["io_percent_value"], 100)
+            part = effects.stated_share(row, "io_percent") or "an unknown share"
             sentences.append(
-                f"`{row['option_subtype']}` on {count}: the run takes {statement(row, 'run_time_s')}"
-                f"{share and f', of which I/O is {share}'}, at {statement(row, 'bandwidth_MBps')}."
+                f"`{row['option_subtype']}` on {count}: I/O takes {part} of the run time of "
+                f"{statement(row, 'run_time_s')}, at {statement(row, 'bandwidth_MBps')}."
             )
         sentences += _gain(rows)
         if sentences:
@@ -114,7 +114,8 @@ def _gain(rows: pd.DataFrame) -> Iterator[str]:
     found = {row["option_subtype"]: row for row in most.to_dict("records")}
     if {"simple", "full"} <= set(found):
         effect = effects.between(found["full"], found["simple"], "bandwidth_MBps")
-        yield f"On {found['full']['ranks']} ranks, " + effect.said(
-            f"one collective write (`full`) has {effect.times} the bandwidth of a write for each pencil (`simple`)",
-            "one collective write (`full`) and a write for each pencil (`simple`)",
+        whole, each = "one collective write (`full`)", "a write for each pencil (`simple`)"
+        yield effect.said(
+            f"On {found['full']['ranks']} ranks, {whole} has {effect.times} the bandwidth of {each}",
+            f"Bandwidth of {whole} and of {each} on {found['full']['ranks']} ranks",
         )

@@ -10,7 +10,7 @@ import pandas as pd
 from labkit import figures, studies
 from labkit.analysis import comparison
 from labkit.analysis.comparison import Comparison
-from labkit.analysis.comparison.judging import RELEVANT
+from labkit.analysis.comparison.judging import RELEVANT, SAME, UNDECIDED
 from labkit.errors import LabkitError, SpecError
 from labkit.records.factors import NONE
 from labkit.spec import Spec, sweep
@@ -118,13 +118,17 @@ class Study(studies.Study):
         rows = self.compared.rows
         sentences = [self.compared.sentence]
         for side in self.compared.sides[1:]:
-            part = [one for one in rows if one.side == side]
+            every = [one for one in rows if one.side == side]
+            part = [one for one in every if one.judgement.verdict not in (SAME, UNDECIDED)]
+            if not part:
+                sentences.append(f"{side} and {self.compared.sides[0]}: no difference is claimed at any size.")
+                continue
             least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))
             sentences.append(
                 f"{side} has {number(least.judgement.ratio)} times the value of {self.compared.sides[0]} at "
                 f"{size_words(least.size)}, and {number(most.judgement.ratio)} times at {size_words(most.size)}: the "
-                f"smallest and the largest ratio of {len(part)} sizes, from {least.launches[0]} and "
-                f"{least.launches[1]} launches."
+                f"smallest and the largest ratio of the {len(part)} of {len(every)} sizes that differ, from "
+                f"{least.launches[0]} and {least.launches[1]} launches."
             )
         return markdown_list([*sentences, *self.compared.warnings])
 

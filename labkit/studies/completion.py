@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
 from labkit.analysis import effects, evidence
-from labkit.notes import joined
 from labkit.samples.facts import ENGINE, FINGERPRINT
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement, words
@@ -163,9 +162,8 @@ class Study(_rdma.Study):
                 continue
             yield (
                 f"A write of {size_words(size)} that is noticed by watching memory takes "
-                f"{statement(base, 'latency_us')} through pyverbs; "
-                + joined(_added(base, row, name) for name, row in ways.items() if name != "memory watched")
-                + "."
+                f"{statement(base, 'latency_us')} through pyverbs. "
+                + " ".join(_added(base, row, name) for name, row in ways.items() if name != "memory watched")
             )
 
     def _sends(self) -> Iterator[str]:
@@ -178,7 +176,7 @@ class Study(_rdma.Study):
                 most = f" 99 of 100 take at most {' µs and '.join(tails)} µs." if len(tails) == 2 else ""
                 yield (
                     f"{tool}: a send of {size_words(size)} takes {statement(polled, 'latency_us')} when both ends "
-                    f"poll; {_added(polled, event, 'event')}.{most}"
+                    f"poll. {_added(polled, event, 'event')}{most}"
                 )
 
     def _streams(self) -> Iterator[str]:
@@ -186,16 +184,14 @@ class Study(_rdma.Study):
         for by, what in (("cq_moderation", "to a completion"), ("post_list", "to a post")):
             for (tool, size), group in self.streams(by).groupby(["engine", "message_size_B"], sort=False):
                 few, many = group.iloc[0], group.iloc[-1]
-                effect = effects.between(many, few, RATE)
-                if not effect.ratio > 0:
+                if not (centre(few, RATE) > 0 and centre(many, RATE) > 0):
                     continue
                 ends = [
                     f"{number(1e6 / centre(row, RATE))} µs with {row[f'option_{by}']:.0f} {what}" for row in (few, many)
                 ]
-                yield (
-                    f"{tool}: in a stream a message of {size_words(size)} costs {' and '.join(ends)}"
-                    f"{effect.clause(f'{effect.times} the message rate')}."
-                )
+                values = f"{tool}: in a stream a message of {size_words(size)} costs {ends[0]}, {ends[1]}"
+                effect = effects.between(many, few, RATE)
+                yield effect.said(f"{values}: {effect.times} the message rate", values)
 
     def python_findings(self) -> str:
         """How much of pyverbs' times is Python's."""
@@ -203,9 +199,7 @@ class Study(_rdma.Study):
 
 
 def _added(base: Any, row: Any, name: str) -> str:
-    """Difference of a way to another, or why none is claimed."""
+    """Difference of a way to another, as a sentence."""
     effect = effects.between(row, base, "latency_us")
-    way = {"completion polled": "polling for a completion", "event": "sleeping until an event"}[name]
-    if effect.doubt:
-        return f"{way} takes {statement(row, 'latency_us')}: no difference is claimed, because {effect.doubt}"
-    return f"{way} {'adds' if effect.more else 'takes off'} {number(abs(effect.added.value))} µs{effect.alone}"
+    way = {"completion polled": "Polling for a completion", "event": "Sleeping until an event"}[name]
+    return effect.said(f"{way} {effect.change('µs')}", way)

@@ -12,7 +12,7 @@ from labkit import figures
 from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, counts, markdown_list, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, centre, counts, ends, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -121,12 +121,13 @@ class Study(_rdma.Study):
         if rows.empty:
             return
         for size, group in rows[rows["benchmark"] == "verbs.echo"].groupby("message_size_B"):
-            ordered = group.sort_values("round_trip_us_p50")
-            if len(ordered) > 1:
-                best, worst = ordered.iloc[0], ordered.iloc[-1]
-                ends = [f"{row['way']} ({statement(row, 'round_trip_us')})" for row in (best, worst)]
-                yield f"Echoes of {size_words(size)}: " + effects.between(worst, best, "round_trip_us").said(
-                    f"{ends[0]} takes less time than {ends[1]}", " and ".join(ends)
+            if extremes := ends(group, "round_trip_us"):
+                best, worst = extremes
+                times = statement(best, "round_trip_us"), f"{number(centre(worst, 'round_trip_us'))} µs"
+                yield effects.between(worst, best, "round_trip_us").said(
+                    f"Of the echoes of {size_words(size)}, {best['way']} is the fastest ({times[0]}), {worst['way']} "
+                    f"the slowest ({times[1]})",
+                    f"The echoes of {size_words(size)}, {best['way']} ({times[0]}) to {worst['way']} ({times[1]})",
                 )
 
     def _counter(self) -> Iterator[str]:
@@ -145,14 +146,27 @@ class Study(_rdma.Study):
         if len(self._clients) < 2 or rows.empty:
             return
         few, many = self._clients[0], self._clients[-1]
-        gains = []
+        gains, doubts = dict[str, effects.Effect](), dict[str, list[str]]()
         for way, group in rows.groupby("way"):
-            smallest = group[group["message_size_B"] == group["message_size_B"].min()].set_index("option_clients")
-            if {few, many} <= set(smallest.index):
-                effect = effects.between(smallest.loc[many], smallest.loc[few], RATE)
-                gains += [f"{way} {effect.times}{effect.alone}"] if effect.claimed else []
+            smallest = group[group["message_size_B"] == group["message_size_B"].min()]
+            by_clients = {row["option_clients"]: row for row in smallest.to_dict("records")}
+            if {few, many} <= by_clients.keys():
+                effect = effects.between(by_clients[many], by_clients[few], RATE)
+                if effect.claimed:
+                    gains[way] = effect
+                else:
+                    doubts.setdefault(effect.doubt, []).append(way)
         if gains:
-            yield f"{many} requests in flight over the requests per second of {few}: {'; '.join(gains)}."
+            worst, *_, best = sorted([*gains, *gains], key=lambda way: gains[way].ratio)
+            bring = f"{number(gains[worst].ratio)} ({worst})"
+            bring += f" to {number(gains[best].ratio)} ({best})" if best != worst else ""
+            alone = next((one.alone for one in gains.values() if one.alone), "")
+            yield f"{many} requests in flight instead of {few} bring {bring} times the requests per second{alone}."
+        for doubt, ways in doubts.items():
+            yield (
+                f"{', '.join(ways)}, {many} requests in flight instead of {few}: no difference is claimed, because "
+                f"{doubt}."
+            )
 
     def python_findings(self) -> str:
         """How much of the times is Python's."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, records, studies
+from labkit.analysis import effects
 from labkit.markdown import table
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
@@ -147,11 +148,18 @@ class Study(studies.Study):
             codes = [(row["option_code"], row) for row in rows.to_dict("records")]
             first, rest = codes[0], [f"{code} {number(centre(row, 'bandwidth_MBps'))}" for code, row in codes[1:]]
             lost = ", one fragment lost" if name == DECODE else ""
-            sentences.append(
-                f"{doing} blocks of {size_words(first[1]['message_size_B'])} ({shape}{lost}): {first[0]} is the "
-                f"fastest with {statement(first[1], 'bandwidth_MBps')}"
-                + (f"; the others, MB/s: {', '.join(rest)}." if rest else ".")
-            )
+            what = f"{doing} blocks of {size_words(first[1]['message_size_B'])} ({shape}{lost}): {first[0]}"
+            rate = statement(first[1], "bandwidth_MBps")
+            if rest:
+                others = f"; the others, MB/s: {', '.join(rest)}"
+                effect = effects.between(first[1], codes[1][1], "bandwidth_MBps")
+                sentences.append(
+                    effect.said(
+                        f"{what} is the fastest with {rate}{others}", f"{what} with {rate}{others}; of the first two"
+                    )
+                )
+            else:
+                sentences.append(f"{what} with {rate}.")
         return markdown_list([*sentences, *self._of_parity()]) or LEFT_OUT
 
     def _of_parity(self) -> Iterator[str]:
@@ -164,11 +172,14 @@ class Study(studies.Study):
         for code, group in rows.groupby("option_code", sort=False):
             few, many = group.iloc[0].to_dict(), group.iloc[-1].to_dict()
             if few["shape"] != many["shape"]:
-                falls[str(code)] = centre(many, "bandwidth_MBps") / centre(few, "bandwidth_MBps"), few, many
-        if falls:
-            code = min(falls, key=lambda name: falls[name][0])
-            fall, few, many = falls[code]
-            yield (
-                f"More parity costs {code} most: {many['shape']} is encoded at {format_share(fall)} of the rate of "
-                f"{few['shape']}, because every byte goes into each fragment of parity."
+                falls[str(code)] = effects.between(many, few, "bandwidth_MBps"), few["shape"], many["shape"]
+        slower = {code: fall for code, fall in falls.items() if fall[0].less}
+        if slower:
+            code, (effect, fewest, most) = min(slower.items(), key=lambda item: item[1][0].ratio)
+            yield effect.said(
+                f"More parity costs {code} most, because every byte goes into each fragment of parity: {most} is "
+                f"encoded at {format_share(effect.ratio)} of the rate of {fewest}",
+                code,
             )
+        elif falls:
+            yield "No code shows that it encodes more slowly with more parity."

@@ -227,19 +227,23 @@ class Study(studies.Study):
         rows = self._most(HALO)
         if rows.empty or rows["option_periodic"].astype(bool).nunique() < 2:
             return
-        found: dict[tuple[str, str], effects.Effect] = {}
-        for place, group in rows.groupby(["option_neighbours", "transport"]):
-            grids = {bool(row["option_periodic"]): row for row in group.to_dict("records")}
-            if len(grids) == 2 and (one := effects.between(grids[True], grids[False], "latency_us")).more:
-                found[place] = one
-        if found:
-            near, path = max(found, key=lambda place: found[place].ratio)
-            most = found[near, path]
-            yield (
-                f"A grid that wraps around costs up to {most.times} the open one, with {near} "
-                f"neighbours{_over(path)}{most.alone}: no rank is at an edge, and on a side of two both neighbours "
-                "are the same rank."
+        pairs = []
+        for (near, path), group in rows.groupby(["option_neighbours", "transport"]):
+            kinds = {bool(row["option_periodic"]): row for row in group.to_dict("records")}
+            if len(kinds) == 2:
+                pairs.append(
+                    (effects.between(kinds[True], kinds[False], "latency_us"), f"{near} neighbours{_over(path)}")
+                )
+        costlier = [(effect, where) for effect, where in pairs if effect.more]
+        if costlier:
+            effect, where = max(costlier, key=lambda pair: pair[0].ratio)
+            yield effect.said(
+                "A grid that wraps around has no rank at an edge, and on a side of two both neighbours are the same "
+                f"rank: it costs up to {effect.times} the open one, with {where}",
+                where,
             )
+        elif pairs:
+            yield "No number of neighbours shows that a grid that wraps around costs more than an open one."
 
     def _transposes(self) -> Iterator[str]:
         """Smallest and largest message of the transposes."""
@@ -263,17 +267,18 @@ class Study(studies.Study):
             launches = self.example(benchmark)
             if not launches:
                 continue
-            every = np.array([per_rank.medians(launch) for launch in launches])
-            medians, busy = np.median(every, axis=0), effects.disturbed(note for s in launches for note in s.badges)
+            each = np.array([per_rank.medians(launch) for launch in launches])
+            medians = np.median(each, axis=0)
             fast, slow = int(medians.argmin()), int(medians.argmax())
-            if not effects.between_times(*(of_launches(every[:, n], disturbed=busy) for n in (slow, fast))).more:
-                continue
+            busy = any(effects.disturbed(launch.badges) for launch in launches)
+            longest, least = (of_launches(each[:, rank], disturbed=busy) for rank in (slow, fast))
             spec = benchmarks.resolve(launches[0].spec)
             grid, ranks = _grid.shape(spec), per_rank.ranks(launches[0])
-            yield (
+            yield effects.between_times(longest, least).said(
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {_grid.place(grid, slow)} waits longest, "
                 f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {_grid.place(grid, fast)} shortest, "
-                f"{number(medians[fast] * 1e6)} µs (medians over iterations and launches)."
+                f"{number(medians[fast] * 1e6)} µs (medians over iterations and launches)",
+                f"{name}, ranks of {spec.ranks} from {number(medians[fast] * 1e6)} to {number(medians[slow] * 1e6)} µs",
             )
 
     def _paper(self) -> Iterator[str]:

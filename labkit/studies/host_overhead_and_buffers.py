@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
+from labkit.analysis import effects
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,11 +177,15 @@ class Study(studies.Study):
         """Processor time of the smallest and largest message; the round trip is twice the latency."""
         for path, group in self.of("mpi.host_overhead").groupby("transport", sort=False):
             least, most = group.iloc[0], group.iloc[-1]
-            small, large = (50 * row["overhead_us_p50"] / row["latency_us_p50"] for row in (least, most))
+            small, large = (
+                effects.share(row["overhead_us_p50"] / 2, row["latency_us_p50"]) if effects.founded(row) else ""
+                for row in (least, most)
+            )
             yield (
                 f"Over {path}, sending and receiving a message of {size_words(least['message_size_B'])} costs "
-                f"the processor {statement(least, 'overhead_us')}, {number(small)} % of the round trip; one of "
-                f"{size_words(most['message_size_B'])} {statement(most, 'overhead_us')}, {number(large)} %."
+                f"the processor {statement(least, 'overhead_us')}, {small or 'an unknown share'} of the round trip; "
+                f"one of {size_words(most['message_size_B'])} {statement(most, 'overhead_us')}, "
+                f"{large or 'an unknown share'}."
             )
 
     def _availability(self) -> Iterator[str]:
@@ -204,24 +209,26 @@ class Study(studies.Study):
         for (path, size), ends in self._lines(self.buffers(1)):
             higher = first_above(ends)
             row = ends[-1] if higher is None else higher
-            longer = "take no longer with up to" if higher is None else "first take longer with"
             few, many = (int(end["option_buffers_in_turn"]) for end in (ends[0], row))
-            yield (
-                f"Over {path}, messages of {size_words(size)} {longer} {many} buffers in turn "
-                f"({size_words(many * size)} on either side): {statement(row, 'latency_us')}, against "
-                f"{statement(ends[0], 'latency_us')} with {few}."
+            what = f"Over {path}, messages of {size_words(size)}"
+            turn = f"{many} buffers in turn ({size_words(many * size)} on either side)"
+            times = f"{statement(row, 'latency_us')}, against {statement(ends[0], 'latency_us')} with {few}"
+            yield effects.between(row, ends[0], "latency_us").said(
+                f"{what} {'take less time' if higher is None else 'first take longer'} with {turn}: {times}",
+                f"{what} with {turn}, {times}",
             )
 
     def _reuse(self) -> Iterator[str]:
         """Latency with the least reuse against that with the most."""
         for (path, size), ends in self._lines(self.buffers(2)):
             few, many = ends[0], ends[-1]
-            apart = above(few, many, "latency_us") or above(many, few, "latency_us")
-            yield (
+            effect = effects.between(few, many, "latency_us")
+            values = (
                 f"Over {path}, messages of {size_words(size)} take {statement(few, 'latency_us')} when "
                 f"{few['option_reuse']:.0f} % of them use the same buffer again, {statement(many, 'latency_us')} when "
-                f"{many['option_reuse']:.0f} % do; the intervals {'are apart' if apart else 'do not tell them apart'}."
+                f"{many['option_reuse']:.0f} % do"
             )
+            yield effect.said(f"{values}: {effect.times} as long with the least reuse", values)
 
     @staticmethod
     def _lines(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, int], list[Any]]]:
@@ -258,7 +265,7 @@ class Study(studies.Study):
         here = []
         for (path, size), rows in self._lines(self.buffers(1)):
             higher = first_above(rows)
-            trend = "stays level"
+            trend = "shows no rise"
             if higher is not None:
                 trend = f"rises from {higher['option_buffers_in_turn']:.0f} buffers on"
             here.append(f"the latency of {size_words(size)} over {path} {trend}")
@@ -268,8 +275,9 @@ class Study(studies.Study):
                 f"falling beyond 10 with InfiniBand. Here {', '.join(here)}."
             )
         here = [
-            f"{number(rows[0]['latency_us_p50'] / rows[-1]['latency_us_p50'])} times for {size_words(size)} over {path}"
+            f"{effect.times if effect.claimed else 'not shown to differ'} for {size_words(size)} over {path}"
             for (path, size), rows in self._lines(self.buffers(2))
+            for effect in [effects.between(rows[0], rows[-1], "latency_us")]
         ]
         if here:
             yield (
@@ -293,10 +301,11 @@ class Study(studies.Study):
                     yield f"{text}."
                     alone = True
                     continue
-                growth = last["latency_us_p50"] / first["latency_us_p50"]
-                yield (
-                    f"{text}; with {last['peers']} peers {number(growth)} times as long, for "
-                    f"{number(last['peers'] / first['peers'])} times as many messages."
+                growth = effects.between(last, first, "latency_us")
+                yield growth.said(
+                    f"{text}; with {last['peers']} peers {growth.times} as long, for "
+                    f"{number(last['peers'] / first['peers'])} times as many messages",
+                    f"{text}; with {last['peers']} peers {statement(last, 'latency_us')}",
                 )
         if alone:
             yield "How a hot spot grows with its peers, a list in the parameter `ranks` shows."
@@ -304,7 +313,7 @@ class Study(studies.Study):
 
 def first_above(rows: list[Any]) -> Any | None:
     """First row whose latency is above that of ``rows[0]``, by their intervals; None if there is none."""
-    return next((row for row in rows[1:] if above(row, rows[0], "latency_us")), None)
+    return next((row for row in rows[1:] if effects.between(row, rows[0], "latency_us").more), None)
 
 
 def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
@@ -318,6 +327,8 @@ def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
     level = "bandwidth_MBps_p50"
     if len(rows) < 2 or rows[0]["option_compute_us"] != 0:
         return "the sweep has no point without computation and one with; name them in `compute_us`."
+    if not (rows[0][level] > 0 and all(effects.founded(row) and 0 <= row[SHARE] <= 100 for row in rows)):
+        return "it is not known, because times are zero, do not add up, or come from one launch on a busy machine."
     wanted = FALL * rows[0][level]
     last = max(n for n, row in enumerate(rows) if row[level] >= wanted)
     if last == len(rows) - 1:

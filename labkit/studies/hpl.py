@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import figures, records, studies
+from labkit.analysis import effects
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import SpecError
 from labkit.samples.facts import BLAS, PEAK_METHOD
@@ -232,8 +233,10 @@ class Study(studies.Study):
         rows = self.rows()
         if rows.empty:
             return
+        if rows["performance_GFLOPS_value"].isna().all():
+            return
         row = rows.loc[rows["performance_GFLOPS_value"].idxmax()]
-        share = f", {statement(row, 'peak_percent')} of the theoretical peak" if "peak_percent_value" in rows else ""
+        share = f", {part} of the theoretical peak" if (part := effects.stated_share(row, "peak_percent")) else ""
         yield (
             f"HPL sustains at most {statement(row, 'performance_GFLOPS')}{share}: N = {row['option_n']}, "
             f"{_ranks(row['ranks'])} as {row['option_p']} × {row['option_q']}, blocks of {row['option_nb']}."
@@ -268,7 +271,8 @@ class Study(studies.Study):
         row = rows.loc[rows["ranks"].idxmax()]
         yield (
             f"Conjugate gradients on {_ranks(row['ranks'])} sustain {statement(row, 'performance_GFLOPS')}, and "
-            f"{number(row['communication_percent_value'])} % of their time is inside MPI, mean over ranks. Matrix and "
+            f"{effects.stated_share(row, 'communication_percent') or 'an unknown share'} of their time is inside MPI, "
+            "mean over ranks. Matrix and "
             "preconditioner are symmetric, and the residual is that of the solution, or the point would have failed."
         )
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
+from labkit.analysis import effects
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement
+from labkit.studies import ends, markdown_list, number, size_words, statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,12 +133,16 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         sentences = []
         for name, rows in sound(self._ways(), "latency_us").groupby("benchmark", sort=False):
-            best = rows.loc[rows["latency_us_p50"].idxmin()]
-            worst = rows.loc[rows["latency_us_p50"].idxmax()]
+            if not (extremes := ends(rows, "latency_us")):
+                continue
+            best, worst = extremes
+            of, first, last = size_words(best["message_size_B"]), WORDS[best["way"]], WORDS[worst["way"]]
+            times = statement(best, "latency_us"), f"{number(worst['latency_us_p50'])} µs"
             sentences.append(
-                f"{name} with {size_words(best['message_size_B'])} per rank: {WORDS[best['way']]} is fastest "
-                f"({statement(best, 'latency_us')}), {WORDS[worst['way']]} is slowest "
-                f"({number(worst['latency_us_p50'])} µs)."
+                effects.between(worst, best, "latency_us").said(
+                    f"{name} with {of} per rank: {first} is fastest ({times[0]}), {last} is slowest ({times[1]})",
+                    f"{name} with {of} per rank, {first} ({times[0]}) to {last} ({times[1]})",
+                )
             )
         sweep_rows = sound(self._explicit(), "bandwidth_MBps")
         for how, rows in sweep_rows.groupby("how", sort=False) if len(sweep_rows) else ():

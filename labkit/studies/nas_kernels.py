@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import figures, studies
+from labkit.analysis import effects
 from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.errors import SpecError, known
 from labkit.samples.facts import COMMUNICATION
 from labkit.spec import Spec
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, statement, words
+from labkit.studies import LEFT_OUT, counts, markdown_list, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,10 +231,11 @@ class Study(studies.Study):
             if least == most:
                 continue
             few, many = (group[group["ranks"] == ranks].iloc[0] for ranks in (least, most))
-            factor = number(float(few["run_time_s_p50"] / many["run_time_s_p50"]))
-            yield (
-                f"{problem}: {statement(many, 'operations_Mops')} on {most} ranks, {factor} times as fast as on "
-                f"{least} {'rank' if least == 1 else 'ranks'}."
+            effect = effects.between(few, many, "run_time_s")
+            rate, start = statement(many, "operations_Mops"), f"{least} {'rank' if least == 1 else 'ranks'}"
+            yield effect.said(
+                f"{problem}: {rate} on {most} ranks, {effect.times} as fast as on {start}",
+                f"{problem}: {rate} on {most} ranks, {statement(few, 'operations_Mops')} on {start}",
             )
 
     def _shares(self) -> Iterator[str]:
@@ -243,7 +245,10 @@ class Study(studies.Study):
         if rows.empty:
             return
         rows = rows[rows["ranks"] == rows["ranks"].max()].sort_values("communication_percent_value")
-        parts = [f"{row['problem']} {number(row['communication_percent_value'])} %" for _, row in rows.iterrows()]
+        parts = [
+            f"{row['problem']} {effects.stated_share(row, 'communication_percent') or 'not known'}"
+            for _, row in rows.iterrows()
+        ]
         yield (
             f"Share of the run time inside MPI on {rows['ranks'].iloc[0]} ranks, mean over ranks: {', '.join(parts)}. "
             "It includes waiting for ranks that are late."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
+from labkit.analysis import effects
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
+from labkit.studies import ends, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,19 +113,33 @@ class Study(studies.Study):
                 )
         puts = self.of("mpi.put_latency")
         if "option_synchronisation" in puts and puts["option_synchronisation"].nunique() > 1:
-            small = puts[puts["message_size_B"] == puts["message_size_B"].min()].sort_values("latency_us_p50")
-            cheapest, costliest = small.iloc[0], small.iloc[-1]
-            sentences.append(
-                f"The cheapest synchronisation of the smallest put is {cheapest['option_synchronisation']} with "
-                f"{number(cheapest['latency_us_p50'])} µs, the most expensive "
-                f"{costliest['option_synchronisation']} with {number(costliest['latency_us_p50'])} µs."
-            )
-        for _, row in self.of("mpi.passive_put").iterrows():
-            waits = row["latency_us_p50"] - row["helped_us_p50"] > row["option_compute_us"] / 2
-            verdict = "the target must enter MPI" if waits else "the target need not take part"
+            small = puts[puts["message_size_B"] == puts["message_size_B"].min()]
+            sentences += _synchronisations(small)
+        for row in self.of("mpi.passive_put").to_dict("records"):
             sentences.append(
                 f"While the target computes, a put of {size_words(row['message_size_B'])} takes "
                 f"{number(row['latency_us_p50'])} µs, and {number(row['helped_us_p50'])} µs while it waits in MPI: "
-                f"{verdict}."
+                f"{_needed(row)}."
             )
         return markdown_list(sentences)
+
+
+def _synchronisations(rows: pd.DataFrame) -> Iterator[str]:
+    """The cheapest and the most expensive synchronisation."""
+    if extremes := ends(rows, "latency_us"):
+        low, high = extremes
+        costs = [f"{row['option_synchronisation']} with {number(row['latency_us_p50'])} µs" for row in extremes]
+        yield effects.between(high, low, "latency_us").said(
+            f"The cheapest synchronisation of the smallest put is {costs[0]}, the most expensive {costs[1]}",
+            f"Synchronisations of the smallest put, {costs[0]} to {costs[1]}",
+        )
+
+
+def _needed(row: Mapping[str, Any]) -> str:
+    """Whether a target that computes must enter MPI: then a put waits for half of the computation on average."""
+    least, most = effects.Effect(*(effects.of_row(row, name) for name in ("latency_us", "helped_us"))).added.ends
+    if least > row["option_compute_us"] / 2:
+        return "the target must enter MPI"
+    if most <= row["option_compute_us"] / 2:
+        return "the target need not take part"
+    return "this does not show whether the target must enter MPI"

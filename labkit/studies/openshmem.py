@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from labkit import figures, studies, tools
+from labkit.analysis import effects
 from labkit.benchmarks.shmem.atomic import Operation
 from labkit.columns import statistic_column
 from labkit.kernels import shmem_loops
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     _linked,
-    above,
     centre,
     counts,
     markdown_list,
@@ -20,7 +20,6 @@ from labkit.studies import (
     path_words,
     size_words,
     statement,
-    times,
     words,
 )
 
@@ -229,20 +228,19 @@ class Study(studies.Study):
                 sentences.append(
                     f"A blocking {call} of {size} over {path_words(str(path))}: {statement(row, 'latency_us')}."
                 )
-            if {"shm", "tcp"} <= set(least) and above(least["tcp"], least["shm"], "latency_us"):
-                ratio = times(*(centre(least[path], "latency_us") for path in ("tcp", "shm")))
-                sentences.append(
-                    f"Over TCP a {call} takes {ratio} as long as over shared memory: a process at the target must "
-                    "answer."
-                )
+            if {"shm", "tcp"} <= set(least):
+                effect = effects.between(least["tcp"], least["shm"], "latency_us")
+                if effect.more:
+                    claim = f"A process at the target answers a {call} over TCP: it takes {effect.times} as long"
+                    sentences.append(effect.said(f"{claim} as over shared memory", call))
         sentences += self._of_systems()
         sentences += self._of_memory()
         for path, group in self.of("shmem.put_overlap").groupby("transport", sort=False):
             last = group.iloc[-1]
-            if last["overlap_osu_percent_value"] == last["overlap_osu_percent_value"]:
+            if hidden := effects.stated_share(last, "overlap_osu_percent"):
                 sentences.append(
-                    f"Over {path_words(str(path))}, computation hides {number(last['overlap_osu_percent_value'])} % of "
-                    f"a put of {size_words(last['message_size_B'])}."
+                    f"Over {path_words(str(path))}, computation hides {hidden} of a put of "
+                    f"{size_words(last['message_size_B'])}."
                 )
         sentences += self._of_links()
         v = self.values

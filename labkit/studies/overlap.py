@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, studies
+from labkit.analysis import effects
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, words
@@ -114,28 +116,46 @@ class Study(studies.Study):
         sentences = []
         for name, group in self._overlapped().groupby("benchmark", sort=False):
             for tests, rows in group.groupby("option_tests", sort=False):
-                best = rows.loc[rows["overlap_osu_percent_value"].idxmax()]
                 how = f"with {int(tests)} calls of MPI_Test" if tests else "without MPI_Test"
-                sentences.append(
-                    f"{name} {how}: computation hides at most {number(best['overlap_osu_percent_value'])} % of the "
-                    f"pure time (OSU), at messages of {size_words(best['message_size_B'])}; the median over sizes is "
-                    f"{number(rows['overlap_osu_percent_value'].median())} %."
-                )
-                gap = (rows["overlap_osu_percent_value"] - rows["overlap_imb_percent_value"]).abs()
-                widest = rows.loc[gap.idxmax()]
-                sentences.append(
-                    f"{name} {how}: the two definitions differ by at most {number(gap.max())} points, at "
-                    f"{size_words(widest['message_size_B'])}."
-                )
+                sentences += [f"{name} {how}: {text}" for text in _hidden(rows)]
         forms = self.summary[self.summary["benchmark"].isin(FORMS)]
         if "option_overlap" in forms:
             forms = forms[~forms["option_overlap"].fillna(False).astype(bool)]
         small = forms[forms["message_size_B"] == forms["message_size_B"].min()]
-        small = small.groupby("benchmark")["latency_us_p50"].first() if len(small) else small
-        for name in FORMS[1:]:
-            if {name, FORMS[0]} <= set(small.index):
-                sentences.append(
-                    f"The smallest allreduce takes {number(small[name])} µs as {name} and {number(small[FORMS[0]])} µs "
-                    f"blocking: {number(small[name] - small[FORMS[0]])} µs for the request."
-                )
+        by_form = {row["benchmark"]: row for row in small.to_dict("records")[::-1]}
+        sentences += [_request(name, by_form) for name in FORMS[1:] if {name, FORMS[0]} <= by_form.keys()]
         return markdown_list(sentences)
+
+
+def _hidden(rows: pd.DataFrame) -> Iterator[str]:
+    """How much computation hides, and how far the definitions differ, over the sizes whose share is one."""
+    known = rows[[bool(effects.stated_share(row, "overlap_osu_percent")) for row in rows.to_dict("records")]]
+    if len(known) < len(rows):
+        yield (
+            f"the overlap of {len(rows) - len(known)} of {len(rows)} sizes is not known, because the times do not add "
+            "up or come from one launch on a busy machine."
+        )
+    if known.empty:
+        return
+    osu, imb = known["overlap_osu_percent_value"], known["overlap_imb_percent_value"]
+    best, gap = known.loc[osu.idxmax()], (osu - imb).abs()
+    yield (
+        f"computation hides at most {number(osu.max())} % of the pure time (OSU), at messages of "
+        f"{size_words(best['message_size_B'])}; the median over sizes is {number(osu.median())} %."
+    )
+    if gap.notna().any():
+        yield (
+            f"the two definitions differ by at most {number(gap.max())} points, at "
+            f"{size_words(known.loc[gap.idxmax()]['message_size_B'])}."
+        )
+
+
+def _request(name: str, by_form: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the request of a form adds to the blocking call."""
+    form, blocking = by_form[name], by_form[FORMS[0]]
+    effect = effects.between(form, blocking, "latency_us")
+    values = (
+        f"The smallest allreduce takes {number(form['latency_us_p50'])} µs as {name} and "
+        f"{number(blocking['latency_us_p50'])} µs blocking"
+    )
+    return effect.said(f"{values}: the request {effect.change('µs')}", values)

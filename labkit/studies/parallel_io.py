@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, notes, studies
+from labkit.analysis import effects
 from labkit.benchmarks.storage.metadata import Options as Metadata
 from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import centre, markdown_list, number, size_words, statement
-from labkit.units import format_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,12 +146,12 @@ class Study(studies.Study):
             known = self._ways(name)
             for way, rows in sound(known, "bandwidth_MBps").groupby("way", sort=False) if len(known) else ():
                 best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
-                share = (best["open_us_p50"] + best["close_us_p50"]) / (best["run_time_s_p50"] * 1e6)
-                # medians of parts and of the whole may be of different tests
-                files = f"opening and closing take {format_share(share)} of the time" if share < 1 else _MOSTLY
+                files = best["open_us_p50"] + best["close_us_p50"]  # with the median of the whole it may not add up
+                share = effects.share(files, best["run_time_s_p50"] * 1e6) if effects.founded(best) else ""
                 sentences.append(
                     f"{verb}, {way}: at most {statement(best, 'bandwidth_MBps')}, in transfers of "
-                    f"{size_words(best['message_size_B'])}; {files}."
+                    f"{size_words(best['message_size_B'])}"
+                    + (f"; opening and closing take {share} of the time." if share else ".")
                 )
         for _, row in self.of("storage.stonewalled_write").iterrows():
             rule = "all ranks then catch up with the fastest" if row["option_wear_out"] else "nobody catches up"
@@ -170,6 +170,3 @@ class Study(studies.Study):
         if cached:
             sentences.append(f"In {cached} of {len(self.records)} records memory may have answered instead of a disk.")
         return markdown_list(sentences)
-
-
-_MOSTLY = "opening and closing take most of the time"

@@ -13,7 +13,7 @@ from labkit.analysis import effects
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.columns import METRICS, split, split_end
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, certainty, counts, markdown_list, number, size_words, statement
+from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -181,10 +181,11 @@ class Study(_rdma.Study):
         """The whole, and the most expensive step."""
         rows, steps = self.of("verbs.setup"), self.steps()
         if len(rows):
-            dear = max((row for _, row in steps.iterrows()), key=lambda row: centre(row, "latency_us"))
-            yield (
-                f"Creating and closing all objects of a connection takes {statement(rows.iloc[0], 'latency_us')}; "
-                f"the most expensive step is “{dear['step']}” with {number(centre(dear, 'latency_us'))} µs."
+            whole = f"Creating and closing all objects of a connection takes {statement(rows.iloc[0], 'latency_us')}"
+            known = sorted(steps.to_dict("records"), key=lambda row: -centre(row, "latency_us"))[:2]
+            first, second = (f"“{row['step']}” with {number(centre(row, 'latency_us'))} µs" for row in known)
+            yield effects.between(known[0], known[1], "latency_us").said(
+                f"{whole}; the most expensive step is {first}", f"{whole}; of its steps {first} and {second}"
             )
 
     def _buffers(self) -> Iterator[str]:
@@ -196,8 +197,9 @@ class Study(_rdma.Study):
             for size, group in self.buffers(scheme).groupby("message_size_B"):
                 few, many = group.iloc[0], group.iloc[-1]
                 ends = [f"{statement(row, 'latency_us')} ({words.format(f'{row[by]:.0f}')})" for row in (few, many)]
-                sure = certainty(few, many, "latency_us")
-                yield f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}; {sure}."
+                values = f"Messages of {size_words(size)} take {ends[0]} and {ends[1]}"
+                effect = effects.between(many, few, "latency_us")
+                yield effect.said(f"{values}: {effect.times} as long", values)
 
     def _pairs(self) -> Iterator[str]:
         """Message rate with the fewest and the most queue pairs."""

@@ -148,7 +148,9 @@ class Study(studies.Study):
         rows = rows.assign(network=rows["testbed"].map(names))
         sizes = [f", {size_words(size)}" if benchmark != HALO else "" for size in rows["message_size_B"]]
         rows = rows.assign(kind=rows["network"] + sizes)
-        return rows[rows["network"].notna()].sort_values(["message_size_B", "network", "ranks"])
+        return rows[rows["network"].notna() & (rows["latency_us_p50"] > 0)].sort_values(
+            ["message_size_B", "network", "ranks"]
+        )
 
     def ranks_figure(self, benchmark: str) -> go.Figure | str:
         """Slowest rank against the number of ranks, a line for each network and size."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, records, studies, tools
+from labkit.analysis import effects
 from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
@@ -256,13 +257,14 @@ class Study(studies.Study):
         if len(rows) < 2:
             return rest
         first, last = rows.iloc[0], rows.iloc[-1]
-        ratio = last["round_trip_us_mean"] / first["round_trip_us_mean"]
-        return [
-            f"{len(rows)} tools that count the round trip of {size_words(self.values.tool_size)} over TCP differ by "
-            f"a factor of {number(ratio)} in their means, from {number(first['round_trip_us_mean'])} µs "
-            f"({first['engine']}) to {number(last['round_trip_us_mean'])} µs ({last['engine']}).",
-            *rest,
-        ]
+        effect = effects.between(last, first, "round_trip_us", "mean")
+        count = f"{len(rows)} tools count the round trip of {size_words(self.values.tool_size)} over TCP"
+        means = (
+            f"{number(first['round_trip_us_mean'])} µs ({first['engine']}) to {number(last['round_trip_us_mean'])} µs "
+            f"({last['engine']})"
+        )
+        values = f"{count}, with means of {means}"
+        return [effect.said(f"{values}: they differ by a factor of {number(effect.ratio)}", values), *rest]
 
     def _stream_sentences(self) -> list[str]:
         sentences = []
@@ -282,9 +284,10 @@ class Study(studies.Study):
         if rows.empty:
             return []
         whole, worst = rows[rows["lost_percent_mean"] < 1], rows.loc[rows["lost_percent_mean"].idxmax()]
+        lost = effects.share(worst["lost_percent_mean"], 100) or "an unknown share"
         text = (
             f"At {number(worst['sent_MBps_mean'])} MB/s sent, "
-            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {number(worst['lost_percent_mean'])} % are lost."
+            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {lost} of the datagrams is lost."
         )
         if len(whole):
             most = number(whole["sent_MBps_mean"].max())

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, notes, records, storage, studies
+from labkit.analysis import effects
 from labkit.markdown import table
 from labkit.mounts import mount_of
 from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
-    above,
-    centre,
     counts,
     markdown_list,
     number,
     size_words,
     statement,
     tail,
-    times,
     words,
 )
 
@@ -203,9 +201,11 @@ class Study(studies.Study):
                 f"Reading {size_words(row['message_size_B'])}, {_ORDERS[name]}: {statement(row, 'latency_us')}"
                 f"{tail(row, 'latency_us')}."
             )
-        if {"random", "sequential"} <= set(found) and above(found["random"], found["sequential"], "latency_us"):
-            slow, fast = (centre(found[name], "latency_us") for name in ("random", "sequential"))
-            yield f"A read at random takes {times(slow, fast)} as long: read-ahead fetches what is read in order."
+        if {"random", "sequential"} <= set(found):
+            effect = effects.between(found["random"], found["sequential"], "latency_us")
+            if effect.more:
+                read = "Read-ahead fetches what is read in order: a read at random takes"
+                yield effect.said(f"{read} {effect.times} as long", read)
 
     def _syncs(self) -> Iterator[str]:
         """Writes of the smallest size, and what waiting for the device costs."""
@@ -217,15 +217,19 @@ class Study(studies.Study):
                 f"Writing {size_words(row['message_size_B'])}, {_ORDERS[order]}{how}: {statement(row, 'latency_us')}"
                 f"{tail(row, 'latency_us')}."
             )
-        ratios = [
-            centre(row, "latency_us") / centre(found[order, "none"], "latency_us")
+        pairs = [
+            effects.between(row, found[order, "none"], "latency_us")
             for (order, sync), row in found.items()
-            if sync == "osync" and (order, "none") in found and above(row, found[order, "none"], "latency_us")
+            if sync == "osync" and (order, "none") in found
         ]
-        if ratios:
-            low, high = number(min(ratios)), number(max(ratios))
-            many = f"{low} times" if low == high else f"{low} to {high} times"
-            yield f"With O_SYNC a write takes {many} as long: it waits for the device, others only for the page cache."
+        slower = sorted((one for one in pairs if one.more), key=lambda one: one.ratio)
+        if slower:
+            low, high = slower[0], slower[-1]
+            many = low.times if low.times == high.times else f"{number(low.ratio)} to {high.times}"
+            yield high.said(
+                f"A write with O_SYNC waits for the device, others only for the page cache: it takes {many} as long",
+                "Writes",
+            )
 
     @staticmethod
     def _smallest(rows: pd.DataFrame) -> pd.DataFrame:

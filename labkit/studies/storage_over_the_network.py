@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, testbeds
+from labkit.analysis import effects
 from labkit.errors import known
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
@@ -148,12 +149,15 @@ class Study(studies.Study):
         rows = rows.assign(order=rows["benchmark"].map([LOCAL, READ, WRITE].index))
         sentences = []
         for row in rows.sort_values(["order", "path"], kind="stable").to_dict("records"):
-            beside = ""
-            if row["benchmark"] == READ and len(local):
-                share = centre(row, "latency_us") / centre(local.iloc[0].to_dict(), "latency_us")
-                beside = f", {number(share)} times the local file"
-            sentences.append(
+            text = (
                 f"{WORDS[row['benchmark']]} of {size_words(row['message_size_B'])}, {row['path']}: "
-                f"{statement(row, 'latency_us')}{beside}."
+                f"{statement(row, 'latency_us')}"
             )
+            if row["benchmark"] == READ and len(local):
+                base = local.iloc[0].to_dict()
+                effect = effects.between(row, base, "latency_us")
+                beside = f"{text}; the local file {number(centre(base, 'latency_us'))} µs"
+                sentences.append(effect.said(f"{text}, {effect.times} the local file", beside))
+            else:
+                sentences.append(f"{text}.")
         return markdown_list(sentences)

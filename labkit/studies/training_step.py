@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies, testbeds
+from labkit.analysis import effects
 from labkit.models.limits import Limit
 from labkit.samples.facts import GRADIENT_B
 from labkit.spec import Spec, sweep
@@ -209,20 +210,26 @@ class Study(studies.Study):
                 )
             for way in _WAYS:
                 if way in by_way:
-                    times = centre(by_way[way], "step_s") / alone
-                    sentences.append(
+                    effect = effects.between(by_way[way], by_way["none"], "step_s")
+                    takes = (
                         f"At {number(rate)} Mbit/s a step that sends its gradients {_WAYS[way]} (`{way}`) takes "
-                        f"{statement(by_way[way], 'step_s')}, {number(times)} times as long as one without "
-                        "communication."
+                        f"{statement(by_way[way], 'step_s')}"
+                    )
+                    than = "one without communication"
+                    sentences.append(
+                        effect.said(f"{takes}, {effect.times} as long as {than}", f"{takes}, {than} {number(alone)} s")
                     )
         both = self.summary[self.summary["benchmark"].isin(LIBRARIES)]
         for size, group in both.groupby("message_size_B") if len(both) else ():
             torch, mpi = (group[group["benchmark"] == name] for name in LIBRARIES)
             if len(torch) and len(mpi):
-                ratio = centre(torch.iloc[0], "busbw_GBps") / centre(mpi.iloc[0], "busbw_GBps")
+                effect = effects.between(torch.iloc[0], mpi.iloc[0], "busbw_GBps")
                 sentences.append(
-                    f"An all-reduce of {size_words(size)} has {number(ratio)} times the bus bandwidth in torch that it "
-                    "has in MPI over the same link."
+                    effect.said(
+                        f"An all-reduce of {size_words(size)} has {effect.times} the bus bandwidth in torch that it "
+                        "has in MPI over the same link",
+                        f"Bus bandwidth of an all-reduce of {size_words(size)} in torch and in MPI",
+                    )
                 )
         sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
         return markdown_list(sentences) or studies.LEFT_OUT

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, testbeds
-from labkit.analysis import evidence
+from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, number, size_words, statement, words
@@ -144,11 +144,16 @@ class Study(_rdma.Study):
         if len(rows) > 1:
             first, last = rows[0], rows[-1]
             grown, twice = (centre(last, "latency_us") - centre(first, "latency_us")) / 1000, 2 * last["level"]
-            yield (
+            values = (
                 f"A read of {size_words(last['message_size_B'])} takes {statement(first, 'latency_us')} on the link "
-                f"as it is and {statement(last, 'latency_us')} with {number(last['level'])} ms of delay each way: "
-                f"{number(grown)} ms more, of which {number(twice)} ms are the link's, crossed twice."
+                f"as it is and {statement(last, 'latency_us')} with {number(last['level'])} ms of delay each way"
             )
+            effect = effects.between(last, first, "latency_us")
+            if effect.claimed and not effects.is_part(twice, grown):
+                yield f"{values}, although the link alone, crossed twice, delays it by {number(twice)} ms."
+            else:
+                link = f"of which {number(twice)} ms are the link's, crossed twice"
+                yield effect.said(f"{values}: {number(grown)} ms more, {link}", values)
 
     def _window(self) -> Iterator[str]:
         """Bandwidth that a window allows in a round trip, and the measured one."""
@@ -166,12 +171,13 @@ class Study(_rdma.Study):
         rows = self._ends(READ, "loss")
         if len(rows) > 1:
             first, last = rows[0], rows[-1]
+            slower = effects.between(last, first, "latency_us", "max").more
+            late = ": nothing follows a lost read, so only the timeout notices" if slower else ""
             yield (
-                f"With {number(last['level'])} % of the packets lost each way a read still takes "
+                f"With {number(last['level'])} % of the packets lost each way a read takes "
                 f"{number(centre(last, 'latency_us'))} µs in the median ({number(centre(first, 'latency_us'))} µs "
-                f"without), but the slowest takes {number(last['latency_us_max'] / 1000)} ms "
-                f"({number(first['latency_us_max'] / 1000)} ms without): nothing follows a lost read, so only "
-                "the timeout notices."
+                f"without), the slowest {number(last['latency_us_max'] / 1000)} ms "
+                f"({number(first['latency_us_max'] / 1000)} ms without){late}."
             )
         rows = self._ends(WRITE, "loss")
         if len(rows) > 1:
@@ -197,10 +203,13 @@ class Study(_rdma.Study):
         """Bandwidth beside the rate of the link."""
         for row in self._ends(WRITE, "rate"):
             most = row["level"] / 8
+            if not centre(row, "bandwidth_MBps") > 0:
+                continue
+            share = effects.share(centre(row, "bandwidth_MBps"), most)
             yield (
                 f"At {number(row['level'])} Mbit/s the link carries at most {number(most)} MB/s, headers included; "
-                f"writes reach {statement(row, 'bandwidth_MBps')}, "
-                f"{number(100 * centre(row, 'bandwidth_MBps') / most)} %."
+                f"writes reach {statement(row, 'bandwidth_MBps')}"
+                + (f", {share}." if share else ": do not trust a rate above that of the link.")
             )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, testbeds
+from labkit.analysis import effects
 from labkit.errors import SpecError
 from labkit.samples.facts import EVIDENCE
 from labkit.spec import Spec, sweep
@@ -108,7 +109,7 @@ class Study(studies.Study):
                 measured = float(row.get("bandwidth_MBps_mean", 0.0))
                 if name == ALL:
                     moved, allowed = _busiest(facts, float(row["message_size_B"]))
-                    measured = moved / row["latency_us_p50"]
+                    measured = moved / row["latency_us_p50"] if row["latency_us_p50"] > 0 else math.nan
                 rows.append(
                     {
                         **row,
@@ -189,14 +190,15 @@ class Study(studies.Study):
 
     def _claims(self) -> Iterator[str]:
         """Whether links carry what they claim, and no more."""
-        if self.claims.empty:
+        if self.claims.empty or self.claims["part"].isna().all():
             return
         for name, what in {STREAM: "One TCP stream brings", ALL: "All to all brings over the busiest link"}.items():
             rows = self.claims[self.claims["benchmark"] == name]
-            if len(rows):
+            parts = [part for part in rows["part"] if part <= 100]
+            if parts:
                 yield (
-                    f"{what} {number(rows['part'].min())} to {number(rows['part'].max())} % of what the link "
-                    f"allows; frames leave at most {format_share(_FRAMES, digits=3)} to the payload."
+                    f"{what} {number(min(parts))} to {number(max(parts))} % of what the link allows; frames leave at "
+                    f"most {format_share(_FRAMES, digits=3)} to the payload."
                 )
         over = self.claims[self.claims["part"] > 100 * _OVER]
         few = self.claims[self.claims["part"] < 80]
@@ -214,13 +216,14 @@ class Study(studies.Study):
         """Part of a one-way time that the bits on the link take."""
         rows = self.trip_table()
         if len(rows):
-            first, last = rows.iloc[0], rows.iloc[-1]
-            yield (
-                f"{size_words(first['message size (B)'])} take {number(first['median (µs)'])} µs one way, of which the "
-                f"link's bits are {number(first['bits on the link (µs)'])} µs: the rest is this machine's processors. "
-                f"Of {size_words(last['message size (B)'])}, {number(last['median (µs)'])} µs, they are "
-                f"{number(last['bits on the link (µs)'])} µs."
-            )
+            texts = [
+                f"{size_words(row['message size (B)'])} take {number(row['median (µs)'])} µs one way, the bits on the "
+                f"link {number(row['bits on the link (µs)'])} µs"
+                for row in rows.iloc[sorted({0, len(rows) - 1})].to_dict("records")
+            ]
+            whole = all(effects.is_part(*pair) for pair in rows[["bits on the link (µs)", "median (µs)"]].to_numpy())
+            rest = "the rest is this machine's processors" if whole else "do not trust a time below that of its bits"
+            yield f"{'; '.join(texts)}: {rest}."
 
 
 def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:

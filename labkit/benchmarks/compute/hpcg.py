@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.mpi import Buffers
@@ -131,7 +132,7 @@ def wrong(spec: Spec, results: "NDArray[np.float64]") -> str:
 
 def _share(phases: Mapping[str, Any]) -> float:
     """Share of the run time inside MPI, mean over ranks and runs, %."""
-    return 100 * float(phases["communication_ns"].mean()) / float(phases["time_ns"].mean())
+    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
 BENCHMARK = ApplicationBenchmark(

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.compute._nas import Kernel
@@ -21,7 +22,7 @@ from labkit.benchmarks.compute._nas import Kernel
 
 def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
     """Share of the run time inside MPI, mean over ranks and runs, %."""
-    return 100 * float(phases["communication_ns"].mean()) / float(phases["time_ns"].mean())
+    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
 def _form(name: str, kernel: Kernel) -> ApplicationBenchmark:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.spec import Spec
@@ -20,7 +21,7 @@ from labkit.spec import Spec
 
 def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
     """Share of the run time inside MPI, mean over ranks and runs, %."""
-    return 100 * float(phases["communication_ns"].mean()) / float(phases["time_ns"].mean())
+    return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
 def _peers(spec: Spec, rank: int) -> Sequence[int]:

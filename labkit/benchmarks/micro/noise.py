@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.benchmarks import KernelBenchmark
 from labkit.spec import Spec
 
@@ -34,7 +35,7 @@ class Options:
 def _lost(phases: Mapping[str, NDArray[np.int64]]) -> float:
     """Share of the time of all quanta beyond that of the fastest, %."""
     times = phases["time_ns"]
-    return float(100 * (1 - times.min() / times.mean()))
+    return stats.percent(times.mean() - times.min(), times.mean())
 
 
 def _check(spec: Spec) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from labkit import stats
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import allowed
 from labkit.spec import Scalar, Spec
@@ -41,7 +42,7 @@ def overlap_osu(phases: Any) -> float:
     if "pure_ns" not in phases:
         return float("nan")
     total, pure, inner = (float(np.median(phases[name].mean(axis=0))) for name in _TIMES)
-    return max(0.0, 100 - (total - inner) / pure * 100)
+    return float(np.maximum(0, 100 - stats.percent(total - inner, pure)))
 
 
 def overlap_imb(phases: Any) -> float:
@@ -53,7 +54,7 @@ def overlap_imb(phases: Any) -> float:
         return float("nan")
     means = [phases[name].mean(axis=1) for name in _TIMES]
     total, pure, inner = (float(times[means[0].argmax()]) for times in means)
-    return 100 * max(0.0, min(1.0, (pure + inner - total) / max(pure, inner)))
+    return float(np.clip(stats.percent(pure + inner - total, max(pure, inner)), 0, 100))
 
 
 def overlap_io(phases: Any) -> float:
@@ -61,7 +62,7 @@ def overlap_io(phases: Any) -> float:
     if "pure_ns" not in phases:
         return float("nan")
     total, pure, alone = (float(np.median(phases[f"{name}_ns"].mean(axis=0))) for name in ("time", "pure", "alone"))
-    return 100 * max(0.0, min(1.0, (pure + alone - total) / min(pure, alone)))
+    return float(np.clip(stats.percent(pure + alone - total, min(pure, alone)), 0, 100))
 
 
 OVERLAP = {"overlap_osu_percent": overlap_osu, "overlap_imb_percent": overlap_imb}

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import stats
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.benchmarks.mpi import Buffers
 from labkit.spec import Spec
@@ -212,7 +213,7 @@ BENCHMARK = ParallelFileBenchmark(
     phase_work={"io_ns": file_size},
     derived={
         "io_time_s": lambda means: float(means["io_ns"].mean() * 1e-9),
-        "io_percent": lambda means: float(means["io_ns"].mean() / means["time_ns"].mean() * 100),
+        "io_percent": lambda means: stats.percent(means["io_ns"].mean(), means["time_ns"].mean()),
     },
     buffers=_room,
     cadence="isolated",

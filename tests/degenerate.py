@@ -1,0 +1,194 @@
+"""Campaigns in which nothing follows: every study gets its points, with values that support no claim.
+
+A point has the form of the recorded point of its benchmark in the example campaigns: its ranks, its phases, the values
+that its tool reports. Where none was recorded, the benchmark's definition gives the form. The numbers are made here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labkit import benchmarks, project, studies
+from labkit.campaign import Campaign
+from labkit.columns import METRICS
+from labkit.errors import LabkitError
+from labkit.samples import Samples
+from labkit.spec import Reported, Spec
+
+from . import made
+
+ITERATIONS = 100  # the fewest with a 99th percentile
+BUSY = "busy machine"
+Value = Callable[[int, int, str], float]  # place of a point, launch, name of the quantity → value
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """How the values of a degenerate campaign come about.
+
+    Parameters
+    ----------
+    value : of a quantity: the time, a phase, or a metric that a tool reports.
+    launches : of each point.
+    busy : whether other programs took processor time.
+    kept : share of the points that the campaign has.
+    claims : whether a difference may be claimed.
+    """
+
+    value: Value
+    launches: int = 2
+    busy: bool = False
+    kept: float = 1.0
+    claims: bool = False
+
+
+def _number(*key: object) -> float:
+    """Return a number between 0 and 1 that follows from the key."""
+    return random.Random(repr(key)).random()
+
+
+KINDS = {
+    "no points": Kind(lambda place, launch, name: 50.0, kept=0),
+    "zeros": Kind(lambda place, launch, name: 0.0),
+    "one value": Kind(lambda place, launch, name: 50.0),
+    "overlapping launches": Kind(lambda place, launch, name: 50 * (1 + _number(place)) * (0.001, 1000.0)[launch]),
+    "one launch of a busy machine": Kind(
+        lambda place, launch, name: 2 + 98 * _number(place, name), launches=1, busy=True
+    ),
+    "reversed order": Kind(lambda place, launch, name: 50_000 / (1 + place) * (1 + launch / 1000), claims=True),
+    "parts above the whole": Kind(
+        lambda place, launch, name: 10.0 ** (1 + 5 * _number(place, name)) * (1 + launch / 1000), claims=True
+    ),
+    "missing levels": Kind(lambda place, launch, name: 10 * (1 + place) * (1 + launch / 1000), kept=0.4, claims=True),
+}
+
+
+@cache
+def _recorded() -> Mapping[str, list[Samples]]:
+    """Return the first launches of the points of the example campaigns by benchmark, one of each setting."""
+    first: dict[str, dict[Spec, Samples]] = {}
+    for folder in sorted((project.CAMPAIGNS / "examples").iterdir()):
+        for samples in Campaign(folder).samples():
+            if samples.launch == 0:
+                first.setdefault(samples.spec.benchmark, {}).setdefault(samples.spec.replace(size=0), samples)
+    return {name: [*found.values()] for name, found in first.items()}
+
+
+@cache
+def _like(spec: Spec) -> Samples | None:
+    """Return the recorded point that has most options in common with a spec."""
+    options = set(spec.options)
+    found = _recorded().get(spec.benchmark, ())
+    return max(
+        found, key=lambda one: (one.spec.ranks == spec.ranks, len(options & set(one.spec.options))), default=None
+    )
+
+
+@cache
+def specs_of(name: str) -> tuple[Spec, ...]:
+    """Return the points that a study asks for with its default parameters, each once."""
+    study = studies.get(name)(measure=False, campaign=str(project.CAMPAIGNS / "examples" / "two-cores"))
+    every = list(dict.fromkeys(benchmarks.resolve(spec) for spec in study.specs()))
+    sizes: dict[Spec, list[int]] = {}
+    for spec in every:
+        sizes.setdefault(spec.replace(size=0), []).append(spec.size)
+    return tuple(spec for spec in every if spec.size in _thin(sorted(sizes[spec.replace(size=0)])))
+
+
+def _thin(sizes: list[int]) -> set[int]:
+    """Return the least and the largest size."""
+    return {sizes[0], sizes[-1]}
+
+
+def point(spec: Spec, place: int, launch: int, kind: Kind) -> Samples:
+    """Return a launch of a point."""
+    like, benchmark = _like(spec.replace(size=0)), benchmarks.get(spec.benchmark)
+    value = lambda name: kind.value(place, launch, name)  # noqa: E731
+    meta = dict(like.meta) if like else {"engine": "c", "library": "L"}
+    meta |= {"badges": [BUSY] if kind.busy else [], "warnings": [], "fingerprint": f"{place:016x}"}
+    if like and not like.n:
+        fields: dict[str, Any] = {
+            "reported": [dataclasses.replace(one, value=value(one.name)) for one in like.reported if one.t is None]
+        }
+    elif like or not isinstance(benchmark, benchmarks.ToolBenchmark):
+        fields = _times(spec, like, value)
+    else:
+        names = dict.fromkeys([*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived])
+        fields = {"reported": [_reported(name, one, value(name)) for name in names for one in ("p50", "value")]}
+    return made.samples(spec, launch=launch, meta=meta, host=like.host if like else {}, **fields)
+
+
+def _reported(name: str, statistic: str, value: float) -> Reported:
+    return Reported(name, METRICS[name].unit, statistic, value)
+
+
+def _times(spec: Spec, like: Samples | None, value: Callable[[str], float]) -> dict[str, Any]:
+    """Return times and phases of each rank, µs of the value as ns."""
+    ranks = like.ranks if like else tuple(range(spec.ranks))
+    phases = like.extras if like else dict.fromkeys(benchmarks.get(spec.benchmark).phases)
+    jitter = np.arange(ITERATIONS)[None] % 5 * 0.001
+    times = {
+        name: np.repeat(value(name) * (1 + jitter) * 1000, len(ranks), axis=0).astype(np.int64)
+        for name in ("time_ns", *phases)
+        if name.endswith("_ns") or not like
+    }
+    others = {
+        name: np.broadcast_to(column[:, :1], (len(ranks), ITERATIONS)).copy()
+        for name, column in phases.items()
+        if column is not None and name not in times
+    }
+    return {"time_ns": times.pop("time_ns"), "ranks": ranks, "extras": times | others}
+
+
+class Made(Campaign):
+    """A campaign in memory, of the points of a study.
+
+    Parameters
+    ----------
+    path : a folder that need not exist.
+    points : its samples.
+    """
+
+    def __init__(self, path: Path, points: Collection[Samples]) -> None:
+        super().__init__(path)
+        self._points = points
+
+    def samples(self, benchmark: str = "*", wanted: Any = None) -> Iterator[Samples]:
+        """Yield the samples of a benchmark."""
+        return (one for one in self._points if benchmark in ("*", one.spec.benchmark))
+
+
+def study(name: str, kind: Kind, path: Path) -> studies.Study:
+    """Return a study that reads a degenerate campaign."""
+    own = studies.get(name)(measure=False, campaign=str(project.CAMPAIGNS / "examples" / "two-cores"))
+    points = [
+        point(spec, place, launch, kind)
+        for place, spec in enumerate(specs_of(name))
+        if _number(name, place) < kind.kept
+        for launch in range(kind.launches)
+    ]
+    own.read_from(Made(path, points))
+    return own
+
+
+def texts(own: studies.Study) -> dict[str, str]:
+    """Return the texts of a study by the method that gives them."""
+    found = {}
+    for name, method in inspect.getmembers(type(own), inspect.isfunction):
+        returned = inspect.signature(method)
+        if name.startswith("_") or name in ("warnings", "export") or returned.return_annotation != "str":
+            continue
+        if len(returned.parameters) == 1:
+            try:
+                found[name] = getattr(own, name)()
+            except LabkitError as error:  # a cell of a notebook shows it
+                found[name] = str(error)
+    return found

@@ -1,0 +1,147 @@
+"""No sentence of any study claims what a degenerate campaign does not show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labkit import studies
+
+from . import degenerate
+
+NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
+CLAIM = re.compile(
+    rf"{NUMBER}(?: \([^)]*\))? times\b|\b(?:adds?|takes off|saves?) {NUMBER}"
+    rf"|{NUMBER} (?:µs|ms|s|ns|MB/s) (?:more|less)\b|\b(?:factor of|at) {NUMBER}(?: %)? of the rate"
+    r"|\bis (?:the )?(?:fastest|slowest)|\bthe (?:cheapest|most expensive)|\bThe cheapest|\blongest\b|by a factor of"
+    r"|\b(?:take|takes|first take) longer\b|\bcosts? \S+ most\b|\brises from\b|\bmust enter\b|\bneed not\b"
+)
+NOTHING = re.compile(
+    r"(?<![\d.,])[01] times\b|\b(?:adds?|takes off|saves?) 0\b|(?<![\d.,])0 (?:µs|ms|s|ns) (?:more|less)\b"
+)
+SHARE = re.compile(rf"({NUMBER})(?: to ({NUMBER}))? %")
+MISSING = re.compile(r"\b(?:nan|NaN|inf)\b|∞")
+OPEN = (
+    "no difference is claimed",
+    "not known",
+    "does not show",
+    "is not certain",
+    "No effect is certain",
+    "No rise is certain",
+)
+SIMULATED = ("scale_out",)  # a simulation is neither disturbed nor scattered: it has one launch
+SILENT = {  # studies whose text does not follow from values of points
+    "history": "it compares campaigns",
+    "imported": "it lists logs",
+    "measured": "it lists points",
+    "needs": "it is no study",
+    "tune": "it reads a tuning",
+}
+STUDIES = [name for name in studies.names() if name not in SILENT]
+QUICK = ("no points", "one launch of a busy machine")
+LONG = ("all_pairs", "scale_out")  # they simulate
+REBUILT = "the parts that judge do not know yet which machine was busy"
+PENDING = {  # studies whose sentences are not behind the guard yet
+    "congestion_impact",
+    "gpu_and_nccl",
+    "incast",
+    "interference_and_qos",
+    "latency",
+    "message_rate",
+    "registration_and_buffers",
+    "rpc",
+    "verbs_latency_bandwidth",
+}
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, without tables."""
+    lines = [line for line in text.splitlines() if not line.startswith("|")]
+    return [one for line in lines for one in re.split(r"(?<=[.;]) +(?=[A-Z`])", line.removeprefix("- ").strip()) if one]
+
+
+@cache
+def fixed(name: str) -> frozenset[str]:
+    """Return the sentences that a study has without any point, such as those on published numbers."""
+    own = degenerate.study(name, degenerate.Kind(lambda *_: 0.0, kept=0), Path("none"))
+    return frozenset(one for text in degenerate.texts(own).values() for one in sentences(text))
+
+
+def unfounded(sentence: str, *, claims: bool) -> list[str]:
+    """Return what a sentence claims that no campaign shows, or that this one does not."""
+    shares = [float(n.replace(",", "").replace("−", "-")) for pair in SHARE.findall(sentence) for n in pair if n]
+    found = [f"{share} %" for share in shares if not 0 <= share <= 100]
+    found += [match[0] for match in (NOTHING.search(sentence), MISSING.search(sentence)) if match]
+    if not claims and not any(words in sentence for words in OPEN):
+        found += [match[0] for match in (CLAIM.search(sentence),) if match]
+    return found
+
+
+def wrong(name: str, kind: str, *, judged: bool = False) -> list[tuple[list[str], str]]:
+    """Return the sentences of a study that a degenerate campaign does not show, each with what is wrong.
+
+    Parameters
+    ----------
+    judged : whether those on guidelines count, and no others.
+    """
+    how = degenerate.KINDS[kind]
+    texts = degenerate.texts(degenerate.study(name, how, Path("none")))
+    said = [one for method, text in texts.items() if (method == "guidelines") == judged for one in sentences(text)]
+    found = [(unfounded(one, claims=how.claims or name in SIMULATED), one) for one in said]
+    return [(why, one) for why, one in found if why and one not in fixed(name)]
+
+
+def cases() -> Iterator[Any]:
+    """Every study with every kind of degenerate campaign."""
+    for name in STUDIES:
+        for kind in degenerate.KINDS:
+            marks = [] if kind in QUICK and name not in LONG else [pytest.mark.slow]
+            if name in PENDING:
+                marks.append(pytest.mark.xfail(reason="this study is not behind the guard yet"))
+            yield pytest.param(name, kind, marks=marks, id=f"{name}, {kind}")
+
+
+@pytest.mark.parametrize(("name", "kind"), [*cases()])
+def test_no_sentence_claims_what_its_campaign_does_not_show(name: str, kind: str) -> None:
+    assert not wrong(name, kind)
+
+
+@pytest.mark.xfail(strict=True, reason=REBUILT)
+def test_no_guideline_is_violated_by_one_launch_of_a_busy_machine() -> None:
+    assert not wrong("collectives", "one launch of a busy machine", judged=True)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claims"),
+    [
+        ("I/O takes 328,805 % of the run.", True),
+        ("TCP saves −117,928 % of the whole.", True),
+        ("The mean is nan µs.", True),
+        ("pickle adds 0 µs.", True),
+        ("A put takes 1 times as long as a get.", True),
+        ("mpi4py, buffers is the fastest.", False),
+        ("pickle adds 41,988 µs.", False),
+        ("It takes 3.2 times as long.", False),
+    ],
+)
+def test_an_unfounded_sentence_is_found(sentence: str, *, claims: bool) -> None:
+    assert unfounded(sentence, claims=claims)
+    assert not unfounded("I/O takes 34 % of the run. Both: no difference is claimed.", claims=claims)
+
+
+def test_only_the_listed_studies_ask_for_no_points() -> None:
+    """A study without points would pass the tests above with no sentence."""
+    without = {name for name in studies.names() if name != "needs" and not degenerate.specs_of(name)}
+    assert {*without, "needs"} == set(SILENT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_each_study_has_sentences_on_its_points(name: str) -> None:
+    texts = degenerate.texts(degenerate.study(name, degenerate.KINDS["reversed order"], Path("none")))
+    assert {one for text in texts.values() for one in sentences(text)} - fixed(name)
