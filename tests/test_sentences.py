@@ -46,17 +46,6 @@ STUDIES = [name for name in studies.names() if name not in SILENT]
 QUICK = ("no points", "one launch of a busy machine")
 LONG = ("all_pairs", "scale_out")  # they simulate
 REBUILT = "the parts that judge do not know yet which machine was busy"
-PENDING = {  # studies whose sentences are not behind the guard yet
-    "congestion_impact",
-    "gpu_and_nccl",
-    "incast",
-    "interference_and_qos",
-    "latency",
-    "message_rate",
-    "registration_and_buffers",
-    "rpc",
-    "verbs_latency_bandwidth",
-}
 
 
 def sentences(text: str) -> list[str]:
@@ -101,8 +90,6 @@ def cases() -> Iterator[Any]:
     for name in STUDIES:
         for kind in degenerate.KINDS:
             marks = [] if kind in QUICK and name not in LONG else [pytest.mark.slow]
-            if name in PENDING:
-                marks.append(pytest.mark.xfail(reason="this study is not behind the guard yet"))
             yield pytest.param(name, kind, marks=marks, id=f"{name}, {kind}")
 
 

@@ -33,9 +33,7 @@ from labkit.studies import _named
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
-from labkit.studies._sentences import above as above
 from labkit.studies._sentences import centre as centre
-from labkit.studies._sentences import certainty as certainty
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import ends as ends
 from labkit.studies._sentences import markdown_list as markdown_list

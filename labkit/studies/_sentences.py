@@ -74,21 +74,6 @@ def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
     return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"
 
 
-def above(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> bool:
-    """Whether the interval of a summary row lies wholly above that of another; False if either has none."""
-    first, second = records.value_of(row, metric), records.value_of(other, metric)
-    return first.statistic == second.statistic and first.low > second.high
-
-
-def certainty(row: Mapping[str, Any], other: Mapping[str, Any], metric: str) -> str:
-    """Whether two summary rows differ beyond their intervals, as the end of a sentence."""
-    values = [records.value_of(one, metric) for one in (row, other)]
-    if any(value.low != value.low for value in values):
-        return "with one launch there is no interval"
-    apart = above(row, other, metric) or above(other, row, metric)
-    return "the intervals are apart" if apart else "but their intervals overlap"
-
-
 def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
     """The rows with the least and the greatest value of a metric; none if fewer than two rows have one."""
     known = sorted((row for row in rows.to_dict("records") if centre(row, metric) > 0), key=lambda r: centre(r, metric))

@@ -12,7 +12,7 @@ from labkit.analysis import effects
 from labkit.errors import SpecError
 from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, above, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 from labkit.units import parse_sizes
 
@@ -347,7 +347,7 @@ class Study(studies.Study):
             powers = [size for size in by_size if size & (size - 1) == 0]
             for size in (size for size in by_size if size not in powers):
                 larger = min((power for power in powers if power > size), default=0)
-                if larger and above(by_size[size], by_size[larger], "latency_us"):
+                if larger and effects.between(by_size[size], by_size[larger], "latency_us").more:
                     yield (
                         f"{name}, {ranks} ranks over {path}: {size:,} B, no power of two, take longer than "
                         f"{size_words(larger)}: {statement(by_size[size], 'latency_us')} against "

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, launch, studies
-from labkit.analysis import protocol
+from labkit.analysis import effects, protocol
 from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import certainty, markdown_list, number, size_words, statement, tail, words
+from labkit.studies import ends, markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -150,20 +150,20 @@ class Study(studies.Study):
 
     def _ratio(self) -> list[str]:
         """How the slowest and the fastest path compare at the smallest and the largest common size."""
-        rows = self.of("mpi.latency")
-        if rows.empty:
-            return []
-        rows = sound(rows.dropna(subset=["latency_us_p50"]), "latency_us")
+        rows = sound(self.of("mpi.latency"), "latency_us")
         paths = rows["transport"].nunique()
         groups = [group for _, group in rows.groupby("message_size_B") if group["transport"].nunique() == paths > 1]
         sentences = []
         for group in groups[:1] + groups[1:][-1:]:
-            fast, *_, slow = group.sort_values("latency_us_p50").to_dict("records")
-            times = number(slow["latency_us_p50"] / fast["latency_us_p50"])
-            sentences.append(
-                f"At {size_words(fast['message_size_B'])}, {slow['transport']} takes {times} times as long as "
-                f"{fast['transport']}; {certainty(slow, fast, 'latency_us')}."
-            )
+            if extremes := ends(group, "latency_us"):
+                fast, slow = extremes
+                effect, size = effects.between(slow, fast, "latency_us"), size_words(fast["message_size_B"])
+                sentences.append(
+                    effect.said(
+                        f"At {size}, {slow['transport']} takes {effect.times} as long as {fast['transport']}",
+                        f"{fast['transport']} and {slow['transport']} at {size}",
+                    )
+                )
         return sentences
 
     def _clock(self) -> list[str]:

@@ -10,7 +10,7 @@ from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, above, counts, markdown_list, size_words, statement, words
+from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +157,11 @@ class Study(studies.Study):
                     f"{size_words(size)} stops growing. Set launches=6."
                 )
                 continue
-            flat = next(n for n, row in enumerate(ends) if not any(above(other, row, RATE) for other in ends[n + 1 :]))
+            flat = next(
+                n
+                for n, row in enumerate(ends)
+                if not any(effects.between(other, row, RATE).more for other in ends[n + 1 :])
+            )
             text = f"{ends[flat]['in_flight']} messages in flight: {statement(ends[flat], RATE)}"
             rate = f"Over {path}, the rate of messages of {size_words(size)}"
             if flat == len(ends) - 1:

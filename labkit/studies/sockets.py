@@ -287,7 +287,7 @@ class Study(studies.Study):
         lost = effects.share(worst["lost_percent_mean"], 100) or "an unknown share"
         text = (
             f"At {number(worst['sent_MBps_mean'])} MB/s sent, "
-            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {lost} of the datagrams is lost."
+            f"{number(worst['bandwidth_MBps_mean'])} MB/s arrive and {lost} of the datagrams are lost."
         )
         if len(whole):
             most = number(whole["sent_MBps_mean"].max())

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, records
-from labkit.analysis import evidence
+from labkit.analysis import effects, evidence
 from labkit.columns import split, split_end
 from labkit.figures import style
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, certainty, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, size_words, statement, words
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
@@ -172,17 +172,16 @@ class Study(_rdma.Study):
     def _services(self) -> Iterator[str]:
         """What giving up reliability changes, at the smallest size."""
         rows = self.rows("latency")
-        for operation, group in rows.groupby("operation", sort=False):
-            least = group[group["message_size_B"] == group["message_size_B"].min()].set_index("option_connection")
-            if "RC" not in least.index or len(least) < 2:
-                continue
-            base = least.loc["RC"]
-            for connection, row in least.drop(index="RC").iterrows():
-                times = centre(row, "latency_us") / centre(base, "latency_us")
-                yield (
-                    f"{operation} over {connection} takes {number(times)} times as long as over RC at "
-                    f"{size_words(row['message_size_B'])}; {certainty(row, base, 'latency_us')}."
-                )
+        for (operation, tool), group in rows.groupby(["operation", "engine"], sort=False):
+            least = group[group["message_size_B"] == group["message_size_B"].min()].to_dict("records")
+            base = next((row for row in least if row["option_connection"] == "RC"), None)
+            for row in least if base else ():
+                if (connection := row["option_connection"]) != "RC":
+                    effect, size = effects.between(row, base, "latency_us"), size_words(row["message_size_B"])
+                    yield effect.said(
+                        f"{tool}: {operation} over {connection} takes {effect.times} as long as over RC at {size}",
+                        f"{tool}: {operation} over {connection} and over RC at {size}",
+                    )
 
     def _bandwidth(self) -> Iterator[str]:
         """The best of each operation and service."""

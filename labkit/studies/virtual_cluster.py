@@ -216,14 +216,19 @@ class Study(studies.Study):
         """Part of a one-way time that the bits on the link take."""
         rows = self.trip_table()
         if len(rows):
+            every = rows.to_dict("records")
             texts = [
                 f"{size_words(row['message size (B)'])} take {number(row['median (µs)'])} µs one way, the bits on the "
                 f"link {number(row['bits on the link (µs)'])} µs"
-                for row in rows.iloc[sorted({0, len(rows) - 1})].to_dict("records")
+                for row in every[:1] + every[1:][-1:]
             ]
-            whole = all(effects.is_part(*pair) for pair in rows[["bits on the link (µs)", "median (µs)"]].to_numpy())
-            rest = "the rest is this machine's processors" if whole else "do not trust a time below that of its bits"
-            yield f"{'; '.join(texts)}: {rest}."
+            beyond = [row for row in every if not effects.is_part(row["bits on the link (µs)"], row["median (µs)"])]
+            if every[0] not in beyond and every[-1] not in beyond:
+                texts[-1] += ": the rest is this machine's processors"
+            yield f"{'; '.join(texts)}."
+            if beyond:
+                sizes = ", ".join(size_words(row["message size (B)"]) for row in beyond)
+                yield f"Do not trust the times of {sizes}: they are shorter than those of the bits on the link."
 
 
 def _busiest(facts: Mapping[str, Any], size: float) -> tuple[float, float]:
