@@ -157,11 +157,11 @@ class Study(_rdma.Study):
                 else:
                     doubts.setdefault(effect.doubt, []).append(way)
         if gains:
-            worst, *_, best = sorted([*gains, *gains], key=lambda way: gains[way].ratio)
-            bring = f"{number(gains[worst].ratio)} ({worst})"
-            bring += f" to {number(gains[best].ratio)} ({best})" if best != worst else ""
+            worst, best = (pick(gains, key=lambda way: gains[way].ratio) for pick in (min, max))
+            bring = f"{gains[worst].times} ({worst})"
+            bring += f" to {gains[best].times} ({best})" if best != worst else ""
             alone = next((one.alone for one in gains.values() if one.alone), "")
-            yield f"{many} requests in flight instead of {few} bring {bring} times the requests per second{alone}."
+            yield f"{many} requests in flight instead of {few} bring {bring} the requests per second{alone}."
         for doubt, ways in doubts.items():
             yield (
                 f"{', '.join(ways)}, {many} requests in flight instead of {few}: no difference is claimed, because "
