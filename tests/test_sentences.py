@@ -26,13 +26,8 @@ NOTHING = re.compile(
 )
 SHARE = re.compile(rf"({NUMBER})(?: to ({NUMBER}))? %")
 MISSING = re.compile(r"\b(?:nan|NaN|inf)\b|∞")
-OPEN = (
-    "no difference is claimed",
-    "not known",
-    "does not show",
-    "is not certain",
-    "No effect is certain",
-    "No rise is certain",
+OPEN = re.compile(
+    r"[Nn]o (?:difference|claim)\b|not known|does not show|not certain|not differ certainly|[Nn]o \S+.* is certain"
 )
 SIMULATED = ("scale_out",)  # a simulation is neither disturbed nor scattered: it has one launch
 SILENT = {  # studies whose text does not follow from values of points
@@ -66,7 +61,7 @@ def unfounded(sentence: str, *, claims: bool) -> list[str]:
     shares = [float(n.replace(",", "").replace("−", "-")) for pair in SHARE.findall(sentence) for n in pair if n]
     found = [f"{share} %" for share in shares if not 0 <= share <= 100]
     found += [match[0] for match in (NOTHING.search(sentence), MISSING.search(sentence)) if match]
-    if not claims and not any(words in sentence for words in OPEN):
+    if not claims and not OPEN.search(sentence):
         found += [match[0] for match in (CLAIM.search(sentence),) if match]
     return found
 

@@ -73,6 +73,13 @@ class Factor:
         busy = self.launches == 1 and self.disturbed
         return not busy and math.isfinite(self.centre) and (self.low > 1 or self.high < 1)
 
+    @property
+    def measured(self) -> effects.Measured:
+        """The factor as a value; one launch on a busy machine has no interval, whatever its iterations show."""
+        busy = self.launches == 1 and self.disturbed
+        low, high = (math.nan, math.nan) if busy else (self.low, self.high)
+        return effects.Measured(self.centre, low, high, self.disturbed)
+
     def text(self, words: str = "") -> str:
         """Say how many times, with the interval: ``4.02 times as long (2.42 to 8.12, range of 3 launches)``.
 

@@ -88,12 +88,12 @@ class Study(studies.Study):
         -------
         layer, message_size_B, the medians (µs) with their ends, the difference (µs) and the ratio.
         """
-        rows = self.layers(benchmark)
-        base = rows[rows["option_binding"] == "c"].set_index("message_size_B")
+        rows = self.layers(benchmark).to_dict("records")
+        base = {row["message_size_B"]: row for row in rows if row["option_binding"] == "c"}
         costs = []
-        for _, row in rows[rows["option_binding"] != "c"].iterrows():
-            if (size := row["message_size_B"]) in base.index:
-                c = base.loc[size]
+        for row in (one for one in rows if one["option_binding"] != "c"):
+            if (size := row["message_size_B"]) in base:
+                c = base[size]
                 effect = effects.between(row, c, "latency_us")
                 costs.append(
                     {

@@ -10,7 +10,6 @@ import numpy as np
 
 from labkit import benchmarks, figures, notes, studies, testbeds
 from labkit.analysis import congestion, effects
-from labkit.analysis.effects import Measured
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
 from labkit.samples.facts import RANK_HOSTS
@@ -250,7 +249,7 @@ class Study(studies.Study):
                 continue
             before, now = self.factor(off), self.factor(group)
             name = f"shares of {self.values.shares}" if mode == "shares" else "strict priority of the victim"
-            effect = effects.Effect(*(Measured(one.centre, one.low, one.high, one.disturbed) for one in (now, before)))
+            effect = effects.Effect(now.measured, before.measured)
             yield effect.said(
                 f"With {name} the median takes {now.text(' as long')} instead of {before.text()}",
                 f"The median takes {now.text(' as long')} with {name}, and {before.text()} without",
