@@ -58,7 +58,7 @@ def _number(*key: object) -> float:
 KINDS = {
     "no points": Kind(lambda place, launch, name: 50.0, kept=0),
     "zeros": Kind(lambda place, launch, name: 0.0),
-    "one value": Kind(lambda place, launch, name: 50.0),
+    "one value": Kind(lambda place, launch, name: 50.0, claims=True),  # rates differ by their work
     "overlapping launches": Kind(lambda place, launch, name: 50 * (1 + _number(place)) * (0.001, 1000.0)[launch]),
     "one launch of a busy machine": Kind(
         lambda place, launch, name: 2 + 98 * _number(place, name), launches=1, busy=True
@@ -153,12 +153,11 @@ class Made(Campaign):
 
     Parameters
     ----------
-    path : a folder that need not exist.
     points : its samples.
     """
 
-    def __init__(self, path: Path, points: Collection[Samples]) -> None:
-        super().__init__(path)
+    def __init__(self, points: Collection[Samples]) -> None:
+        super().__init__(Path("none"))
         self._points = points
 
     def samples(self, benchmark: str = "*", wanted: Any = None) -> Iterator[Samples]:
@@ -166,7 +165,7 @@ class Made(Campaign):
         return (one for one in self._points if benchmark in ("*", one.spec.benchmark))
 
 
-def study(name: str, kind: Kind, path: Path) -> studies.Study:
+def study(name: str, kind: Kind) -> studies.Study:
     """Return a study that reads a degenerate campaign."""
     own = studies.get(name)(measure=False, campaign=str(project.CAMPAIGNS / "examples" / "two-cores"))
     points = [
@@ -175,7 +174,7 @@ def study(name: str, kind: Kind, path: Path) -> studies.Study:
         if _number(name, place) < kind.kept
         for launch in range(kind.launches)
     ]
-    own.read_from(Made(path, points))
+    own.read_from(Made(points))
     return own
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from . import degenerate
 NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
 CLAIM = re.compile(
     rf"{NUMBER}(?: \([^)]*\))? times\b|\b(?:adds?|takes off|saves?) {NUMBER}"
-    rf"|{NUMBER} (?:µs|ms|s|ns|MB/s) (?:more|less)\b|\b(?:factor of|at) {NUMBER}(?: %)? of the rate"
+    rf"|{NUMBER} (?:µs|ms|s|ns|MB/s) (?:more|less)\b|\bat {NUMBER} % of the rate"
     r"|\bis (?:the )?(?:fastest|slowest)|\bthe (?:cheapest|most expensive)|\bThe cheapest|\blongest\b|by a factor of"
     r"|\b(?:take|takes|first take) longer\b|\bcosts? \S+ most\b|\brises from\b|\bmust enter\b|\bneed not\b"
 )
@@ -52,7 +51,7 @@ def sentences(text: str) -> list[str]:
 @cache
 def fixed(name: str) -> frozenset[str]:
     """Return the sentences that a study has without any point, such as those on published numbers."""
-    own = degenerate.study(name, degenerate.Kind(lambda *_: 0.0, kept=0), Path("none"))
+    own = degenerate.study(name, degenerate.Kind(lambda *_: 0.0, kept=0))
     return frozenset(one for text in degenerate.texts(own).values() for one in sentences(text))
 
 
@@ -74,7 +73,7 @@ def wrong(name: str, kind: str, *, judged: bool = False) -> list[tuple[list[str]
     judged : whether those on guidelines count, and no others.
     """
     how = degenerate.KINDS[kind]
-    texts = degenerate.texts(degenerate.study(name, how, Path("none")))
+    texts = degenerate.texts(degenerate.study(name, how))
     said = [one for method, text in texts.items() if (method == "guidelines") == judged for one in sentences(text)]
     found = [(unfounded(one, claims=how.claims or name in SIMULATED), one) for one in said]
     return [(why, one) for why, one in found if why and one not in fixed(name)]
@@ -125,5 +124,5 @@ def test_only_the_listed_studies_ask_for_no_points() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_each_study_has_sentences_on_its_points(name: str) -> None:
-    texts = degenerate.texts(degenerate.study(name, degenerate.KINDS["reversed order"], Path("none")))
+    texts = degenerate.texts(degenerate.study(name, degenerate.KINDS["reversed order"]))
     assert {one for text in texts.values() for one in sentences(text)} - fixed(name)
