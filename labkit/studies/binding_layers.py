@@ -115,7 +115,10 @@ class Study(studies.Study):
         for name in (b for b in BOUND if b != "mpi.bandwidth"):
             for layer, rows in self.cost(name).groupby("layer", sort=False):
                 longer = rows[rows["doubt"].isin(["none", ALONE.removeprefix(", ")]) & (rows["added (µs)"] > 0)]
-                text = f"{name}: {layer} takes longer than the C kernel at {len(longer)} of {plural(len(rows), 'size')}"
+                every = plural(len(rows), "size")
+                text = f"{name}: {layer} takes longer than the C kernel at {len(longer)} of {every}"
+                if longer.empty:
+                    text = f"{name}: {layer} is not shown to take longer than the C kernel at any of {every}"
                 for first in longer.to_dict("records")[:1]:
                     text += f", at {size_words(first['message_size_B'])} by {number(first['added (µs)'])} µs"
                     text += f" ({number(first['ratio'])} times its time)"
