@@ -175,7 +175,9 @@ class Study(_rdma.Study):
         for (operation, tool), group in rows.groupby(["operation", "engine"], sort=False):
             least = group[group["message_size_B"] == group["message_size_B"].min()].to_dict("records")
             base = next((row for row in least if row["option_connection"] == "RC"), None)
-            for row in least if base else ():
+            if base is None:
+                continue
+            for row in least:
                 if (connection := row["option_connection"]) != "RC":
                     effect, size = effects.between(row, base, "latency_us"), size_words(row["message_size_B"])
                     yield effect.said(
