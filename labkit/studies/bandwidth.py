@@ -80,6 +80,8 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         sentences = []
         for path, group in sound(self.of("mpi.bandwidth"), "bandwidth_MBps").groupby("transport", sort=False):
+            if group["bandwidth_MBps_p50"].isna().all():
+                continue
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
             half = half_of(group["message_size_B"].tolist(), group["bandwidth_MBps_p50"].tolist())
             sentences.append(

@@ -146,6 +146,8 @@ class Study(studies.Study):
             )
         sweep_rows = sound(self._explicit(), "bandwidth_MBps")
         for how, rows in sweep_rows.groupby("how", sort=False) if len(sweep_rows) else ():
+            if rows["bandwidth_MBps_p50"].isna().all():
+                continue
             best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
             sentences.append(
                 f"A {how} moves at most {statement(best, 'bandwidth_MBps')}, in requests of "

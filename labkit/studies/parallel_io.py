@@ -145,6 +145,8 @@ class Study(studies.Study):
         for name, verb in (("storage.parallel_write", "Writing"), ("storage.parallel_read", "Reading")):
             known = self._ways(name)
             for way, rows in sound(known, "bandwidth_MBps").groupby("way", sort=False) if len(known) else ():
+                if rows["bandwidth_MBps_p50"].isna().all():
+                    continue
                 best = rows.loc[rows["bandwidth_MBps_p50"].idxmax()]
                 files = best["open_us_p50"] + best["close_us_p50"]  # with the median of the whole it may not add up
                 share = effects.share(files, best["run_time_s_p50"] * 1e6) if effects.founded(best) else ""
