@@ -223,7 +223,7 @@ COLUMNS = {
         Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
         Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
         Column("warnings", "list of notes", "", "Warnings during the measurement."),
-        Column("further", "list of notes", "", "Values that no other column holds: of one rank, of a moment, with a label, or under a name of the tool's own."),
+        Column("further", "list of notes", "", "Values without a column of their own: of one rank, of one moment, with a label, or under a tool's own name."),
         Column("stopped_by", "str", "", "Why measuring ended: ci, count, cap (the time cap was hit), iterations (exact count asked), tool."),
         Column("ci_width", "float64", "", "Width of ci_within as a fraction of the median."),
         Column("unreliable", "list of str", "", "Percentiles with fewer than 10 samples beyond them."),

@@ -84,7 +84,7 @@ def explained(error: BaseException, path: str | Path = "") -> DataError:
 
 
 def plainly(error: BaseException) -> str:
-    """Return what an error of a parser says, without the words that are meant for programmers."""
+    """Return a parser's error without wording meant for programmers."""
     words = str(error)
     return "a number has thousands of digits" if "int_max_str_digits" in words else words
 

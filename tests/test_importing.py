@@ -122,9 +122,9 @@ def test_what_the_text_tells_is_in_the_options(tmp_path: Path) -> None:
 def test_ranks_that_nobody_told_are_assumed_with_a_warning(tmp_path: Path) -> None:
     outcome = importing.bring([ALLREDUCE], into=tmp_path / "c")
     (said,) = outcome.warnings
-    assert "osu_allreduce: the file does not name the number of ranks: assumed 2. Set it with --ranks." in said
+    assert "osu_allreduce: the log does not state the number of ranks: 2 assumed. Set it with --ranks." in said
     frame = records.table(outcome.campaign.samples())
-    assert all("assumed 2" in joined(cell) for cell in frame["warnings"])
+    assert all("2 assumed" in joined(cell) for cell in frame["warnings"])
     assert list(frame["verified"]) == [True, True, False]
     assert "validation failed" in joined(frame["warnings"].iloc[2])
 
@@ -758,7 +758,7 @@ def test_what_holds_for_many_files_is_said_once(tmp_path: Path) -> None:
     outcome = importing.bring([tmp_path], into=tmp_path / "c")
     (said,) = outcome.warnings
     assert said == (
-        "3 files of osu_allreduce: the file does not name the number of ranks: assumed 2. Set it with --ranks. "
+        "3 files of osu_allreduce: the log does not state the number of ranks: 2 assumed. Set it with --ranks. "
         f"The first is {tmp_path / 'run-0.txt'}, line 1."
     )
     (left_out,) = outcome.left_out

@@ -17,7 +17,7 @@ from labkit.records.factors import NONE, differing, level, named
 if TYPE_CHECKING:
     import pandas as pd
 
-SHIFT = 2.0  # a difference that changes by this between the smallest and the largest size depends on the size
+SHIFT = 2.0  # relative change of the difference between smallest and largest size from which it depends on the size
 RATE = "message_rate_per_s"
 _APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
 _OPEN = "auto"  # a level that only says that the library chose
@@ -59,7 +59,7 @@ class End:
 
     @property
     def difference(self) -> float:
-        """By how much the times of a message differ, in the unit of a cost, or in µs; NaN if no time is known."""
+        """Difference in time per message, in the unit of the cost or in µs; NaN if no time is known."""
         return abs(_time(self.rows[1], self.bad) - _time(self.rows[0], self.good))
 
     @property

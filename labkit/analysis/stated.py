@@ -14,7 +14,7 @@ from labkit.testbeds import parse
 from labkit.units import format_number
 
 _LINK = ("rate", "uplink", "delay")  # options of a testbed
-_DECIDED = {  # kind of a metric → options that set it: the work that is timed, or how much is offered
+_DECIDED = {  # kind of a metric → options that set it: the timed work, or the offered load
     "cost": (
         *("overlap", "compute_us", "sleep_us", "duration", "stonewall", "n", "problem", "npb_class", "steps"),
         *("items", "write_size", "segments", "layers", "micro_batches"),
@@ -63,6 +63,6 @@ def _option(row: Mapping[str, Any], name: str) -> float:
     """Return an option of a row's testbed in bit/s or s; 0 where it has none."""
     try:
         known = amount(parse(str(row["testbed"]))[2].get(name, ""))
-    except SpecError:  # a text of somebody else
+    except SpecError:  # not a testbed of this labkit
         return 0.0
     return known if known > 0 else 0.0

@@ -93,11 +93,11 @@ def fresh(kind: str) -> Path:
 
 @contextmanager
 def whole(place: Path, *, new: bool) -> Iterator[None]:
-    """Remove a new campaign if a signal ends the block: nothing of it stays, and the next call begins anew.
+    """Remove a new campaign if a signal ends the block.
 
     Parameters
     ----------
-    new : whether this process made the campaign; any other one stays.
+    new : whether this process created the campaign; others are kept.
     """
     try:
         yield

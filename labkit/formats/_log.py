@@ -340,6 +340,8 @@ def of_size(values: Sequence[Reported], label: str) -> dict[int, list[Reported]]
     return parts
 
 
-SIZE_UNKNOWN = note(facts.SIZE_UNKNOWN, "the log does not name the size of a message: 0 stands for it")
-CUT = note("cut", "the log lacks the lines that end it: it may be cut, and settings in these lines are unknown")
+SIZE_UNKNOWN = note(facts.SIZE_UNKNOWN, "the log does not state the message size, so it is recorded as 0")
+CUT = note(
+    "cut", "the last lines of the log are missing: it may be truncated, and the settings in these lines are unknown"
+)
 FEW_DIGITS = note("few-digits", "the tool printed three digits", digits=3)

@@ -274,9 +274,9 @@ def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:
 
 
 def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> None:
-    """Refuse streams whose last line is not that of the whole test, which follows those of its intervals.
+    """Refuse streams without the line of the whole test, which follows those of the intervals.
 
-    The line of an interval ends at a whole second to all four digits, that of a test a little later.
+    An interval ends at a whole second to all four digits; the whole test ends a little later.
     """
     for way in wanted:
         own = [row for _, row in rows if row["way"] == way]

@@ -160,7 +160,7 @@ _UNITS = {
     **{f"{prefix}Bytes/{end}": 1024**k / 1e6 for k, prefix in ((1, "K"), (2, "M"), (3, "G")) for end in ("s", "sec")},
 }
 _PROTOCOL_UNKNOWN = note("protocol-unknown", "the log does not name the protocol: TCP is assumed, as without -T")
-_MAY_BE_CUT = note("cut", "the log may be cut: PROTOCOL, which shows that all selectors are there, is not among them")
+_MAY_BE_CUT = note("cut", "the log may be truncated: PROTOCOL, the last selector, is missing")
 _CELLS = rf"{NUMBER}(?: +{NUMBER})*"
 
 
@@ -226,7 +226,7 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
 def _check(
     lines: Lines, first: int, last: int, pairs: Mapping[str, str], keys: Mapping[str, str], protocol: str
 ) -> None:
-    """Refuse a test without a throughput or a fact that would have to be guessed, as in a log that was cut."""
+    """Refuse a test without a throughput, or without a fact that would have to be guessed, as in a truncated log."""
     lacking = [] if "THROUGHPUT" in pairs and "THROUGHPUT_UNITS" in pairs else ["THROUGHPUT and THROUGHPUT_UNITS"]
     if keys and protocol == "OMNI" and "PROTOCOL" not in pairs:
         lacking.append("PROTOCOL")

@@ -158,7 +158,7 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _check(lines: Lines) -> None:
-    """Refuse a test that has fewer lines than qperf printed: a log that was cut ends in one."""
+    """Refuse a test with fewer lines than qperf prints, as at the end of a truncated log."""
     blocks = [
         (last, head[1], {match[1] for line in lines.texts[first:last] if (match := _NAME.match(line))})
         for first, last, head in lines.blocks(_TEST)

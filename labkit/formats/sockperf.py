@@ -157,11 +157,11 @@ _BW = rf"sockperf: Summary: BandWidth is ({NUMBER}) MBps"
 
 
 def runs(text: str, where: str) -> list[Run]:
-    """Make a run of each output of a client: ping-pong, under-load or throughput.
+    """Return one run per output of a client: ping-pong, under-load or throughput.
 
     What sockperf calls MBps is 2^20 B/s. It does not print the mode: in under-load more messages leave than are
-    answered, unless every one is. The size follows from bandwidth and message rate of throughput, and stands in the
-    head of a full log; else it is not known.
+    answered, unless every one is. The size follows from throughput's bandwidth and message rate, or from the head of a
+    full log; otherwise it is not known.
     """
     lines = Lines(text, where)
     begins = [number for number, line in lines if _START.match(line)]

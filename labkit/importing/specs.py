@@ -63,12 +63,12 @@ def ranks_of(table: Table, benchmark: Benchmark, given: int) -> tuple[int, list[
 
 def assumed(ranks: int) -> Note:
     """Return the doubt about a number of ranks that labkit assumes."""
-    text = f"the file does not name the number of ranks: assumed {ranks}. Set it with --ranks."
+    text = f"the log does not state the number of ranks: {ranks} assumed. Set it with --ranks."
     return note(RANKS_ASSUMED, text, ranks=ranks)
 
 
 def identity(library: str, text: str, doubts: Sequence[Note]) -> dict[str, str]:
-    """Return what makes points distinct beside their specs; a number of ranks that was assumed may be another one."""
+    """Return what makes points distinct beside their specs: an assumed number of ranks may be wrong."""
     return {"library": library, "text": text} | ({"ranks": "assumed"} if has(doubts, RANKS_ASSUMED) else {})
 
 

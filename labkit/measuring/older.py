@@ -1,4 +1,4 @@
-"""Points that exist with another effort than the one asked for: they are not measured again, which a user must know."""
+"""Tell users which points were already measured with a different effort and are therefore not measured again."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def texts(
     names: Iterable[str] = NAMES,
     flags: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """Yield which points have another effort than the one asked for.
+    """Yield a sentence for each difference between the requested effort and that of existing points.
 
     Parameters
     ----------
-    samples : of points that were there before.
+    samples : of points that existed before.
     advice : what to do for this effort, as the end of a sentence.
     names : efforts to compare; those that are not in `NAMES` change no number.
     flags : name → how the user writes it before the value; ``name=`` where left out.

@@ -52,7 +52,7 @@ def badges(
     adapters: bool = False,
     variables: Iterable[str] = (),
 ) -> list[Note]:
-    """Badges of a point: what could mislead its reader.
+    """Badges of a point: conditions that could mislead a reader.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def _inside(spec: Spec, facts: Mapping[str, Any], iterations: int, *, adapters: 
 
 
 def sent(spec: Spec, facts: Mapping[str, Any], iterations: int) -> int | None:
-    """B of the messages that a rank at least sent; None if that is not known: not all that moves is a message.
+    """Least number of bytes that a rank sent in messages; None if unknown.
 
-    A program counts its messages; what a benchmark of files moves, and the start of a program, tells nothing.
+    A program counts its messages. Bytes of files, and those of a program's start, are not messages.
 
     Parameters
     ----------

@@ -268,7 +268,7 @@ def _unbounded(samples: Samples, stated: Stated, costs: Mapping[str, Costs]) -> 
         where = "shared memory" if inside == "shared-memory" else "loopback interface"
         return f"{where}: the processor copies, no link bounds it{measure}"
     if has(badges(samples.meta), "path-unknown"):
-        return "too few bytes passed to tell the path of the messages: measure more iterations, or set the transport"
+        return "too few bytes passed to prove the path of the messages: measure more iterations, or set the transport"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
     with suppress(*bounds.UNREADABLE):

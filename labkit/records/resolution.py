@@ -1,8 +1,9 @@
-"""Values whose time spans few steps of the clock: they are bounds, not measurements.
+"""Values whose time spans few steps of the clock are bounds, not measurements.
 
 A value counts as coarse if its time is shorter than ten steps of the clock. For a tool or a log, a step is the last
-digit of the times that it takes or prints. What is timed at once decides: a single iteration, all messages of a window,
-or with ``timing=total`` a whole chunk. The sum over single iterations is no finer than each of them.
+digit of the times that it takes or prints. The interval between two clock reads decides: a single iteration, all
+messages of a window, or with ``timing=total`` a whole chunk. A sum over iterations that were timed one by one is no
+finer than each of them.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from labkit.samples.facts import CLOCK_NS, ENGINE
 from labkit.spec import Reported
 from labkit.units import format_number
 
-TICKS = 10  # steps of the clock in a time that is known well enough
+TICKS = 10  # fewest steps of the clock in a reliable time
 CODE = "clock-resolution"  # of the badge
 MEANING = f"≥, ≤: the time spans fewer than {TICKS} steps of the clock"
-MOST = 0.5  # part of the launches, from which their median is that of coarse values
+MOST = 0.5  # fraction of the launches from which their median is a bound
 _ROUNDING = 1e-6  # of a step
 _SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
 
@@ -36,7 +37,7 @@ def step_s(samples: Samples) -> float:
     """Return the step of the clock behind the times or values of a point, s; NaN if nothing shows it."""
     known = CLOCK_NS.of(samples.meta)
     if known != known:
-        known = formats.clock_ns(ENGINE.of(samples.meta))  # points from before the clock was recorded
+        known = formats.clock_ns(ENGINE.of(samples.meta))  # points of a labkit that did not record the clock
     if known != known and samples.n:
         known = float(stats.clock_step(samples.time_ns))
     return known * 1e-9
@@ -123,14 +124,14 @@ def known(seconds: NDArray[np.float64], samples: Samples, work: float = 1.0) -> 
 
 
 def sound(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows whose headline of a metric is no bound: those that may be a headline or a colour of a map."""
+    """Return the rows whose headline statistic is not a bound; only these may be a headline or a colour of a map."""
     if statistic_column(metric, "step") not in rows:
         return rows
     return rows[np.array([not coarse(row, metric) for row in rows.to_dict("records")], bool)]
 
 
 def sign(unit: str) -> str:
-    """Return what stands before a coarse value: a time is at most that long, a rate at least that high."""
+    """Return the sign before a coarse value: ``≤`` for a time, ``≥`` for a rate."""
     return "≤ " if unit in _SCALES else "≥ "
 
 

@@ -41,7 +41,7 @@ _DOUBTS = {  # group of `caveats.GROUPS` → what it means for the numbers
     "stand-in for a GPU": "**a stand-in for a GPU in host memory, which says nothing about a GPU**",
     "emulated device": "soft-RoCE in an emulated guest, which shows function and not performance",
     "path mismatch": "another path than the requested one",
-    "path unknown": "a path of the messages that is not known",
+    "path unknown": "an unknown path of the messages",
     "loopback": "the loopback interface instead of a network",
     "within one host": "one host, without a network",
     "emulated link": "an emulated link",

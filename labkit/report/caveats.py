@@ -168,7 +168,7 @@ def _group(code: str, text: str) -> Group | None:
 def groups_of(row: Mapping[str, Any]) -> set[str]:
     """Return the names of the groups to which the badges and warnings of a row belong.
 
-    The remedies of groups are for who measures with labkit: a doubt about an imported point stands alone.
+    Imported points have no group, because the remedies of groups apply only to points measured with labkit.
     """
     if row["origin"] in BROUGHT:
         return set()

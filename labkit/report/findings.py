@@ -147,7 +147,7 @@ def _undecided(end: End) -> str:
 
 
 def _beside_links(one: Contrast, what: str) -> Finding:
-    """Compare values on links of different rates or delays with these: the values' ratio only restates the setting."""
+    """Compare values with the rate or delay of their links, because their ratio would only restate the setting."""
     end = one.main
     each = []
     for row, value, name in zip(end.rows, (end.good, end.bad), _levels(one.factor, end.best, end.worst), strict=True):

@@ -160,7 +160,7 @@ class Study:
         return self.campaign
 
     def measured_before(self, points: Collection[tuple[str, str, int]]) -> list[str]:
-        """Say which of these points, which the campaign had before, have another effort than the study asks for.
+        """Say which points, already in the campaign, have a different effort than the study requests.
 
         Parameters
         ----------

@@ -58,7 +58,8 @@ class Outcome:
     retried : points that only a second start could measure; they are marked.
     warnings : badges and warnings of the records, each with how many records have it.
     absent : what machine or library lack, each with the benchmarks that need it.
-    older : which points were there already with another effort, by notebook.
+    older : by notebook, points that were already
+        measured with a different effort.
     """
 
     campaign: Path
@@ -202,7 +203,7 @@ def records_file(frame: pd.DataFrame) -> bytes:
 
 
 def _older(entry: Entry, campaign: Campaign, before: set[tuple[str, str, int]]) -> list[str]:
-    """Say which points of a notebook were there before with another effort; nothing if its study cannot start."""
+    """Say which points of a notebook were measured with a different effort; nothing if its study cannot start."""
     if not before:
         return []
     try:

@@ -182,11 +182,11 @@ _MIXES: Mapping[str, tuple[Callable[[Any], float], str]] = {  # option → % of 
     "reuse": (float, "messages from the same buffer and from others"),
     "workload": (lambda name: 100 * max(_kv.WORKLOADS[name][0].values(), default=0.0), "kinds of operations"),
 }
-_SHARE = 0.05  # by which the share of a mode may be off the share of its kind
+_SHARE = 0.05  # tolerance between the share of a mode and the share of its kind
 
 
 def mixed(view: View, one: Oddity, rows: Rows) -> Explanation | None:
-    """The point asks for two kinds of iterations, with the shares of the modes."""
+    """The point mixes two kinds of iterations with the shares of the modes."""
     if not rows:
         return None
     uppers = [two.share for (name, _), two in view.modes.items() if name == str(rows[0]["fingerprint"])]

@@ -64,7 +64,8 @@ def measured(content: Content) -> str:
         ["path", "highest bandwidth, one direction (Gb/s)", "lowest latency (µs)", "conditions"],
         rows,
         caption="Highest bandwidth and lowest latency on the paths of this report, with usual options. "
-        "Brackets are intervals or ranges over launches. A testbed counts with the fewest settings. {#tbl-paths}",
+        "Brackets are intervals or ranges over launches. If a testbed has several settings, the one with the fewest "
+        "options counts. {#tbl-paths}",
     )
 
 

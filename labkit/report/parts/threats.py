@@ -76,7 +76,7 @@ def _two_ranks(member: Member) -> str:
 
 THREATS = (
     Threat("construct", _marked("within one host"), "The numbers are those of memory, not of a network."),
-    Threat("construct", _marked("path unknown"), "The numbers may be those of memory, or of the protocol stack."),
+    Threat("construct", _marked("path unknown"), "The numbers may describe memory or the protocol stack instead."),
     Threat("construct", _marked("loopback"), "The numbers are those of the protocol stack, not of a network."),
     Threat(
         "construct",
