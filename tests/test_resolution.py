@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,11 @@ import pandas as pd
 import pytest
 
 from labkit import figures, importing, kernels, records
-from labkit.analysis import contrast, effects
+from labkit.analysis import comparison, contrast, effects
 from labkit.campaign import Campaign
 from labkit.models import verdict
 from labkit.notes import has
+from labkit.show import comparison as shown
 from labkit.show.results import result_table
 from labkit.spec import Spec
 
@@ -90,6 +92,23 @@ def test_a_bound_is_no_headline_of_any_kind() -> None:
     assert found is not None
     assert {found.main.size, found.other.size if found.other else 0} == {65536, 4096}
     assert effects.of_row(table.iloc[0].to_dict(), "bandwidth_MBps").sign == 0
+
+
+def test_a_comparison_shows_which_of_its_values_are_bounds() -> None:
+    sides = {}
+    for name, ticks in (("old", 20), ("new", 2)):
+        points = [
+            made.samples(
+                BANDWIDTH,
+                [ticks * 1000] * 30,
+                launch=n,
+                meta={"clock_ns": 1000.0, "fingerprint": "f", "start": f"2026-01-0{n + 1}"},
+            )
+            for n in range(2)
+        ]
+        sides[name] = comparison.of_samples(points, name)
+    text = shown.text(comparison.compare(sides), "table")
+    assert re.search(r"\b50 +≥ 500 ", text), text
 
 
 def test_a_bound_has_no_colour_in_a_map() -> None:

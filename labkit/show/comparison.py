@@ -14,6 +14,7 @@ from labkit.analysis.comparison.judging import DECILES, MOST, UNDECIDED
 from labkit.columns import METRICS, STATISTICS
 from labkit.notes import joined
 from labkit.records.factors import NONE
+from labkit.records.resolution import sign
 from labkit.show.results import text_table
 from labkit.units import format_number, format_size
 
@@ -125,7 +126,9 @@ def _part(rows: Sequence[Compared], comparison: Comparison) -> str:
         cells = [format_size(one.size), *(one.setting.get(name, NONE) for name in factors)]
         cells += [one.side] if several else []
         width = judged.shift_high - judged.shift_low
-        cells += [format_number(value, width=width) for value in (judged.base, judged.value)]
+        signs = [sign(metric.unit) if bound else "" for bound in one.coarse]
+        values = [format_number(value, width=width) for value in (judged.base, judged.value)]
+        cells += [f"{before}{text}" for before, text in zip(signs, values, strict=True)]
         cells += effect
         cells.append("-" if math.isnan(judged.p_adjusted) else format_number(judged.p_adjusted, digits=2))
         cells += ["-" if math.isnan(one.p_any) else format_number(one.p_any, digits=2)] if several else []

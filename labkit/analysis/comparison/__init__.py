@@ -12,7 +12,8 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ class Compared:
     p_any : of the Kruskal-Wallis test over all sides, by Holm's correction over all points; NaN for two.
     badges : text → how many launches of each side have it, in the order of the sides.
     counts : launches of every side.
+    coarse : whether the value of the base, and that of the side, spans fewer than ten steps of the clock.
     """
 
     benchmark: str
@@ -74,6 +76,7 @@ class Compared:
     p_any: float
     badges: Mapping[str, tuple[int, ...]]
     counts: tuple[int, ...]
+    coarse: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True)
@@ -219,9 +222,11 @@ def _rows(
         badges, counts = _badges(point), tuple(map(len, point.sides))
         if hidden:
             badges[f"not comparable: {', '.join(hidden)}"] = counts
-        for side, other in zip(sides[1:], each[1:], strict=True):
+        base, *bounds = (any(records.coarse(one.row, *names) for one in part) for part in point.sides)
+        for side, other, bound in zip(sides[1:], each[1:], bounds, strict=True):
             pairs.append(Pair(each[0], other, names[0]))
-            make.append(_maker(point, side, names, (len(each[0].values), len(other.values)), p_any, badges, counts))
+            made = _maker(point, side, names, (len(each[0].values), len(other.values)), p_any, badges, counts)
+            make.append(partial(_with_bounds, made, (base, bound)))
     doubts = [f"{len(without)} points have no statistic that all sides have: {_several(without)}"] if without else []
     if not pairs:
         wanted = f" of {metric}" if metric else ""
@@ -279,6 +284,11 @@ def _maker(
         )
 
     return made
+
+
+def _with_bounds(made: Callable[[Judgement], Compared], coarse: tuple[bool, bool], judgement: Judgement) -> Compared:
+    """Return a row that knows which of its values are bounds."""
+    return replace(made(judgement), coarse=coarse)
 
 
 def _several(texts: Sequence[str], most: int = 5) -> str:

@@ -26,8 +26,8 @@ _UNSTATED = ("transport", "library", "launcher", "engine", "device", "hosts", "p
 _NEEDED = (
     *SETTING,
     *("benchmark", "message_size_B", "host", "cpu_model", "launch", "fingerprint", "start", "elapsed_s"),
-    *("badges", "warnings"),
-    *(statistic_column(metric, statistic) for metric in METRICS for statistic in records.HEADLINES),
+    *("badges", "warnings", "n"),
+    *(statistic_column(metric, statistic) for metric in METRICS for statistic in (*records.HEADLINES, "step")),
 )
 
 
