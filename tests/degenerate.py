@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import random
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -148,6 +149,12 @@ def _times(spec: Spec, like: Samples | None, value: Callable[[str], float]) -> d
     return {"time_ns": times.pop("time_ns"), "ranks": ranks, "extras": times | others}
 
 
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder of all campaigns made here; it goes when Python ends."""
+    return tempfile.TemporaryDirectory(prefix="labkit-degenerate-")
+
+
 class Made(Campaign):
     """A campaign in memory, of the points of a study.
 
@@ -157,7 +164,7 @@ class Made(Campaign):
     """
 
     def __init__(self, points: Collection[Samples]) -> None:
-        super().__init__(Path("none"))
+        super().__init__(Path(_folder().name) / "none")
         self._points = points
 
     def samples(self, benchmark: str = "*", wanted: Any = None) -> Iterator[Samples]:
