@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from labkit import benchmarks, cli, launch
-from labkit.cli import measure
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -80,7 +79,7 @@ def test_the_command_line_understands_the_other_pages(page: Path) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("line", [line for line in LABKIT if parsed(line).run is measure.run])
+@pytest.mark.parametrize("line", [line for line in LABKIT if line.startswith("labkit measure ")])
 def test_what_readme_measures_can_be_planned(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
