@@ -15,6 +15,7 @@ Scalar = str | int | float | bool
 BETWEEN = "; "  # between notes that are printed in one line
 LONGEST = 100  # characters of a code
 FUNCTIONAL = "functional, not performance"  # end of a badge that denies a statement about performance
+NO_SPEED = frozenset({"functional", "gpu-stand-in"})  # codes of such badges
 # codes of badges that do not follow from their words
 _CODES = (
     (re.compile(rf"stand-in for a GPU: {FUNCTIONAL}"), "gpu-stand-in"),

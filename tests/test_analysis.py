@@ -178,11 +178,30 @@ def test_a_violation_is_certain_only_where_intervals_do_not_overlap() -> None:
     assert row["ratio"] == pytest.approx(1.25, rel=0.02)
     assert row["basis"] == "95 % interval of 6 launches"
     assert row["right"] == "reduce at 64 B + bcast at 64 B"
-    assert verdict.sentence.startswith("1 of 2 comparisons violate")  # reduce against allreduce is the other
+    assert verdict.sentence.startswith("1 of 2 comparisons violates")  # reduce against allreduce is the other
     doubtful = analysis.check(table(times, spread=0.5))
     assert doubtful.table["certain"].tolist() == [False]
-    assert "None of 2 comparisons" in doubtful.sentence
-    assert "1 are slower than their right side" in doubtful.sentence
+    assert doubtful.sentence.startswith("1 of 2 comparisons violates a guideline, but not beyond its intervals (")
+    assert "None of" in analysis.check(table({("allreduce", 64): 4.0, ("reduce", 64): 1.0})).sentence
+
+
+def test_the_sentence_counts_sizes_that_take_longer_than_larger_ones() -> None:
+    """A single launch that a tool reported has no interval, and the violation is told all the same."""
+    times = {4: 0.190, 8: 0.851, 32: 0.181}
+    points = [
+        made.samples(
+            Spec(benchmark="mpi.allreduce", size=size),
+            reported=made.values(mean=us),
+            meta={"fingerprint": f"{size}", "library": "Open MPI 4.1.4", "engine": "c"},
+        )
+        for size, us in times.items()
+    ]
+    said = analysis.check(records.table(points)).sentence
+    assert said.startswith("2 of 2 comparisons violate a guideline, but not beyond their intervals (no interval)")
+    assert (
+        "2 of them because a larger size takes less time; most of all allreduce(m) ≤ allreduce(m') for m < m'" in said
+    )
+    assert "at 8 B on 2 ranks (transport auto, library Open MPI 4.1.4): 0.851 µs against 0.181 µs, 4.7 times." in said
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,22 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import benchmarks, records
 from labkit.analysis.contrast import contrast
 from labkit.notes import Note, badge
-from labkit.report import abstract, beside, campaigns, caveats, findings, front, notebook, omitting, summary, topics
+from labkit.report import (
+    abstract,
+    beside,
+    campaigns,
+    caveats,
+    findings,
+    front,
+    notebook,
+    omitting,
+    summary,
+    topics,
+    variables,
+)
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
+from labkit.report.parts import conclusion, overview
 from labkit.report.sources import Source
 from labkit.samples import Samples
 from labkit.spec import Spec
@@ -157,6 +170,37 @@ def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_devic
     assert abstract.chosen([once, emulated]) == []
 
 
+def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> None:
+    once = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
+    for code, badge_text in (("functional", "soft-RoCE: functional, not performance"), ("gpu-stand-in", "other words")):
+        marked = rows(per_message())
+        marked["badges"] = [(Note(code, badge_text),)] * len(marked)
+        emulated = findings.of_topic(marked, ("mpi.latency",))
+        sound = findings.of_topic(rows(per_message()), ("mpi.latency",))
+        assert once is not None
+        assert emulated is not None
+        assert sound is not None
+        text = conclusion._paragraph([("Once", once), ("Guest", emulated)])
+        assert "0 have a comparison" in text
+        assert "largest" not in text
+        assert "because there is one launch: Once." in text
+        assert "because the device shows function and not performance: Guest." in text
+        assert "The largest difference: Latency" in conclusion._paragraph([("Guest", emulated), ("Sound", sound)])
+        assert abstract.claim(emulated, emulated.text) == f"No claim, because {emulated.doubtful}."
+        assert abstract.claim(sound, sound.text) == sound.text
+
+
+def test_a_topic_takes_a_comparison_that_supports_a_claim_before_another() -> None:
+    soft = [
+        replace(one, meta={**one.meta, "badges": ["soft-RoCE: functional, not performance"]}) for one in per_message()
+    ]
+    other = [point(s, p, n, t, benchmark="mpi.bcast") for (s, p, t) in SPIKE[2:] for n in range(6)]
+    found = findings.of_topic(rows([*soft, *other]), ("mpi.latency", "mpi.bcast"), (("mpi.latency", "transport"),))
+    assert found is not None
+    assert not found.doubtful
+    assert "Bcast" in found.text or "broadcast" in found.text.lower()
+
+
 def test_caveats_stand_by_the_share_of_launches_they_cover(tmp_path: Path) -> None:
     every = ["virtual machine", "emulated link", "shared memory", "loopback"]
     points = [point(8 << n, "tcp", 0, 4000, badges=every[: 4 - n]) for n in range(4)]
@@ -174,6 +218,26 @@ def test_no_headline_is_taken_from_a_point_that_a_rule_doubts() -> None:
     found = topics._finding(member, "10-latency", ("mpi.latency",), ())
     assert found is not None
     assert "16 B" in found.text.replace("\xa0", " ")
+
+
+def test_the_highest_bandwidth_and_key_numbers_take_all_settings_but_no_doubted_point(tmp_path: Path) -> None:
+    def stream(benchmark: str, ns: float, **options: Any) -> list[Samples]:
+        spec = benchmarks.resolve(Spec(benchmark=benchmark, size=1 << 20, transport="tcp", options=options))
+        meta = {"fingerprint": spec.fingerprint({}), "badges": []}
+        return [made.samples(spec, ns * np.linspace(0.99, 1.01, 101), launch=n, host=HOST, meta=meta) for n in range(3)]
+
+    points = [*stream("mpi.bandwidth", 6.4e7), *stream("mpi.bandwidth", 4e7, window=32), *stream("mpi.pingping", 1e5)]
+    one = source(points, tmp_path)
+    rate = {str(row["fingerprint"]): float(row["bandwidth_MBps_p50"]) for row in one.summary.to_dict("records")}
+    best = max(rate, key=lambda name: rate[name])
+    assert f"{rate[best] * 8 / 1000:.4g}" in overview.measured(Content([one], {}))
+    one = source(points, tmp_path)
+    one.__dict__["doubted"] = frozenset([best])
+    second = max(value for name, value in rate.items() if name != best)
+    shown = overview.measured(Content([one], {}))
+    assert f"{second * 8 / 1000:.4g}" in shown
+    assert f"{rate[best] * 8 / 1000:.4g}" not in shown
+    assert rate[best] not in [number.value for number in variables.key_numbers(one)]
 
 
 SPIKE = [(8, "shm", 100), (8, "tcp", 90_000), (16, "shm", 100), (16, "tcp", 4000), (64, "shm", 200), (64, "tcp", 5000)]
@@ -408,6 +472,43 @@ def test_both_panels_name_a_series_alike(tmp_path: Path) -> None:
     for trace in spec["data"]:
         names[str(trace["xaxis"])].add(str(trace["name"]))
     assert names == {"x": {"a, shm", "a, tcp", "b, shm", "b, tcp"}, "x2": {"a, shm", "a, tcp"}}
+
+
+def started(library: str, launcher: str, path: str, **options: Any) -> list[Samples]:
+    """A ping-pong at two sizes with a library."""
+    made_of = []
+    for size in (8, 64):
+        one = point(size, path, 0, 100)
+        spec = benchmarks.resolve(one.spec.replace(launcher=launcher, options=options))
+        meta = {**one.meta, "library": library, "fingerprint": spec.fingerprint({"library": library})}
+        made_of.append(replace(one, spec=spec, meta=meta))
+    return made_of
+
+
+def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_path: Path) -> None:
+    three = [("Open MPI 4.1.4", "openmpi"), ("MPICH 4.0.2", "mpich"), ("Intel MPI 2021.14", "intelmpi")]
+    points = [one for library in three for path in ("shm", "tcp") for one in started(*library, path)]
+    spec, text = front.picture([source(points, tmp_path)])
+    names = {str(trace["name"]) for trace in spec["data"]}
+    assert names == {f"{library}, {path}" for library, _ in three for path in ("shm", "tcp")}
+    assert "not drawn" not in text
+    more = [*started(*three[0], "shm", binding="buffers"), *started(*three[0], "auto")]
+    _, text = front.picture([source([*points, *more], tmp_path)])
+    assert re.search(r"not drawn: binding buffers.*transport auto", text)
+    many = [(f"{name} {n}", launcher) for n in range(3) for name, launcher in three]
+    spec, text = front.picture([source([one for each in many for one in started(*each, "shm")], tmp_path)])
+    assert len(spec["data"]) == 1
+    assert text.count("MPICH") + text.count("Intel MPI") + text.count("Open MPI") == 8
+
+
+def test_paths_and_campaigns_that_are_not_drawn_are_named(tmp_path: Path) -> None:
+    both, one = started("x", "openmpi", "shm") + started("x", "openmpi", "tcp"), started("x", "openmpi", "shm")
+    each = [
+        replace(source(points, tmp_path), facts={"name": f"c{n}"}) for n, points in enumerate([both, one, one, one])
+    ]
+    _, text = front.picture(each)
+    assert "not drawn: transport tcp" in text
+    assert "Not drawn: c3." in text
 
 
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ GUIDELINES = (
 MONOTONE = tuple(
     dict.fromkeys([g.left for g in GUIDELINES] + ["exscan", "allgatherv", "alltoallv", "gatherv", "scatterv"])
 )
+_LARGER = " for m < m'"  # end of a guideline that compares sizes
 # what must be the same on both sides
 _CONTEXT = [
     "ranks",
@@ -273,7 +274,7 @@ def _monotone(benchmark: str, points: list[_Point]) -> Iterator[dict[str, Any]]:
         larger = [p for p in series if p.size > left.size and p.options == left.options]
         if larger:
             name = benchmark.removeprefix("mpi.")
-            yield _row(f"{name}(m) ≤ {name}(m') for m < m'", left, [min(larger, key=lambda p: p.value.centre)])
+            yield _row(f"{name}(m) ≤ {name}(m'){_LARGER}", left, [min(larger, key=lambda p: p.value.centre)])
 
 
 def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
@@ -319,14 +320,20 @@ def _why_not(guideline: Guideline, groups: list[list[_Point]]) -> str:
 def _sentence(table: pd.DataFrame, checked: int) -> str:
     """What a reader needs to know."""
     certain = table[table["certain"]]
-    if certain.empty:
-        doubt = f" {len(table)} are slower than their right side, but the intervals overlap." if len(table) else ""
-        return f"None of {checked} comparisons violates a guideline beyond its interval.{doubt}"
-    worst = certain.iloc[0]
-    return (
-        f"{len(certain)} of {checked} comparisons violate a guideline beyond their intervals ({worst['basis']}), most "
-        f"of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks"
-        f"{f' ({where})' if (where := worst['setting']) else ''}: "
-        f"{format_number(worst['left_us'], 'µs')} against {format_number(worst['right_us'], 'µs')}, "
-        f"{format_number(worst['ratio'], digits=3)} times."
+    if table.empty:
+        return f"None of {checked} comparisons violates a guideline."
+    shown = table if certain.empty else certain
+    worst, count = shown.iloc[0], len(shown)
+    faster = int(shown["guideline"].str.endswith(_LARGER).sum())
+    most = (
+        f"most of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks"
+        f"{f' ({where})' if (where := worst['setting']) else ''}: {format_number(worst['left_us'], 'µs')} against "
+        f"{format_number(worst['right_us'], 'µs')}, {format_number(worst['ratio'], digits=3)} times."
     )
+    what = f"{count} of {checked} comparisons {'violates' if count == 1 else 'violate'} a guideline"
+    why = f"; {faster} of them because a larger size takes less time" if faster else ""
+    if certain.empty:
+        return f"{what}, but not beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}"
+    rest = len(table) - count
+    open_ = f" {rest} more {'does' if rest == 1 else 'do'} so, but not beyond the intervals." if rest else ""
+    return f"{what} beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}{open_}"

@@ -21,7 +21,9 @@ _LEAST = 3  # of them, if there are so many topics
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
 _BUSY = "busy machine"
-_NOTHING = "No comparison rests on more than one launch of a device that shows performance; @tbl-verdicts has all."
+_NOTHING = (
+    "No comparison rests on more than one launch of a device that shows performance; @tbl-verdicts gives the reasons."
+)
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _FAMILIES = {
     "mpi": "MPI",
@@ -148,6 +150,11 @@ def _extent(member: Member) -> str:
     return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch', 'launches')}"
 
 
+def claim(one: Finding, text: str) -> str:
+    """Return the text of a finding; of one that supports no claim, why it does not."""
+    return f"No claim, because {one.doubtful}." if one.doubtful else text
+
+
 def chosen(found: Sequence[Finding], most: int = FINDINGS, least: int = _LEAST) -> list[Finding]:
     """Return the findings that matter: the first topic's, then certain ones by their size, in the order of the topics.
 
@@ -233,7 +240,7 @@ def verdicts(content: Content) -> str:
         said = []
         for member in members(source)[:_NAMED]:
             one = topics.finding(chapter, member) if len(member.summary) else None
-            texts = [one.text if alone else one.brief] if one else []
+            texts = [claim(one, one.text if alone else one.brief)] if one else []
             texts += [text] if (text := topics.near(content, source, chapter, member)) else []
             if texts:
                 said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))

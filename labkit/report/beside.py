@@ -14,7 +14,7 @@ from labkit.reference import Entry
 from labkit.reference.comparing import measured, with_arguments
 from labkit.report import literature
 from labkit.report.campaigns import Member, members
-from labkit.report.choosing import curves
+from labkit.report.choosing import curves, left_out
 from labkit.report.figures import captioned
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
@@ -101,6 +101,8 @@ def _figure(
         few = f"{launches[0]} to " if len(launches) > 1 else ""
         count = few + plural(launches[-1], "launch", "launches")
         where = f" Campaign {escape(member.name)}." if several else ""
+        missing = left_out(with_arguments(rows, number.options), number.metric, _PATHS)
+        where += f" Not drawn: {escape(missing)}." if missing else ""
         caption = (
             f"{escape(one.title)} ({escape(one.figure)}): {escape(title(benchmark))} of this report, {count}, "
             f"and the values that the paper states [@{paper.paper.key}].{where}"

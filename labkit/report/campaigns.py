@@ -52,8 +52,7 @@ class Member:
     @cached_property
     def doubted(self) -> frozenset[str]:
         """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
-        odd = self.source.evidence.odd if self.source else ()
-        return frozenset(one.readings[0].fingerprint for one in odd if one.readings)
+        return self.source.doubted if self.source else frozenset()
 
     @property
     def host(self) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.columns import METRICS, split, statistic_column
 from labkit.records import Value, headline_statistic, value_of
-from labkit.records.factors import differing, level
+from labkit.records.factors import differing, level, named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric
 from labkit.units import format_size
@@ -28,20 +28,59 @@ def metric_of(rows: pd.DataFrame, wanted: str = "") -> str:
 def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield, for each path, its name and one curve of a benchmark: that of the setting with the most points.
 
+    `left_out` names the others.
+
     Parameters
     ----------
     rows : of one benchmark, from `labkit.records.summary`.
     metric : that the points must have.
     """
+    for name, group in by_path(rows, metric):
+        curve = widest(group, _PATH)[0]
+        yield name, curve.drop_duplicates("message_size_B").sort_values("message_size_B")
+
+
+def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
+    """Return in words what the first curves of `curves` do not show; empty if they show everything.
+
+    Parameters
+    ----------
+    most : number of curves that are shown.
+    """
+    named = [*by_path(rows, metric)]
+    words = [widest(group, _PATH)[1] for _, group in named[:most]]
+    paths = [name for name, _ in named[most:]]
+    if (rows["transport"] == "auto").any() and not (rows["transport"] == "auto").all():
+        paths.append("transport auto")
+    return "; ".join(filter(None, dict.fromkeys([*words, ", ".join(paths)])))
+
+
+def by_path(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the name and all points of each path; those of a path that the library chose only if there is no other."""
     rows = rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
     named = rows[rows["transport"] != "auto"]
     rows = named if len(named) else rows
     for keys, group in rows.groupby(list(_PATH), sort=True):
-        others = [name for name in differing(group) if name not in (*_PATH, "fingerprint")]
-        if others:
-            parts = [part for _, part in group.groupby([group[name].map(level) for name in others], sort=False)]
-            group = max(parts, key=len)
-        yield path_name(*map(str, keys)), group.drop_duplicates("message_size_B").sort_values("message_size_B")
+        yield path_name(*map(str, keys)), group
+
+
+def widest(rows: pd.DataFrame, drawn: Sequence[str]) -> tuple[pd.DataFrame, str]:
+    """Return the rows of the setting with the most points, and in words which levels of other settings that leaves out.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.records.summary`.
+    drawn : columns whose levels are all shown, so that they are no setting.
+    """
+    others = [name for name in differing(rows) if name not in (*drawn, "fingerprint")]
+    if not others:
+        return rows, ""
+    chosen = max((part for _, part in rows.groupby([rows[name].map(level) for name in others], sort=False)), key=len)
+    words = []
+    for name in others:
+        levels = [text for text in dict.fromkeys(map(level, rows[name])) if text != level(chosen[name].iloc[0])]
+        words.append(f"{named(name)} {', '.join(levels)}")
+    return chosen, "; ".join(words)
 
 
 def path_name(transport: str, testbed: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.analysis import reasons, stated
 from labkit.analysis.contrast import Contrast, End, contrast, quantities
 from labkit.columns import METRICS
-from labkit.notes import FUNCTIONAL
+from labkit.notes import NO_SPEED
 from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
 from labkit.records.factors import NONE, level, named
 from labkit.report.markdown import escape
@@ -66,9 +66,11 @@ class Finding:
     functional: bool = False
 
     @property
-    def doubtful(self) -> bool:
-        """Whether it supports no claim about performance: one launch, or a device that shows function only."""
-        return self.launches < 2 or self.functional
+    def doubtful(self) -> str:
+        """Why it supports no claim about performance; empty if it does."""
+        if self.functional:
+            return "the device shows function and not performance"
+        return "there is one launch" if self.launches < 2 else ""
 
 
 def of_topic(
@@ -80,7 +82,7 @@ def of_topic(
     """Return what matters most of a topic; None where nothing of it was measured.
 
     The first contrast in `focus` that the rows allow is taken, else the most distinct one of its benchmarks, else how
-    the first curve runs.
+    the first curve runs. One that supports no claim is taken only if there is no other.
 
     Parameters
     ----------
@@ -91,14 +93,12 @@ def of_topic(
     """
     every = by_benchmark(summary)
     tables = {name: every[name] for name in dict.fromkeys([*(b for b, _ in focus), *benchmarks]) if name in every}
-    for name, factor in focus:
-        if name in tables and (first := _contrast(tables[name], (factor,))):
-            return of_contrast(first, points)
+    asked = [(name, (factor,)) for name, factor in focus if name in tables]
+    first = [of_contrast(each, points) for name, factor in asked if (each := _contrast(tables[name], factor))]
     contrasts = [of_contrast(each, points) for rows in tables.values() if (each := _contrast(rows))]
-    if contrasts:
-        return max(contrasts, key=lambda one: one.weight)
     runs = [one for name, rows in tables.items() if (one := _run(name, rows))]
-    return runs[0] if runs else None
+    ranked = [*first, *sorted(contrasts, key=lambda one: -one.weight), *runs]
+    return next((one for one in ranked if not one.doubtful), ranked[0] if ranked else None)
 
 
 def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | None:
@@ -160,7 +160,7 @@ def _beside_links(one: Contrast, what: str) -> Finding:
 
 def _functional(rows: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a point bears a badge that denies statements about performance."""
-    return any(note.text.endswith(FUNCTIONAL) for row in rows for note in row["badges"])
+    return any(note.code in NO_SPEED for row in rows for note in row["badges"])
 
 
 def _least(end: End) -> float:

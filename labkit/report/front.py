@@ -10,8 +10,9 @@ from labkit.columns import METRICS, statistic_column
 from labkit.models import costs
 from labkit.notes import joined
 from labkit.records import headline_statistic, sound
-from labkit.records.factors import differing, level
+from labkit.records.factors import differing
 from labkit.report.campaigns import Member, all_members, members
+from labkit.report.choosing import widest
 from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.findings import listed
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 FILE = "figures/front.svg"
 _HEIGHT = 240  # px
 _NAMED = 3  # campaigns that it shows, at most
+_LINES = 8  # of a panel, at most, that libraries and launchers add
+_STARTED = ("library", "launcher")
 _TICKS = 5  # labels of an axis, at most
 _GAP = 0.07  # of the width, on both sides of the middle
 _FIRST = (
@@ -51,6 +54,8 @@ def picture(sources: Sequence[Source]) -> tuple[dict[str, Any], str]:
     name = f"{'Campaign' if len(shown) == 1 else 'Campaigns'} {listed([escape(one) for one in shown])}. "
     spec = _joined(drawn)
     caption = name * (len(every) > 1) + _caption(panels) + " Dashed lines are what the path allows." * lines
+    absent = [escape(m.name) for n, m in enumerate(every, start=1) if not {m.name, f"{m.name} {n}"} & {*shown}]
+    caption += f" Not drawn: {listed(absent)}." if absent else ""
     return spec, captioned(caption, FILE, "fig-front", spec)
 
 
@@ -92,21 +97,34 @@ def _of_benchmark(every: Sequence[Member], name: str, kind: str) -> tuple[str, l
 
 
 def _on_shared_paths(curves: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Return curves of several campaigns on the paths that all have, if there are any."""
+    """Return curves of several campaigns on the paths that all have, if there are any; note the others."""
     shared = set.intersection(*({*rows["transport"]} for rows in curves)) if len(curves) > 1 else set()
-    return [rows[rows["transport"].isin(shared)] if shared else rows for rows in curves]
+    others = sorted({path for rows in curves for path in rows["transport"]} - shared)
+    if not shared or not others:
+        return list(curves)
+    words = f"transport {', '.join(others)}"
+    return [
+        rows.assign(left_out="; ".join(filter(None, (rows["left_out"].iloc[0], words))))[rows["transport"].isin(shared)]
+        for rows in curves
+    ]
 
 
 def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return one setting of a benchmark on all its paths: that with the most points; none with fewer than two sizes."""
+    """Return one setting of a benchmark on all its paths by all libraries; none with fewer than two sizes.
+
+    It is the setting with the most points. The column ``left_out`` names what is not drawn. Where libraries would make
+    too many lines, one of them is drawn.
+    """
     rows = sound(rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()], metric)
-    others = [name for name in differing(rows) if name not in ("transport", "fingerprint")]
-    if others:
-        groups = [group for _, group in rows.groupby([rows[name].map(level) for name in others], sort=False)]
-        rows = max(groups, key=len)
-    named = rows[rows["transport"] != "auto"]
-    rows = named if len(named) else rows
-    return rows.drop_duplicates(["transport", "message_size_B"]) if rows["message_size_B"].nunique() > 1 else rows[:0]
+    open_ = rows["transport"] == "auto"
+    named, words = (rows, "") if open_.all() or not open_.any() else (rows[~open_], "transport auto")
+    chosen, missing = widest(named, ("transport", *_STARTED))
+    if len(chosen.groupby(["transport", *_STARTED])) > _LINES:
+        chosen, missing = widest(named, ("transport",))
+    if chosen["message_size_B"].nunique() < 2:
+        return chosen[:0]
+    drawn = chosen.drop_duplicates(["transport", *_STARTED, "message_size_B"])
+    return drawn.assign(left_out="; ".join(filter(None, (missing, words))))
 
 
 def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None, *, named: bool) -> Any:
@@ -118,7 +136,9 @@ def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFram
     named : whether each series names its campaign, as in the other panel.
     """
     path = bounds_of is not None or named or rows["transport"].nunique() > 1
-    series = ["campaign"] * named + ["transport"] * path
+    varied = {name for _, own in rows.groupby("campaign") for name in differing(own)}
+    started = [name for name in _STARTED if name in varied]
+    series = ["campaign"] * named + started + ["transport"] * path
     drawn = figures.versus_size(rows, metric, series=series, tail=None)
     if bounds_of:
         source, summary = bounds_of
@@ -167,6 +187,8 @@ def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
         several = several or launches[-1] > 1
         family = name.partition(".")[0]
         words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts}"
+        missing = joined(dict.fromkeys(filter(None, rows["left_out"])))
+        words += f" (not drawn: {missing})" if missing else ""
         parts.append(f"{side}: {words}" if side else words)
     return escape(joined(parts) + "." + (" Bars are intervals or ranges over launches." if several else ""))
 

@@ -60,6 +60,11 @@ class Source:
         """What rules see of the campaign."""
         return Evidence(self.name, self.points, self.records, self.summary, self.failed, self.modes)
 
+    @cached_property
+    def doubted(self) -> frozenset[str]:
+        """Fingerprints of the points that contradict what must be expected: no headline is taken from them."""
+        return frozenset(one.readings[0].fingerprint for one in self.evidence.odd if one.readings)
+
     @property
     def name(self) -> str:
         """Name of the campaign."""

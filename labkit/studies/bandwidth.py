@@ -85,7 +85,8 @@ class Study(studies.Study):
             best = group.loc[group["bandwidth_MBps_p50"].idxmax()]
             half = half_of(group["message_size_B"].tolist(), group["bandwidth_MBps_p50"].tolist())
             sentences.append(
-                f"Over {path}, the highest bandwidth is {statement(best, 'bandwidth_MBps')}, at messages of "
+                f"Over {path}, the highest bandwidth of a window of messages is "
+                f"{statement(best, 'bandwidth_MBps')}, at messages of "
                 f"{size_words(best['message_size_B'])}; {half.sentence}."
             )
             least = group.iloc[0]

@@ -32,12 +32,13 @@ def topics(content: Content) -> str:
 
 
 def _paragraph(findings: list[tuple[str, Finding]]) -> str:
-    """Say how many topics have a certain answer, which one is largest, and which have none."""
+    """Say how many topics have a certain answer, which one is largest, and which have none and why."""
     if not findings:
         return "No chapter compares settings that were measured."
-    certain = [one for one in findings if one[1].certain]
-    open_ = [topic for topic, one in findings if one.certain is False]
-    none = [topic for topic, one in findings if one.certain is None]
+    sound = [one for one in findings if not one[1].doubtful]
+    certain = [one for one in sound if one[1].certain]
+    open_ = [topic for topic, one in sound if one.certain is False]
+    none = [topic for topic, one in sound if one.certain is None]
     text = f"Of {plural(len(findings), 'topic')}, {len(certain)} have a comparison whose intervals lie apart."
     if certain:
         text += f" The largest difference: {max(certain, key=lambda one: one[1].weight)[1].text}"
@@ -45,7 +46,10 @@ def _paragraph(findings: list[tuple[str, Finding]]) -> str:
         text += f" Not settled, because intervals overlap: {listed([escape(one) for one in open_])}."
     if none:
         text += f" Without intervals on both sides, and therefore without a claim: {listed([escape(t) for t in none])}."
-    if (open_ or none) and any(one.launches < stats.LAUNCHES for _, one in findings):
+    for reason in dict.fromkeys(one.doubtful for _, one in findings if one.doubtful):
+        topics = listed([escape(topic) for topic, one in findings if one.doubtful == reason])
+        text += f" Without a claim, because {reason}: {topics}."
+    if (open_ or none) and any(one.launches < stats.LAUNCHES for _, one in sound):
         text += f" More launches would settle them; {stats.LAUNCHES} are the fewest for a 95 % interval."
     return text
 

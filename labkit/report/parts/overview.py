@@ -10,19 +10,31 @@ from labkit.records import sound, value_of
 from labkit.reference.comparing import with_arguments
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
-from labkit.report.choosing import curves, hard, interval, metric_of
+from labkit.report.choosing import by_path, hard, interval, metric_of
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.units import format_number, format_range, format_size
 
 _LAYERS = (  # layer, its benchmarks of bandwidth, and of latency
-    ("MPI", ("mpi.bandwidth", "mpi.multi_bandwidth"), ("mpi.latency",)),
+    (
+        "MPI",
+        (
+            "mpi.bandwidth",
+            "mpi.multi_bandwidth",
+            "mpi.bandwidth_persistent",
+            "mpi.queue_depth",
+            "mpi.get_bandwidth",
+            "mpi.put_bandwidth",
+            "mpi.pingping",
+        ),
+        ("mpi.latency", "mpi.latency_persistent"),
+    ),
     (
         "verbs",
-        ("verbs.write_bandwidth", "verbs.send_bandwidth", "verbs.ucx_bandwidth"),
+        ("verbs.write_bandwidth", "verbs.send_bandwidth", "verbs.read_bandwidth", "verbs.ucx_bandwidth"),
         ("verbs.write_latency", "verbs.send_latency", "verbs.ucx_latency"),
     ),
-    ("TCP sockets", ("sockets.tcp_stream",), ("sockets.tcp_rr",)),
+    ("TCP sockets", ("sockets.tcp_stream", "sockets.netpipe"), ("sockets.tcp_rr",)),
 )
 _CONDITIONS = {  # code of a badge → what it says of the path
     "shared-memory": "shared memory",
@@ -86,23 +98,27 @@ def _rows(member: Member, several: bool) -> list[list[str]]:
 def _best(
     member: Member, names: tuple[str, ...], metrics: tuple[str, ...], pick: Callable[..., Any]
 ) -> Iterator[tuple[str, tuple[str, tuple[Note, ...]]]]:
-    """Yield each path with the text and the badges of its best point, of the first benchmark that was measured.
+    """Yield each path with the text and the badges of its best point, of all benchmarks of the first one's metric.
 
-    A testbed with several settings is one path: that with the fewest settings counts.
+    A testbed with several settings is one path: that with the fewest settings counts. Points that contradict what must
+    be expected are left out.
     """
+    of_path: dict[str, dict[int, list[tuple[dict[str, Any], str]]]] = {}  # by path and number of settings
+    chosen = ""
     for name in names:
         rows = with_arguments(member.of(name), {})
+        rows = rows[~rows["fingerprint"].isin(member.doubted)] if len(rows) else rows
         metric = metric_of(rows, metrics[0]) if len(rows) else ""
-        if metric in metrics:
-            of_path: dict[str, dict[int, list[dict[str, Any]]]] = {}  # by path and number of settings
-            for path, curve in curves(sound(rows, metric), metric):
-                parts = [part.partition(":")[0] for part in path.split(", ") if "=" not in part]
-                by_settings = of_path.setdefault(", ".join(parts), {})
-                by_settings.setdefault(path.count("="), []).extend(curve.to_dict("records"))
-            for path, by_settings in of_path.items():
-                row = pick(by_settings[min(by_settings)], key=lambda one: value_of(one, metric).value)
-                yield path, (_text(row, metric), tuple(row["badges"]))
-            return
+        if metric not in metrics or chosen not in ("", metric):
+            continue
+        chosen = metric
+        for path, some in by_path(sound(rows, metric), metric):
+            parts = [part.partition(":")[0] for part in path.split(", ") if "=" not in part]
+            by_settings = of_path.setdefault(", ".join(parts), {})
+            by_settings.setdefault(path.count("="), []).extend((row, metric) for row in some.to_dict("records"))
+    for path, by_settings in of_path.items():
+        row, metric = pick(by_settings[min(by_settings)], key=lambda one: value_of(*one).value)
+        yield path, (_text(row, metric), tuple(row["badges"]))
 
 
 def _text(row: dict[str, Any], metric: str) -> str:
