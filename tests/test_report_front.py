@@ -501,6 +501,16 @@ def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_pa
     assert text.count("MPICH") + text.count("Intel MPI") + text.count("Open MPI") == 8
 
 
+def test_a_statement_names_the_library_that_it_speaks_of() -> None:
+    every = [one for name in ("openmpi", "mpich") for path in ("shm", "tcp") for one in started(name, name, path)]
+    found = findings.of_topic(rows(every), ("mpi.latency",), (("mpi.latency", "transport"),))
+    assert found is not None
+    assert re.match(r"[^:]*, (openmpi|mpich): ", found.text)
+    alone = findings.of_topic(rows(every[:4]), ("mpi.latency",), (("mpi.latency", "transport"),))
+    assert alone is not None
+    assert "openmpi" not in alone.text
+
+
 def test_paths_and_campaigns_that_are_not_drawn_are_named(tmp_path: Path) -> None:
     both, one = started("x", "openmpi", "shm") + started("x", "openmpi", "tcp"), started("x", "openmpi", "shm")
     each = [

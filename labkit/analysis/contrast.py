@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SHIFT = 2.0  # relative change of the difference between smallest and largest size from which it depends on the size
 RATE = "message_rate_per_s"
 _APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
+_HELD = ("transport", "testbed", "library", "launcher")  # a statement on two levels names these
 _OPEN = "auto"  # a level that only says that the library chose
 
 
@@ -91,6 +92,7 @@ class Contrast:
     main : at the size that the metric is usually stated for: the smallest for a cost, the largest for a rate.
     other : the same two levels at the other end of the sizes; None where there is one size.
     quantity : what was measured, as ``test=HPL``, if the benchmark measures several quantities.
+    held : library, path and place of both levels, if there are others of them in the campaign.
     """
 
     benchmark: str
@@ -99,6 +101,7 @@ class Contrast:
     main: End
     other: End | None
     quantity: str = ""
+    held: str = ""
 
     @property
     def reversed(self) -> bool:
@@ -154,7 +157,8 @@ def contrast(rows: pd.DataFrame, metric: str, factors: Sequence[str] = ()) -> Co
             continue
         others = [name for name in varied if name != factor]
         best = [_widest(part, factor, others) for part in _parts(rows)] if factor in varied else []
-        if found := [_of_levels(part, factor, metric, statistic) for part in best if part is not None]:
+        held = [name for name in others if name in _HELD]
+        if found := [_of_levels(part, factor, metric, statistic, held) for part in best if part is not None]:
             return max(found, key=lambda one: (one.main.apart is not False, one.main.ratio))
     return None
 
@@ -194,7 +198,7 @@ def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFr
     return max(candidates, key=lambda one: one[:2])[2] if candidates else None
 
 
-def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str) -> Contrast:
+def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str, held: Sequence[str]) -> Contrast:
     """Return the contrast at both ends of the sizes."""
     sizes = sorted({int(size) for size in rows["message_size_B"]})
     positive = [size for size in sizes if size > 0] or sizes
@@ -207,7 +211,8 @@ def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str) -> 
     quantity = ", ".join(
         f"{named(name)}={text}" for name in quantities(rows) if (text := level(rows[name].iloc[0])) != NONE
     )
-    return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other, quantity)
+    alike = ", ".join(text for name in held if (text := level(rows[name].iloc[0])) not in (NONE, _OPEN, "local"))
+    return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other, quantity, alike)
 
 
 def _end(rows: pd.DataFrame, size: int, metric: str, statistic: str) -> End:

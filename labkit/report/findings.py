@@ -108,7 +108,8 @@ def _contrast(rows: pd.DataFrame, factors: Sequence[str] = ()) -> Contrast | Non
 
 def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
     """Say which level costs more, how many times, how sure that is, whether it depends on the size, and why."""
-    end, what = one.main, _what(one.benchmark, one.main.size, one.quantity)
+    end = one.main
+    what = ", ".join(filter(None, (_what(one.benchmark, end.size, one.quantity), escape(one.held))))
     best, worst = _levels(one.factor, end.best, end.worst)
     sure = _least(end)
     weight = abs(math.log(sure)) if end.apart and end.ratio > 0 else 0.0

@@ -62,6 +62,8 @@ def key_table(content: Content) -> str:
         total += len(numbers)
         rows += [(source, _key_row(number)) for number in _leading(numbers, _LINES // len(content.sources))]
     rest = f" {len(rows)} of {total} key numbers; key-numbers.json has all." if len(rows) < total else ""
+    if any(source.doubted for source in content.sources):
+        rest += " Points that contradict what must be expected are left out."
     return content.table(
         ["quantity", "path", "ranks", "setting", "size", "value", "interval", "launches", "n"],
         rows,
