@@ -104,7 +104,9 @@ def _on_shared_paths(curves: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
         return list(curves)
     words = f"transport {', '.join(others)}"
     return [
-        rows.assign(left_out="; ".join(filter(None, (rows["left_out"].iloc[0], words))))[rows["transport"].isin(shared)]
+        rows.assign(not_drawn="; ".join(filter(None, (rows["not_drawn"].iloc[0], words))))[
+            rows["transport"].isin(shared)
+        ]
         for rows in curves
     ]
 
@@ -112,7 +114,7 @@ def _on_shared_paths(curves: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return one setting of a benchmark on all its paths by all libraries; none with fewer than two sizes.
 
-    It is the setting with the most points. The column ``left_out`` names what is not drawn. Where libraries would make
+    It is the setting with the most points. The column ``not_drawn`` names what is not drawn. Where libraries would make
     too many lines, one of them is drawn.
     """
     rows = sound(rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()], metric)
@@ -124,7 +126,7 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     if chosen["message_size_B"].nunique() < 2:
         return chosen[:0]
     drawn = chosen.drop_duplicates(["transport", *_STARTED, "message_size_B"])
-    return drawn.assign(left_out="; ".join(filter(None, (missing, words))))
+    return drawn.assign(not_drawn="; ".join(filter(None, (missing, words))))
 
 
 def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None, *, named: bool) -> Any:
@@ -187,7 +189,7 @@ def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
         several = several or launches[-1] > 1
         family = name.partition(".")[0]
         words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts}"
-        missing = joined(dict.fromkeys(filter(None, rows["left_out"])))
+        missing = joined(dict.fromkeys(filter(None, rows["not_drawn"])))
         words += f" (not drawn: {missing})" if missing else ""
         parts.append(f"{side}: {words}" if side else words)
     return escape(joined(parts) + "." + (" Bars are intervals or ranges over launches." if several else ""))
