@@ -95,8 +95,8 @@ def key_numbers(source: Source) -> list[KeyNumber]:
     Points that contradict what must be expected are left out.
     """
     summary = source.summary
-    sound = summary[~summary["fingerprint"].isin(source.doubted)] if len(summary) else summary
-    return [one for rows in by_benchmark(sound).values() for one in _curves(source, rows)]
+    kept = summary[~summary["fingerprint"].isin(source.doubted)] if len(summary) else summary
+    return [one for rows in by_benchmark(kept).values() for one in _curves(source, rows)]
 
 
 def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
