@@ -308,7 +308,7 @@ def test_nothing_in_common_and_the_same_launches(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="have no point in common"):
         compared(base, other)
     twice = comparison.compare({"a": comparison.read(base), "again": comparison.read(base)})
-    assert "6 launches are on several sides" in twice.warnings[0]
+    assert "the sides share 6 launches" in twice.warnings[0]
 
 
 def test_imported_numbers_of_osu_beside_measured_ones(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_point_of_all_the_past_that_is_missing_is_listed() -> None:
         ("64 B", "not measured")
     ]
     assert not result.failed
-    assert "1 points of the history are not measured" in result.warnings[0]
+    assert "lacks 1 point of the history" in result.warnings[0]
 
 
 def test_campaigns_without_a_common_point_are_an_error() -> None:

@@ -20,7 +20,7 @@ from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.errors import DataError
 from labkit.records.factors import NONE, level, named
 from labkit.stats import limits
-from labkit.units import format_number, format_share
+from labkit.units import format_number, format_share, plural
 
 Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
@@ -163,8 +163,8 @@ class Result:
             one.limit.campaigns < limits.CAMPAIGNS for one in self.verdicts if one.outcome != "not measured"
         ):
             texts.append(
-                f"{short} comparisons have fewer than {limits.CAMPAIGNS} earlier campaigns: differences between days "
-                "look like slower points. Add campaigns to the history."
+                f"fewer than {limits.CAMPAIGNS} earlier campaigns for {plural(short, 'comparison')}: differences "
+                "between days look like slower points. Add campaigns to the history."
             )
         if self.blind:
             texts.append(
@@ -172,7 +172,7 @@ class Result:
                 "worse. Add campaigns to the history, judge fewer benchmarks, or add --worse 25%."
             )
         if absent := self.count("not measured"):
-            texts.append(f"{absent} points of the history are not measured in {self.name}; they cannot fail.")
+            texts.append(f"{self.name} lacks {plural(absent, 'point')} of the history, which cannot fail.")
         if not self.judged:
             texts.append("no point has enough history for a verdict. Add campaigns or launches.")
         return texts

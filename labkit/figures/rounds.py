@@ -9,7 +9,7 @@ import numpy as np
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.units import format_number
+from labkit.units import format_number, plural
 
 _FAR = 20  # a value over the median of all, from which it is drawn at the end of the axis
 
@@ -60,12 +60,13 @@ def rounds(
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,
         )
+        count = plural(len(launches), "launch", "launches")
         figure.add_scatter(
             x=[place - 0.4, place + 0.4],
             y=[middle, middle],
             mode="lines",
             line={"color": "#555", "width": 1.5, "dash": "dot"},
-            hovertemplate=f"{name}: median {format_number(middle)} of {len(launches)} launches<extra></extra>",
+            hovertemplate=f"{name}: median {format_number(middle)} of {count}<extra></extra>",
             showlegend=False,
         )
     most = format_number(max(map(max, values.values())))

@@ -29,6 +29,7 @@ from labkit.importing.messages import Messages, Warned, grouped
 from labkit.importing.points import Converters, Given
 from labkit.importing.staging import Staging
 from labkit.importing.text import Text
+from labkit.units import plural
 
 MOST_RANKS = 100_000_000
 Progress = Callable[[int, int], None]
@@ -59,11 +60,11 @@ class Outcome:
         already = ""
         if self.present:
             already = f", {self.present} already imported"
-        lines = [f"{self.added} {'point' if self.added == 1 else 'points'} imported{already}"]
+        lines = [f"{plural(self.added, 'point')} imported{already}"]
         if sum(self.files.values()) > 1:
             lines.append("files: " + ", ".join(f"{count} of {kind}" for kind, count in sorted(self.files.items())))
         if self.left_out:
-            lines.append(f"left out: {len(self.left_out)} files")
+            lines.append(f"left out: {plural(len(self.left_out), 'file')}")
             lines += [f"  {name}: {reason}" for name, reason in self.left_out]
         return "\n".join([*lines, f"samples: {self.campaign.path}"])
 

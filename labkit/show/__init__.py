@@ -17,7 +17,7 @@ from labkit.show import published
 from labkit.show.odd import hint
 from labkit.show.results import result_table, text_table
 from labkit.spec import Effort
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 MANY = 2000  # points × launches that are printed without asking which
 
@@ -108,7 +108,8 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
         [
             text_table(head, rows),
             "",
-            f"{len(rows)} points × {launches} launches; at most {format_duration(longest)} of timed iterations.",
+            f"{plural(len(rows), 'point')} × {plural(launches, 'launch', 'launches')}; "
+            f"at most {format_duration(longest)} of timed iterations.",
             f"Samples: {_volume(size)}.",
             "Starts of a launch, in the order of the first launch:",
             "",

@@ -42,7 +42,7 @@ from labkit.notes import joined
 from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
-from labkit.units import format_share, format_size
+from labkit.units import format_share, format_size, plural
 
 __all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "of_samples", "pairwise", "read", "restricted"]
 
@@ -344,7 +344,8 @@ def _twice(sides: Mapping[str, Sequence[Launch]]) -> list[str]:
     """Warn of launches that are on several sides."""
     names = [{one.name for one in launches} for launches in sides.values()]
     shared = {name for n, one in enumerate(names) for other in names[n + 1 :] for name in one & other if name[3]}
-    return [f"{len(shared)} launches are on several sides, so these do not vary independently"] if shared else []
+    count = plural(len(shared), "launch", "launches")
+    return [f"the sides share {count}, so they do not vary independently"] if shared else []
 
 
 def _definitions(points: Sequence[Point]) -> list[str]:

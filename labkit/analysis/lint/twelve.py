@@ -16,7 +16,7 @@ from labkit.columns import METRICS, Metric, split
 from labkit.records import statistic_of
 from labkit.records.factors import NONE, level, named
 from labkit.samples.facts import DEFINITION, FINGERPRINT, MEASURED, wrong
-from labkit.units import format_number, format_share, format_size
+from labkit.units import format_number, format_share, format_size, plural
 
 _STEP = 8  # largest ratio of neighbouring sizes that a line may join
 _WIDE = 0.25  # spread of iterations from which a median alone says little
@@ -227,7 +227,7 @@ def uncommitted(evidence: Evidence) -> Iterator[Breach]:
         if commit.endswith("-dirty"):
             counts[commit] = counts.get(commit, 0) + 1
     for commit, count in counts.items():
-        yield Breach("", "", f"{count} launches were measured by labkit {commit}")
+        yield Breach("", "", f"labkit {commit} measured {plural(count, 'launch', 'launches')}")
 
 
 def unsaid_method(evidence: Evidence) -> Iterator[Breach]:
