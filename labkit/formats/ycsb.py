@@ -103,8 +103,8 @@ def _runs(listed: list[Measured], version: str, command: str, where: str) -> lis
     source = f"[OVERALL], Throughput(ops/sec), {rate}\n"
     made = [replace(shared, options=options | {"operation": "OVERALL"}, source=source)]
     rows_of: dict[str, list[Measured]] = {}
-    for one in listed:
-        rows_of.setdefault(one[1], []).append(one)
+    for measured in listed:
+        rows_of.setdefault(measured[1], []).append(measured)
     _check(rows_of, where)
     for name, rows in rows_of.items():
         if _NO_OPERATION.match(name):
