@@ -29,7 +29,7 @@ def point(name: str, times: Sequence[float], *, busy: bool = False, size: int = 
     spec = benchmarks.resolve(Spec.from_dict(fields))
     metrics = benchmarks.get(name).metrics
     work = next((metrics[one](spec) for one in metrics if one.endswith("rate_per_s")), 1.0)
-    meta = {"fingerprint": str(spec), "badges": ["busy-machine"] if busy else [], "engine": "pyverbs"}
+    meta = {"fingerprint": spec.fingerprint({}), "badges": ["busy-machine"] if busy else [], "engine": "pyverbs"}
     clock = np.arange(200) % 7  # ns: the values stand on no coarse steps
     return [
         made.samples(spec, 1000 * time * work + clock * (time > 0), launch=n, meta=meta) for n, time in enumerate(times)

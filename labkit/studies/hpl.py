@@ -252,7 +252,7 @@ class Study(studies.Study):
         ends = most.iloc[[0, -1]] if len(most) > 1 else most
         phrases = [f"{number(row['speedup_times_value'])} for N = {row['option_n']}" for _, row in ends.iterrows()]
         slower = most["speedup_times_value"].max() < 1
-        beside = ": slower than one rank, because communication costs more than the work that it divides"
+        beside = ": slower than one rank"
         yield f"The speedup of {_ranks(most['ranks'].iloc[0])} is {' and '.join(phrases)}{beside if slower else ''}."
 
     def _setting(self) -> Iterator[str]:
