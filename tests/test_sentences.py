@@ -39,6 +39,7 @@ SILENT = {  # studies whose text does not follow from values of points
 STUDIES = [name for name in studies.names() if name not in SILENT]
 QUICK = ("no points", "one launch of a busy machine")
 LONG = ("all_pairs", "breakdown", "congestion_impact", "loggp", "openshmem", "scale_out")  # a second or more each
+DIVIDE = ("all_pairs", "congestion_impact", "interference_and_qos", "iozone", "latency", "parallel_io", "scale_out")
 REBUILT = "the parts that judge do not know yet which machine was busy"
 
 
@@ -59,9 +60,10 @@ def unfounded(sentence: str, *, claims: bool) -> list[str]:
     """Return what a sentence claims that no campaign shows, or that this one does not."""
     shares = [float(n.replace(",", "").replace("−", "-")) for pair in SHARE.findall(sentence) for n in pair if n]
     found = [f"{share} %" for share in shares if not 0 <= share <= 100]
-    found += [match[0] for match in (NOTHING.search(sentence), MISSING.search(sentence)) if match]
-    if not claims and not OPEN.search(sentence):
-        found += [match[0] for match in (CLAIM.search(sentence),) if match]
+    patterns = [MISSING]
+    if not OPEN.search(sentence):
+        patterns += [NOTHING] if claims else [NOTHING, CLAIM]
+    found += [match[0] for pattern in patterns if (match := pattern.search(sentence))]
     return found
 
 
@@ -84,6 +86,8 @@ def cases() -> Iterator[Any]:
     for name in STUDIES:
         for kind in degenerate.KINDS:
             marks = [] if kind in QUICK and name not in LONG else [pytest.mark.slow]
+            if kind == "zeros" and name in DIVIDE:
+                marks.append(pytest.mark.xfail(strict=True, reason="a time of zero ends in an error or a ratio"))
             yield pytest.param(name, kind, marks=marks, id=f"{name}, {kind}")
 
 
