@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.columns import METRICS, split, statistic_column
 from labkit.records import Value, headline_statistic, value_of
-from labkit.records.factors import differing, level, named
+from labkit.records.factors import NONE, differing, level, named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric
 from labkit.units import format_size
@@ -76,11 +76,17 @@ def widest(rows: pd.DataFrame, drawn: Sequence[str]) -> tuple[pd.DataFrame, str]
     if not others:
         return rows, ""
     chosen = max((part for _, part in rows.groupby([rows[name].map(level) for name in others], sort=False)), key=len)
+    return chosen, dropped(rows, chosen)
+
+
+def dropped(rows: pd.DataFrame, shown: pd.DataFrame) -> str:
+    """Return in words which levels some rows of a table do not have; empty for none."""
     words = []
-    for name in others:
-        levels = [text for text in dict.fromkeys(map(level, rows[name])) if text != level(chosen[name].iloc[0])]
-        words.append(f"{named(name)} {', '.join(levels)}")
-    return chosen, "; ".join(words)
+    for name in differing(rows, skip=["fingerprint"]):
+        kept = {*map(level, shown[name])}
+        if gone := [text for text in dict.fromkeys(map(level, rows[name])) if text not in (*kept, NONE)]:
+            words.append(f"{named(name)} {', '.join(gone)}")
+    return "; ".join(words)
 
 
 def path_name(transport: str, testbed: str) -> str:

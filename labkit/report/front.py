@@ -12,7 +12,7 @@ from labkit.notes import joined
 from labkit.records import headline_statistic, sound
 from labkit.records.factors import differing
 from labkit.report.campaigns import Member, all_members, members
-from labkit.report.choosing import widest
+from labkit.report.choosing import dropped, widest
 from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.findings import listed
@@ -119,14 +119,14 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """
     rows = sound(rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()], metric)
     open_ = rows["transport"] == "auto"
-    named, words = (rows, "") if open_.all() or not open_.any() else (rows[~open_], "transport auto")
-    chosen, missing = widest(named, ("transport", *_STARTED))
+    named = rows if open_.all() else rows[~open_]
+    chosen, _ = widest(named, ("transport", *_STARTED))
     if len(chosen.groupby(["transport", *_STARTED])) > _LINES:
-        chosen, missing = widest(named, ("transport",))
+        chosen, _ = widest(named, ("transport",))
     if chosen["message_size_B"].nunique() < 2:
         return chosen[:0]
     drawn = chosen.drop_duplicates(["transport", *_STARTED, "message_size_B"])
-    return drawn.assign(not_drawn="; ".join(filter(None, (missing, words))))
+    return drawn.assign(not_drawn=dropped(rows, drawn))
 
 
 def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None, *, named: bool) -> Any:
