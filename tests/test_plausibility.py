@@ -249,7 +249,9 @@ def test_two_modes_must_be_in_more_than_half_of_the_launches() -> None:
 def test_two_modes_of_a_mix_are_explained_by_its_shares(
     benchmark: str, options: dict[str, Any], share: float, kinds: str
 ) -> None:
-    asked = Spec(benchmark=benchmark, size=4000, ranks=2 if benchmark == "mpi.buffer_reuse" else 1, options=options)
+    asked = Spec(benchmark=benchmark, size=4000, ranks=2 if benchmark == "mpi.buffer_reuse" else 1).replace(
+        options=options
+    )
     spec = benchmarks.resolve(asked)
     fields = ("benchmark", "size", "ranks", "transport", "options")
     launches = point(2.0, **{name: getattr(spec, name) for name in fields})

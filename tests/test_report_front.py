@@ -294,7 +294,7 @@ def test_a_reason_needs_counters_that_speak_for_it(quiet: int, busy: int, sure: 
 
 def test_a_time_that_includes_the_stated_delay_or_computation_is_compared_with_it_or_not_at_all() -> None:
     def waited(testbed: str, us: float, **options: Any) -> list[Samples]:
-        spec = Spec(benchmark="mpi.iallreduce", size=8, testbed=testbed, options=options)
+        spec = Spec(benchmark="mpi.iallreduce", size=8, testbed=testbed).replace(options=options)
         meta = {"fingerprint": spec.fingerprint({}), "badges": []}
         return [made.samples(spec, np.full((2, 100), 1000 * us + n), launch=n, meta=meta) for n in range(3)]
 
