@@ -102,18 +102,14 @@ def named(column: str) -> str:
 
 
 def texts(rows: pd.DataFrame, name: str) -> pd.Series:
-    """Return the level of a factor in each row for people, with what a log does not state or labkit assumed."""
-    words = rows[name].map(level)
-    if name == "ranks" and "ranks_assumed" in rows:
-        return words.mask(rows["ranks_assumed"].eq(True), words + ASSUMED)
-    if "origin" in rows and (name in _NEVER_STATED or name.startswith(GIVEN[0])):
-        brought = rows["origin"].isin(BROUGHT)
-        return words.mask(brought & (name in _NEVER_STATED or rows[name].isna()), UNSTATED) if brought.any() else words
-    return words
+    """Return the level of a factor in each row, as `text` does."""
+    columns = [rows[c].tolist() if c in rows else [None] * len(rows) for c in (name, "origin", "ranks_assumed")]
+    words = [_text(name, *facts) for facts in zip(*columns, strict=True)]
+    return pd.Series(words, index=rows.index, dtype=object)
 
 
 def text(row: Mapping[Any, Any], name: str) -> str:
-    """Return the level of a factor in one row, as `texts` does.
+    """Return the level of a factor in a row for people, with what a log does not state or labkit assumed.
 
     Examples
     --------
@@ -122,8 +118,16 @@ def text(row: Mapping[Any, Any], name: str) -> str:
     >>> text({"origin": "imported", "ranks": 2, "ranks_assumed": True}, "ranks")
     '2 (assumed)'
     """
-    needed = {key: [row[key]] for key in ("origin", "ranks_assumed") if key in row}
-    return str(texts(pd.DataFrame({**needed, name: [row.get(name)]}), name).iloc[0])
+    return _text(name, row.get(name), row.get("origin"), row.get("ranks_assumed"))
+
+
+def _text(name: str, value: Any, origin: Any, assumed: Any) -> str:
+    words = level(value)
+    if origin not in BROUGHT:
+        return words
+    if name in _NEVER_STATED or (name.startswith(GIVEN[0]) and (value is None or value != value)):
+        return UNSTATED
+    return words + ASSUMED if name == "ranks" and assumed is not None and bool(assumed) else words
 
 
 def level(value: Any) -> str:
