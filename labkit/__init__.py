@@ -10,7 +10,6 @@ Examples
 from __future__ import annotations
 
 import os
-import sys
 
 __version__ = "0.1.0"
 __all__ = ["Campaign", "Effort", "LabkitError", "LabkitWarning", "Spec", "load", "measure", "sweep"]
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from labkit.measuring import measure
     from labkit.spec import Effort, Spec, sweep
 
-# nbformat loads jsonschema, which builds 38 parsers of IRIs at import where JupyterLab brought this package: seconds in
-# every kernel and report, and no notebook has an IRI to check
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps 50 MB that it does not use
 
 _HOMES = {

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -31,6 +33,8 @@ PACKAGES = {
     ),
     "lab": ("jupyterlab", "ipywidgets", "anywidget", "traitlets", "tornado", "comm"),
 }
+_GRAMMAR = "rfc3987_syntax"
+HIDE = f"import sys; sys.modules[{_GRAMMAR!r}] = None"  # as `quick` does, for another process
 NOTEBOOKS = ("papermill", "nbformat", "ipykernel", "IPython", "plotly")  # needed to execute a notebook
 
 
@@ -67,19 +71,29 @@ def _sentence(name: str) -> str:
     return f"The Python package {name} is not installed. Install it: {remedy(name)}"
 
 
-def import_notebooks() -> None:
-    """Import nbformat, if it is there, in a tenth of the time.
+@contextmanager
+def quick() -> Iterator[None]:
+    """Import packages that need jsonschema in a tenth of the time.
 
-    nbformat needs jsonschema, which takes the formats of international addresses from rfc3987_syntax. That compiles 38
-    grammars on import, which takes 2 s. No notebook has such addresses, and jsonschema works without the package.
+    jsonschema takes the formats of international addresses from rfc3987_syntax, which compiles 38 grammars on import.
+    That takes 2 s. No notebook has such addresses, and jsonschema works without the package, so it is hidden inside the
+    block.
     """
-    if "jsonschema" in sys.modules or "rfc3987_syntax" in sys.modules or absent("nbformat"):
+    if _GRAMMAR in sys.modules:
+        yield
         return
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    sys.modules[_GRAMMAR] = None  # type: ignore[assignment]
     try:
-        importlib.import_module("nbformat")
+        yield
     finally:
-        del sys.modules["rfc3987_syntax"]
+        del sys.modules[_GRAMMAR]
+
+
+def import_notebooks() -> None:
+    """Import nbformat, if it is installed."""
+    if not absent("nbformat"):
+        with quick():
+            importlib.import_module("nbformat")
 
 
 class Later:
@@ -96,4 +110,7 @@ class Later:
     def __getattr__(self, attribute: str) -> Any:
         """Import it, and look the name up there."""
         need(self._name.partition(".")[0])
-        return getattr(importlib.import_module(self._name), attribute)
+        if self._name not in sys.modules:
+            with quick():
+                importlib.import_module(self._name)
+        return getattr(sys.modules[self._name], attribute)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import Markdown, display
 
-from labkit import benchmarks, figures, markdown, reference, studies
+from labkit import benchmarks, extras, figures, markdown, reference, studies
 from labkit.campaign import Campaign, find
 from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
@@ -48,6 +48,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         for key, value in namespace.items()
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
+    extras.import_notebooks()  # plotly needs nbformat to display a figure
     _studies[:] = [studies.get(name)(**plain)]
     return told_apart(_studies[0])
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labkit import extras, project, supervise
-from labkit.explorer import schemas
 
 SETTINGS = project.SHIPPED / "templates" / "jupyter"
-_PROGRAM = f"{schemas.HIDE}; from jupyterlab.labapp import main; sys.exit(main())"
+_PROGRAM = f"{extras.HIDE}; from jupyterlab.labapp import main; sys.exit(main())"
 
 
 def environment() -> dict[str, str]:

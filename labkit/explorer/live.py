@@ -13,7 +13,7 @@ import traitlets
 from numpy.typing import NDArray
 from plotly.basedatatypes import Undefined
 
-from labkit.explorer import schemas
+from labkit import extras
 from labkit.figures import style
 from labkit.figures._plotly import held
 from labkit.figures.iterations import thin
@@ -29,7 +29,7 @@ def _program() -> bytes:
 
 def _plotly() -> Any:
     """Plotly's own figure for a page, which loads nbformat and with it jsonschema."""
-    with schemas.quick():
+    with extras.quick():
         return go.FigureWidget
 
 
