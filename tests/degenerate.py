@@ -112,7 +112,10 @@ def _thin(sizes: list[int]) -> set[int]:
 def point(spec: Spec, place: int, launch: int, kind: Kind) -> Samples:
     """Return a launch of a point."""
     like, benchmark = _like(spec.replace(size=0)), benchmarks.get(spec.benchmark)
-    value = lambda name: kind.value(place, launch, name)  # noqa: E731
+
+    def value(name: str) -> float:
+        return kind.value(place, launch, name)
+
     meta = dict(like.meta) if like else {"engine": "c", "library": "L"}
     meta |= {"badges": [BUSY] if kind.busy else [], "warnings": [], "fingerprint": f"{place:016x}"}
     if like and not like.n:

@@ -92,7 +92,7 @@ def test_growth_compares_the_times_at_both_ends(large: tuple[int, int], growth: 
 
 def hpcc(test: str, system: str, gflops: float) -> Samples:
     """A result of HPC Challenge that was imported."""
-    spec = Spec(benchmark="compute.hpcc", ranks=2, testbed=system, options={"test": test})
+    spec = Spec(benchmark="compute.hpcc", ranks=2, testbed=system, options=(("test", test),))
     reported = made.values("performance_GFLOPS", value=gflops)
     meta = {"fingerprint": spec.fingerprint({}), "badges": []}
     return made.samples(spec, reported=reported, origin="imported", meta=meta)
@@ -222,7 +222,9 @@ def test_no_headline_is_taken_from_a_point_that_a_rule_doubts() -> None:
 
 def test_the_highest_bandwidth_and_key_numbers_take_all_settings_but_no_doubted_point(tmp_path: Path) -> None:
     def stream(benchmark: str, ns: float, **options: Any) -> list[Samples]:
-        spec = benchmarks.resolve(Spec(benchmark=benchmark, size=1 << 20, transport="tcp", options=options))
+        spec = benchmarks.resolve(
+            Spec(benchmark=benchmark, size=1 << 20, transport="tcp", options=tuple(options.items()))
+        )
         meta = {"fingerprint": spec.fingerprint({}), "badges": []}
         return [made.samples(spec, ns * np.linspace(0.99, 1.01, 101), launch=n, host=HOST, meta=meta) for n in range(3)]
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,11 +29,11 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "data/campaigns/examples/two-cores"
 LATENCY, BANDWIDTH = (
     Spec(benchmark="mpi.latency", size=8),
-    Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 1}),
+    Spec(benchmark="mpi.bandwidth", size=1000, options=(("window", 1),)),
 )
 
 
-def _row(spec: Spec, time_ns: object, **meta: object) -> dict[str, object]:
+def _row(spec: Spec, time_ns: object, **meta: object) -> dict[Any, Any]:
     points = [made.samples(spec, time_ns, meta={"clock_ns": 1000.0, **meta})]
     return records.summary(records.table(points)).iloc[0].to_dict()
 

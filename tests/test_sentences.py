@@ -39,7 +39,6 @@ SILENT = {  # studies whose text does not follow from values of points
 STUDIES = [name for name in studies.names() if name not in SILENT]
 QUICK = ("no points", "one launch of a busy machine")
 LONG = ("all_pairs", "breakdown", "congestion_impact", "loggp", "openshmem", "scale_out")  # a second or more each
-DIVIDE = ("all_pairs", "congestion_impact", "interference_and_qos", "iozone", "latency", "parallel_io", "scale_out")
 REBUILT = "the parts that judge do not know yet which machine was busy"
 
 
@@ -86,8 +85,6 @@ def cases() -> Iterator[Any]:
     for name in STUDIES:
         for kind in degenerate.KINDS:
             marks = [] if kind in QUICK and name not in LONG else [pytest.mark.slow]
-            if kind == "zeros" and name in DIVIDE:
-                marks.append(pytest.mark.xfail(strict=True, reason="a time of zero ends in an error or a ratio"))
             yield pytest.param(name, kind, marks=marks, id=f"{name}, {kind}")
 
 

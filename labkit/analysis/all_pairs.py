@@ -303,7 +303,7 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
     Raises
     ------
     DataError
-        If the samples are of another benchmark, or a pair met less than six times.
+        If the samples are of another benchmark, a pair met less than six times, or its median time is zero.
     """
     times, schedule = _rounds(samples)
     hosts = hosts_of(samples)
@@ -312,7 +312,10 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
         raise DataError(f"Each pair met {count} times, but the test needs at least 6. Measure longer: raise time_cap.")
     draws = draws or max(_FEWEST, min(_DRAWS, _DRAWN // times.size // 2 * 2))
     relative = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule)).transpose(1, 2, 0)
-    relative = np.ascontiguousarray(relative / np.median(relative, axis=0))  # (meetings, rounds, ranks)
+    middles = np.median(relative, axis=0)
+    if not (middles > 0).all():
+        raise DataError("A pair has a median time of zero, so scatter cannot be judged. Use a longer message.")
+    relative = np.ascontiguousarray(relative / middles)  # (meetings, rounds, ranks)
     low = (stats.ranks(count) or (1, 1))[0] - 1
     generator, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
     alarms = []

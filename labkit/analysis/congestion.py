@@ -25,7 +25,7 @@ from labkit.errors import DataError
 from labkit.notes import joined
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
-from labkit.units import format_number
+from labkit.units import format_number, plural
 
 LOADED = "congestion.gpcnet_loaded"
 STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
@@ -217,7 +217,9 @@ def seconds(samples: Samples, phase: str) -> Times:
 def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool, disturbed: bool) -> Factor:
     """Factor over launches, each (loaded, isolated) with (ranks, iterations), s."""
     statistic = _statistic(quantile)
-    ratios = [statistic(now) / statistic(before) if statistic(before) > 0 else math.nan for now, before in pairs]
+    if any(statistic(before) <= 0 for _, before in pairs):
+        return Factor(math.nan, math.nan, math.nan, plural(len(pairs), "launch"), len(pairs), disturbed)
+    ratios = [statistic(now) / statistic(before) for now, before in pairs]
     if len(ratios) > 1:
         overall = stats.headline(ratios)
         return Factor(overall.centre, overall.low, overall.high, overall.label, len(ratios), disturbed)
@@ -252,7 +254,8 @@ def _resampled(now: Times, before: Times, statistic: Callable[[Times], float], *
     for _ in range(_RESAMPLES):
         iterations = draw(now.shape[1])
         other = iterations if paired and before.shape == now.shape else draw(before.shape[1])
-        ratios.append(statistic(now[:, iterations]) / statistic(before[:, other]))
+        base = statistic(before[:, other])
+        ratios.append(statistic(now[:, iterations]) / base if base > 0 else math.inf)
     low, high = np.quantile(ratios, [(1 - stats.LEVEL) / 2, (1 + stats.LEVEL) / 2])
     return float(low), float(high)
 

@@ -244,6 +244,7 @@ class Study(studies.Study):
             if table.empty:
                 continue
             rows = table[(table["phase"] == "loaded") & (table["statistic"] == "mean") & (table[name] > 0)]
+            rows = rows[rows["factor"].notna()]
             if len(rows) > 1:
                 worst = rows.loc[rows["factor"].idxmax()]
                 rest = rows[rows[name] != worst[name]]

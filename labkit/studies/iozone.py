@@ -161,7 +161,7 @@ class Study(studies.Study):
         for test in ("read", "write", "random read"):
             for title, cells in self._panels(test).items():
                 rates = _of_largest(cells)
-                if len(rates) > 1:
+                if len(rates) > 1 and rates.iloc[0] > 0:
                     ends = int(rates.index[0]), int(rates.index[-1])
                     gains[test, title] = (float(rates.iloc[-1] / rates.iloc[0]), *ends)
         if not gains:

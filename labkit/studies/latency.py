@@ -142,10 +142,10 @@ class Study(studies.Study):
                 f"{statement(least, 'latency_us')}{tail(least, 'latency_us', 'iterations')}."
             )
             most = group.iloc[-1]
-            sentences.append(
-                f"Over {path}, {size_words(most['message_size_B'])} take {statement(most, 'latency_us')}, "
-                f"which is {number(most['message_size_B'] / most['latency_us_p50'])} MB/s one way."
-            )
+            text = f"Over {path}, {size_words(most['message_size_B'])} take {statement(most, 'latency_us')}"
+            if (time := most["latency_us_p50"]) > 0:
+                text += f", which is {number(most['message_size_B'] / time)} MB/s one way"
+            sentences.append(f"{text}.")
         return markdown_list([*sentences, *self._ratio(), *self._clock()])
 
     def _ratio(self) -> list[str]:

@@ -356,10 +356,11 @@ class Study(studies.Study):
             nature = (
                 f"not predicted: {one['chosen']} was chosen with this number known" if one["chosen"] else "predicted"
             )
+            times = one["simulated"] / one["published"]
             yield (
                 f"{one['name']} of Kenny et al. over {one['path']}: simulated {number(1e3 * one['simulated'])} ms "
-                f"({nature}), published {number(1e3 * one['published'])} ms ({one['where']}): "
-                f"{number(one['simulated'] / one['published'])} times."
+                f"({nature}), published {number(1e3 * one['published'])} ms ({one['where']})"
+                f"{times and f': {number(times)} times'}."
             )
 
 

@@ -1,6 +1,7 @@
 """Parallel files as IOR lays them out: options, places of the transfers in a file, and what the files must hold."""
 
 import errno
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -240,8 +241,9 @@ def _fields(spec: Spec, rank: int) -> dict[str, Any]:
 
 
 def _until_deadline(means: Mapping[str, NDArray[np.int64]]) -> float:
-    """Mean time of an iteration for each byte that it moved, s."""
-    return float(means["time_ns"].mean() * 1e-9 / means["moved"].mean())
+    """Mean time of an iteration for each byte that it moved, s; NaN if it moved none."""
+    moved = float(means["moved"].mean())
+    return float(means["time_ns"].mean()) * 1e-9 / moved if moved > 0 else math.nan
 
 
 def benchmark(
