@@ -419,6 +419,24 @@ def test_facts_and_caveats_that_campaigns_share_stand_once(tmp_path: Path) -> No
     assert "first 3 of 3, second 3 of 3" in caveats.caveats(Content(two, {}))
 
 
+def test_caveats_do_not_hide_results_that_the_report_calls_odd(tmp_path: Path) -> None:
+    points = [
+        made.samples(
+            Spec(benchmark="mpi.latency", size=size),
+            [ns] * 101,
+            launch=n,
+            host=HOST,
+            meta={"fingerprint": f"{size:016x}"},
+        )
+        for size, ns in ((8, 1000), (16, 126_000), (32, 1010))
+        for n in range(3)
+    ]
+    one = source(points, tmp_path)
+    assert one.evidence.odd
+    text = caveats.caveats(Content((one,), {}))
+    assert f"Results that contradict what must be expected: {len(one.evidence.odd)}." in text
+
+
 def source(points: list[Samples], folder: Path) -> Source:
     table = records.table(points)
     facts = {"name": "made", "created": "2026-11-20", "host": HOST}

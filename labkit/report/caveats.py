@@ -115,8 +115,11 @@ GROUPS = (
 
 
 def caveats(content: Content) -> str:
-    """Return a table of what may be doubtful; a sentence when there is nothing."""
-    return _table(content) or "No point has a badge or a warning."
+    """Return a table of what may be doubtful, or a sentence if there is nothing; and count odd results."""
+    odd = sum(len(source.evidence.odd) for source in content.sources)
+    listed = f"Results that contradict what must be expected: {odd}. `labkit explain` lists them with possible reasons."
+    text = _table(content) or "No point has a badge or a warning."
+    return f"{text}\n\n{listed}" if odd else text
 
 
 def shorten(content: Content) -> None:

@@ -326,7 +326,7 @@ class Study:
             files = "1 more sample file" if count == 1 else f"{count} more sample files"
             others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
             lines.append(f"- left out: {files}, with {others}")
-        return "\n".join(lines) or "No record has a warning."
+        return "\n".join(lines) or "No record has a badge or a warning."
 
 
 def _as_text(parameters: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
