@@ -61,7 +61,7 @@ def measure(study: Study) -> None:
     def tell(state: Progress) -> None:
         last[:] = [state]
         left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
-        handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
+        handle.update(Markdown(f"{state.done} of {state.total} points × launches{left}: {state.label}"))
 
     before = study.campaign.done()
     campaign = study.run(tell)
@@ -70,8 +70,10 @@ def measure(study: Study) -> None:
         handle.update(Markdown("This notebook measures nothing."))
         return
     count = len(study.samples)
-    done = f"Measured {last[0].total} points in {format_duration(last[0].elapsed)}" if last else "Nothing was missing"
-    lines = [f"{done}; {count} points are in the campaign `{campaign.name}`.", *study.measured_before(before)]
+    done = "Nothing was missing"
+    if last:
+        done = f"Measured {last[0].total} points × launches in {format_duration(last[0].elapsed)}"
+    lines = [f"{done}; {count} are in the campaign `{campaign.name}`.", *study.measured_before(before)]
     handle.update(Markdown("\n\n".join(lines)))
 
 
@@ -90,7 +92,7 @@ def follow(campaign: str, lines: int = 10) -> None:
         if isinstance(entry, str):
             last, count = [*last, entry][-lines:], count + 1
         else:
-            state = f"{entry.done} of {entry.total} points: {entry.label}"
+            state = f"{entry.done} of {entry.total} points × launches: {entry.label}"
         text = "\n".join(f"- {line}" for line in last)
         handle.update(Markdown(f"`{watched.name}`: {state}\n\n{text}"))
     handle.update(

@@ -219,6 +219,6 @@ def test_the_plan_is_a_script_that_measures_what_the_gate_judges(
     script = capsys.readouterr().out
     [command] = [line for line in script.splitlines() if line.startswith("labkit ")]
     assert command == "labkit measure mpi.latency -m 8 --transport shm --launches 2 --into today"
-    assert "# 2 points to measure" in script
+    assert "# 2 points × launches to measure" in script
     assert cli.main(["gate", "today", "--against", "h", "--plan"]) == 1
     assert "--contract" in capsys.readouterr().err

@@ -265,10 +265,10 @@ def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> Non
     made = Measure(Session(["two-cores"]))
     made.sizes.value = "8,64"
     assert f"--into {campaign.root() / made.into.value}" in made.why.value
-    assert re.search(r"12 points in 6 starts: about .* at the pace of two-cores, at most", made.time.value)
+    assert re.search(r"12 points × launches in 6 starts: about .* at the pace of two-cores, at most", made.time.value)
     made.into.value = "two-cores"
     assert made.run.disabled
-    assert "points already" in made.why.value
+    assert "points × launches already" in made.why.value
     made.more.value = True
     assert not made.run.disabled
     made.find.value = "osu_bibw"

@@ -412,7 +412,7 @@ def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     suite = suites.load("quick")
     one = suite.__class__("s", "s", tuple(e for e in suite.entries if e.notebook.stem in ("40-storage", "10-latency")))
     said = estimate.sentence(one)
-    assert "points, about" in said or "No estimate" in said
+    assert "points × launches, about" in said or "No estimate" in said
     assert "without 10-latency, which no earlier campaign has" in said or "No estimate" in said
 
 

@@ -44,13 +44,15 @@ def test_two_days_of_the_same_suite_are_two_campaigns(tmp_path: Path, capsys: py
     for campaign, value in ((monday, 10), (tuesday, 20)):
         campaign.save(small_samples(np.full((2, 3), value), launch=0), "0" * 16)
     assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(tmp_path / "week")]) == 0
-    assert "merged: 2 new points, 0 skipped" in capsys.readouterr().out
+    assert "merged: 2 new points × launches, 0 skipped" in capsys.readouterr().out
     week = Campaign(tmp_path / "week")
     assert sorted(int(one.time_ns[0, 0]) for one in week.samples()) == [10, 20]
     frame = records.table(week.samples(), campaign=week.name)
     assert frame["campaign"].nunique() == 2, "two campaigns of one name can be told apart"
     assert main(["merge", str(monday.path), str(tuesday.path), "--into", str(week.path)]) == 0
-    assert "merged: 0 new points, 2 skipped (the same point of the same campaign), 0" in capsys.readouterr().out
+    assert (
+        "merged: 0 new points × launches, 2 skipped (the same point of the same campaign), 0" in capsys.readouterr().out
+    )
 
 
 def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +60,7 @@ def test_an_archive_of_a_campaign_adds_nothing_to_it(tmp_path: Path, capsys: pyt
     assert main(["export", str(campaign.path), "--output", str(tmp_path / "m.zip")]) == 0
     before = contents(campaign)
     assert main(["merge", str(tmp_path / "m.zip"), "--into", str(campaign.path)]) == 0
-    assert "merged: 0 new points, 7 skipped" in capsys.readouterr().out
+    assert "merged: 0 new points × launches, 7 skipped" in capsys.readouterr().out
     assert contents(campaign) == before
     assert not (campaign.path / "origins").exists()
     gone = next(iter(campaign.files("mpi.allreduce").points.values()))
@@ -131,7 +133,7 @@ def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
     before = contents(campaign)
     assert main(["merge", str(tmp_path / "copy"), "--into", str(campaign.path)]) == 0
     said = capsys.readouterr().out
-    assert "merged: 1 new points, 2 skipped (the same point of the same campaign), 1 conflicts" in said
+    assert "merged: 1 new points × launches, 2 skipped (the same point of the same campaign), 1 conflicts" in said
     assert "both are kept" in said
     after = contents(campaign)
     assert not before - after

@@ -39,10 +39,10 @@ KINDS: Mapping[str, Mapping[str, type]] = {
 }
 _WORDS = {
     "run": "run of {suite} begins",
-    "measuring": "measuring {points} of {total} points, seed {seed}",
+    "measuring": "measuring {points} of {total} points × launches, seed {seed}",
     "saved": "sha256:{sha256} saved {file}",
     "imported": "sha256:{sha256} imported {file}",
-    "compacted": "compacted {benchmark}: {points} points in one file",
+    "compacted": "compacted {benchmark}: {points} points × launches in one file",
     "retried": "retrying {what} in a fresh start: {reason}",
     "failed": "failed {what}: {reason}",
     "skipped": "skipped {what}: {reason}",

@@ -48,7 +48,7 @@ class Merged:
 
     def text(self) -> str:
         """Return a summary for people."""
-        parts = [f"{self.added} new points", f"{self.same} skipped (the same point of the same campaign)"]
+        parts = [f"{self.added} new points × launches", f"{self.same} skipped (the same point of the same campaign)"]
         lines = [f"merged: {', '.join(parts)}, {len(self.conflicts)} conflicts"]
         if self.conflicts:
             lines.append(

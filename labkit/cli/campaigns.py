@@ -82,7 +82,7 @@ def compact(options: argparse.Namespace) -> int:
     campaign = Campaign(find(options.campaign))
     compacted = campaign.compact()
     for name, count in compacted.items():
-        print(f"{name}: {count} points in one file")
+        print(f"{name}: {count} points × launches in one file")
     print(f"{campaign.path}: {len(compacted)} of {len(campaign.benchmarks())} benchmarks compacted")
     return OK
 

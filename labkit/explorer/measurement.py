@@ -61,7 +61,7 @@ class Measurement:
     def state(self) -> str:
         """State of the run, in a sentence."""
         seen = self.progress()
-        count = f"{seen.done} of {seen.total} points" if seen else ""
+        count = f"{seen.done} of {seen.total} points × launches" if seen else ""
         if self.running:
             word = "stopping" if self.stopping else "running"
             if seen is None:

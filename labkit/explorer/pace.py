@@ -31,7 +31,7 @@ def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str
     ]
     cap = selection.effort.time_cap
     most = len(points) * cap + len(starts) * START
-    text = f"{len(points)} point{'s' if len(points) > 1 else ''} in {len(starts)} start{'s' if len(starts) > 1 else ''}"
+    text = f"{len(points)} points × launches in {len(starts)} start{'s' if len(starts) > 1 else ''}"
     pace = _pace(selection.benchmark, have, campaigns, cap)
     if pace is None:
         return f"{text}: at most about {format_duration(round(most, 1))}"

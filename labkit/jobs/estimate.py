@@ -54,6 +54,6 @@ def sentence(suite: Suite, *, repeats: int = 1) -> str:
             unknown.append(entry.name)
     each = " in each job of the array" if repeats > 1 else ""
     if len(unknown) == len(suite.entries):
-        return f"{points} points{each}; no time estimate, because no earlier campaign has these notebooks."
-    text = f"{points} points{each}, about {format_duration(seconds)} at the pace of earlier campaigns"
+        return f"{points} points × launches{each}; no time estimate, because no earlier campaign has these notebooks."
+    text = f"{points} points × launches{each}, about {format_duration(seconds)} at the pace of earlier campaigns"
     return f"{text}, without {', '.join(unknown)}, which no earlier campaign has." if unknown else f"{text}."

@@ -51,7 +51,7 @@ def summary(campaign: Campaign, running: Collection[str] = ()) -> str:
     lines += [f"skipped:  {name}: {reason}" for name, reason in facts.get("absent", {}).items()]
     lines += [f"left out: node {host}: {reason}" for host, reason in left_out(campaign.path).items()]
     lines += [f"failed:   {name}: {error.splitlines()[0]}" for name, error in failed.items()]
-    lines += [f"warning:  {text} ({count} of {done} points)" for text, count in warnings(campaign)]
+    lines += [f"warning:  {text} ({count} of {done} points × launches)" for text, count in warnings(campaign)]
     return "\n".join([*lines, f"campaign: {campaign.path}"])
 
 

@@ -160,7 +160,7 @@ def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:
         return
     first = failures[0]
     error = first.error.under(
-        f"{len(failures)} of {total} points failed. All others are kept in {campaign.path}. First: "
+        f"{len(failures)} of {total} points × launches failed. All others are kept in {campaign.path}. First: "
         f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}"
     )
     error.failures = tuple(Failed(benchmarks.label(f.point.spec), f.point.launch, f.error) for f in failures)

@@ -53,13 +53,15 @@ def script(parts: Sequence[Part]) -> str:
         if one.problem:
             lines.append(f"# cannot be measured here: {line(one.problem)}")
         elif one.missing:
-            lines.append(f"# {one.missing} of {one.points} points to measure, at most {format_duration(one.seconds)}")
+            lines.append(
+                f"# {one.missing} of {one.points} points × launches to measure, at most {format_duration(one.seconds)}"
+            )
         else:
             lines.append("# nothing to measure: its points are there, or part of what stands above")
         if one.words:
             lines.append(f"# {one.command}" if one.problem or not one.missing else one.command)
     missing, total = sum(one.missing for one in parts), format_duration(sum(one.seconds for one in parts))
-    return "\n".join([*lines, "", f"# {missing} points to measure, at most {total} of timed iterations"])
+    return "\n".join([*lines, "", f"# {missing} points × launches to measure, at most {total} of timed iterations"])
 
 
 def text(verdicts: Sequence[Verdict]) -> str:

@@ -97,7 +97,7 @@ class Session:
 
         def tell(state: Progress) -> None:
             left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
-            handle.update(Markdown(f"{state.done} of {state.total} points{left}: {state.label}"))
+            handle.update(Markdown(f"{state.done} of {state.total} points × launches{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)
         self._results = read(self.source.campaigns, self.lab.specs())

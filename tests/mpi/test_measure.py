@@ -191,7 +191,7 @@ def test_silence_ends_the_ranks_and_keeps_the_others(tmp_path: Path, monkeypatch
     replace_command(monkeypatch, hanging)
     effort = Effort(launches=1, iterations=10, time_limit=3)
     began = time.monotonic()
-    with pytest.raises(LaunchError, match=r"1 of 3 points failed.*no progress for 3 s in mpi.latency 64 B"):
+    with pytest.raises(LaunchError, match=r"1 of 3 points × launches failed.*no progress for 3 s in mpi.latency 64 B"):
         measuring.measure(sweep("mpi.latency", sizes="8,64,512"), effort, into=tmp_path)
     assert time.monotonic() - began < 240
     assert sorted(s.spec.size for s in Campaign(tmp_path).samples()) == [8, 512]
@@ -227,7 +227,7 @@ def test_a_host_nobody_knows_is_named_and_asked_for_once(tmp_path: Path) -> None
     text = str(caught.value)
     assert "cause: ssh: Could not resolve hostname" in text
     assert re.search(r"Correct the name (nowhere|elsewhere)\S* in --hosts", text)  # some mpiruns cut the domain off
-    assert "3 of 3 points failed" in text
+    assert "3 of 3 points × launches failed" in text
     log = (tmp_path / "log.txt").read_text()
     assert log.count("failed mpi.latency") == 3
     assert "Could not resolve hostname" in log
@@ -246,7 +246,9 @@ def test_ranks_that_never_meet_are_ended_at_the_time_limit(tmp_path: Path, monke
     )
     spec = Spec(benchmark="mpi.latency", hosts=("a.invalid", "b.invalid"), environment=asked)
     began = time.monotonic()
-    with pytest.raises(LaunchError, match=r"3 of 3 points failed.*did not connect within 1 s.*a\.invalid, b\.invalid"):
+    with pytest.raises(
+        LaunchError, match=r"3 of 3 points × launches failed.*did not connect within 1 s.*a\.invalid, b\.invalid"
+    ):
         measuring.measure(spec, Effort(launches=3, time_limit=1), into=tmp_path / "c")
     assert time.monotonic() - began < 240
     assert not [one for one in psutil.process_iter(["cmdline"]) if str(agent) in (one.info["cmdline"] or [])]
@@ -259,7 +261,7 @@ def test_wrong_bytes_fail_the_point_alone(tmp_path: Path, monkeypatch: pytest.Mo
         return [*command[:at], *program, command[-1]]
 
     replace_command(monkeypatch, faulty)
-    with pytest.raises(KernelError, match=r"1 of 2 points failed.*wrong bytes on rank"):
+    with pytest.raises(KernelError, match=r"1 of 2 points × launches failed.*wrong bytes on rank"):
         measuring.measure(sweep("mpi.latency", sizes="0,4096"), Effort(launches=1, iterations=5), into=tmp_path)
     assert [s.spec.size for s in Campaign(tmp_path).samples()] == [0]
 

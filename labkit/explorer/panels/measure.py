@@ -318,7 +318,8 @@ class _Measure:
         self.more.layout.display = "" if again else "none"
         self.more.description = self.more.tooltip = f"add to {place.name}"
         if again and not self.more.value:
-            return f"{place.name} has {count} points already. Tick 'add to {place.name}', or name a new campaign."
+            have = f"{place.name} has {count} points × launches already"
+            return f"{have}. Tick 'add to {place.name}', or name a new campaign."
         return ""
 
     def _offer(self) -> None:
