@@ -480,6 +480,13 @@ def test_a_running_job_is_not_said_to_have_ended(tmp_path: Path) -> None:
         assert "runs since" in jobs.summary(campaign, {"7"})
 
 
+def test_a_job_that_ended_is_not_said_to_measure() -> None:
+    """Its lock may look alive for some seconds."""
+    look = jobs.Look(4, 12, "mpi.latency 8 B", "process 7 on n1")
+    assert look.words().endswith("measured by process 7 on n1")
+    assert look.words(live=False) == "4 of 12 points × launches there"
+
+
 def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Campaign(tmp_path / "c").path / "jobs"
     folder.mkdir()

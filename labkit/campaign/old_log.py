@@ -16,7 +16,10 @@ _LINES = (
     ("skipped", r"skipped (?P<what>.*?)(?:: (?P<reason>.*))?"),
     ("retried", r"retrying (?P<what>.*?) (?:by a fresh start|in a fresh start): (?P<reason>.*)"),
     ("run", r"run of (?P<suite>\S+) begins"),
-    ("measuring", r"measuring (?P<points>\d{1,9}) of (?P<total>\d{1,9}) points(?: × launches)?, seed (?P<seed>-?\d{1,18})"),
+    (
+        "measuring",
+        r"measuring (?P<points>\d{1,9}) of (?P<total>\d{1,9}) points(?: × launches)?, seed (?P<seed>-?\d{1,18})",
+    ),
     ("compacted", r"compacted (?P<benchmark>\S+): (?P<points>\d{1,9}) points(?: × launches)? in one file"),
     ("left_out", r"node (?P<host>\S+) is (?:left out|excluded): (?P<reason>.*)"),
     ("notebook", r"notebook (?P<name>\S+) (?P<state>begins)(?:; it is not executed)?"),

@@ -128,7 +128,10 @@ def status(options: argparse.Namespace) -> int:
     for job in listed:
         progress, state = jobs.Look.at(Campaign(job.campaign)), job.state()
         source = "" if job.submitted_here else " (from the campaign's records; not submitted by you here)"
-        print(f"{job.campaign.name}: {job.system} job {job.number}{source}, {state.words}; {progress.words()}")
+        print(
+            f"{job.campaign.name}: {job.system} job {job.number}{source}, {state.words}; "
+            f"{progress.words(live=state.kind == 'running')}"
+        )
         if state.kind == "running":
             running.add(job.number)
     if options.campaign:
@@ -151,5 +154,6 @@ def cancel(options: argparse.Namespace) -> int:
 
     job = jobs.latest(options.campaign)
     state = jobs.cancel(job)
-    say(f"job {job.number}: {state.words}. All measured points are kept in {job.campaign}.")
+    yet = "" if state.kind == "ended" else ", and has not ended yet"
+    say(f"job {job.number}: {state.words}{yet}. All measured points are kept in {job.campaign}.")
     return OK

@@ -96,8 +96,9 @@ def _failure(job: Job, state: State, notes: Sequence[dict[str, Any]]) -> str:
         return f"Job {job.number} ended before labkit started ({state.words}). Its output:\n{output}"
     if all(note.get("status") is not None for note in notes) and (bad := failures(Campaign(job.campaign))):
         return f"Job {job.number} ended with {len(bad)} failed notebooks ({state.words}). {advice}"
-    limit = "It reached its time limit" if "TIMEOUT" in state.words else "It was cancelled"
-    return f"Job {job.number}: {state.words}. {limit} with {look.words()}; these are kept. {advice}"
+    ways = {"TIMEOUT": "It reached its time limit", "CANCELLED": "It was cancelled"}
+    how = next((way for word, way in ways.items() if word in state.words), "It ended early")
+    return f"Job {job.number}: {state.words}. {how} with {look.words(live=False)}; these are kept. {advice}"
 
 
 def cancel(job: Job) -> State:

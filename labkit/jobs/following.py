@@ -35,11 +35,16 @@ class Look:
             len(campaign.done()), int(campaign.facts.get("planned", 0)), str(state.label) if state else "", measuring
         )
 
-    def words(self) -> str:
-        """Return the state as a line of text."""
+    def words(self, *, live: bool = True) -> str:
+        """Return the state as a line of text.
+
+        Parameters
+        ----------
+        live : whether the job runs; the process of a job that ended may seem to measure for some seconds.
+        """
         total = f" of {self.planned}" if self.planned else ""
         text = f"{self.done}{total} points × launches there"
-        if self.measuring:
+        if self.measuring and live:
             text += f", {self.label}; measured by {self.measuring}"
         return text
 

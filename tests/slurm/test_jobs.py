@@ -91,6 +91,10 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd
     assert f"job {job.number}: CANCELLED" in capfd.readouterr().err
     before = saved(job)
     assert 2 <= len(before) < 12
+    assert cli.main(["status", "cut"]) == 0
+    output = capfd.readouterr().out
+    assert "CANCELLED" in output
+    assert "measured by" not in output
     assert cli.main(["attach", "cut"]) == 1
     assert f"It was cancelled with {len(before)} of 12 points × launches there" in capfd.readouterr().err
     assert cli.main(["cancel", "cut"]) == 1
