@@ -173,7 +173,7 @@ def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureF
 
 def test_plan_counts_points_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["measure", "micro.clock", "--launches", "2", "--dry-run"]) == 0
-    assert "1 points × 2 launches" in capsys.readouterr().out
+    assert "1 point × 2 launches" in capsys.readouterr().out
 
 
 def test_import_show_and_write_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_what_no_flag_says_has_the_default_of_its_class(capsys: pytest.CaptureFi
         iterations=9, warmup=0, launches=2, ci=0.5, time_cap=3.0, time_limit=4.0, seed=5
     )
     assert cli.main(["measure", "micro.clock", "--dry-run"]) == 0
-    assert f"1 points × {Effort.launches} launches" in capsys.readouterr().out
+    assert f"1 point × {Effort.launches} launches" in capsys.readouterr().out
 
 
 def test_six_launches_are_measured_unless_another_number_is_asked_for() -> None:

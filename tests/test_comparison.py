@@ -378,7 +378,7 @@ def test_the_figure_shows_ratios_with_their_intervals(tmp_path: Path) -> None:
 def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
     study = studies.get("compare")(campaign="data/campaigns/examples/two-cores", measure=False)
     assert "6 comparisons of tcp against shm" in study.findings()
-    assert "from 3 and 3 launches" in study.findings()
+    assert "needs 5 launches a side, and there are at most 3" in study.findings()
     assert len(study.table()) == 6
     assert len(study.figure().data) == 1
     assert len(study.values_figure().data) == 2

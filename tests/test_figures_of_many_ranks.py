@@ -137,7 +137,7 @@ def test_iterations_are_of_all_ranks() -> None:
 def test_a_map_has_a_row_for_each_node_by_switch() -> None:
     hosts = ["b10", "b2", "a1"] * 2
     times = np.arange(1, 7)[:, None] * np.full(20, 1000)
-    point = whole(times, meta={"rank_hosts": hosts})
+    point = whole(times, meta={"rank_hosts": hosts, "clock_ns": 1.0})
     figure = figures.rank_map([point], switches={"b10": "leaf0", "b2": "leaf0", "a1": "leaf1"})
     heat = figure.data[0]
     assert list(heat.y) == ["b2", "b10", "a1"]
@@ -167,7 +167,7 @@ def test_a_map_shows_any_statistic_over_launches() -> None:
 def test_a_map_of_very_many_nodes_keeps_the_greatest_of_neighbours() -> None:
     times = np.full((3000, 3), 1000)
     times[1234] = 9000
-    point = whole(times, meta={"rank_hosts": [f"n{rank // 2}" for rank in range(3000)]})
+    point = whole(times, meta={"rank_hosts": [f"n{rank // 2}" for rank in range(3000)], "clock_ns": 1.0})
     figure = figures.rank_map([point])
     heat = figure.data[0]
     assert len(heat.z) == 500

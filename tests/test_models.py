@@ -340,7 +340,7 @@ def test_an_unknown_path_has_no_bound_but_a_stated_one() -> None:
     (one,) = verdict.judge([unknown], records.summary(records.table([unknown])))
     assert (one.verdict, one.reason.partition(":")[0]) == (
         "no bound",
-        "too few bytes passed to tell the path of the messages",
+        "too few bytes passed to prove the path of the messages",
     )
     assert [bound.name for bound in bounds.of_bandwidth(unknown, Stated(link="1gbit"))] == ["link"]
 

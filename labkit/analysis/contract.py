@@ -195,8 +195,8 @@ class Verdict:
             return f"{why}, so nothing shows that the clause is fulfilled"
         measured = [self.coverage.sentence] if self.coverage else []
         if self.clause.bound is not None or self.fulfilled < self.points:
-            measured.append(f"{self.fulfilled} of {self.points} points fulfil it; worst: {'; '.join(self.evidence)}")
-        return "; ".join(measured)
+            measured.append(f"{self.fulfilled} of {self.points} points fulfil it; worst: {joined(self.evidence)}")
+        return joined(measured)
 
 
 def load(path: Path) -> list[Clause]:

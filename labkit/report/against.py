@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.columns import METRICS
+from labkit.notes import joined
 from labkit.records import Value, by_benchmark, value_of
 from labkit.records.factors import differing, level, named
 from labkit.reference import ANY, Number
@@ -45,8 +46,8 @@ def cell(number: Number, members: Sequence[Member]) -> str:
     for member in members:
         values = [text for name in number.benchmarks for text in _values(number, measured(number, member.of(name)))]
         campaign = f"**{escape(member.name)}:** " if len(members) > 1 else ""
-        texts += [campaign + "; ".join(values)] if values else []
-    return "; ".join(texts) or _missing(number)
+        texts += [campaign + joined(values)] if values else []
+    return joined(texts) or _missing(number)
 
 
 def _missing(number: Number) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit.columns import METRICS, split, statistic_column
+from labkit.notes import joined
 from labkit.records import Value, headline_statistic, value_of
 from labkit.records.factors import NONE, differing, level, named
 from labkit.report.markdown import escape
@@ -52,7 +53,7 @@ def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
     paths = [name for name, _ in named[most:]]
     if (rows["transport"] == "auto").any() and not (rows["transport"] == "auto").all():
         paths.append("transport auto")
-    return "; ".join(filter(None, dict.fromkeys([*words, ", ".join(paths)])))
+    return joined(dict.fromkeys([*words, ", ".join(paths)]))
 
 
 def by_path(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -86,7 +87,7 @@ def dropped(rows: pd.DataFrame, shown: pd.DataFrame) -> str:
         kept = {*map(level, shown[name])}
         if gone := [text for text in dict.fromkeys(map(level, rows[name])) if text not in (*kept, NONE)]:
             words.append(f"{named(name)} {', '.join(gone)}")
-    return "; ".join(words)
+    return joined(words)
 
 
 def path_name(transport: str, testbed: str) -> str:

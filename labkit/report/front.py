@@ -104,9 +104,7 @@ def _on_shared_paths(curves: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
         return list(curves)
     words = f"transport {', '.join(others)}"
     return [
-        rows.assign(not_drawn="; ".join(filter(None, (rows["not_drawn"].iloc[0], words))))[
-            rows["transport"].isin(shared)
-        ]
+        rows.assign(not_drawn=joined((rows["not_drawn"].iloc[0], words)))[rows["transport"].isin(shared)]
         for rows in curves
     ]
 

@@ -13,6 +13,7 @@ from labkit.analysis.inspector import Observation
 from labkit.columns import METRICS
 from labkit.models import bounds, verdict
 from labkit.models.verdict import Judged, Step
+from labkit.notes import joined
 from labkit.show.results import text_table
 from labkit.units import format_number, format_range, format_share, format_size
 
@@ -90,7 +91,7 @@ def _places(some: Sequence[Judged], *, sizes: bool = False) -> str:
     for name, own in settings.items():
         known = [text for text in own if text]
         more = f"; {len(known) - _NAMED} more settings" if len(known) > _NAMED + 1 else ""
-        shown = "; ".join(known[:_NAMED] if more else known)
+        shown = joined(known[:_NAMED] if more else known)
         parts.append(f"{name} ({shown}{more})" if known else name)
     return ", ".join(parts)
 

@@ -144,7 +144,11 @@ def test_figures_follow_the_theme_and_their_notes_are_text(opened: Any) -> None:
     assert page.evaluate(f"{PLOT.format(0)}.data[0].line.color") == "#e8e8e8"
     assert page.locator("p.small").first.inner_text() == "bars: range of 3 < 6 launches"
     page.emulate_media(color_scheme="light")
-    page.wait_for_function(f"{PLOT.format(0)}.data[0].line.color === '#000000'")
+    for _ in range(PATIENCE // 100):  # the page's policy forbids wait_for_function once it has loaded
+        if page.evaluate(f"{PLOT.format(0)}.data[0].line.color") == "#000000":
+            break
+        page.wait_for_timeout(100)
+    assert page.evaluate(f"{PLOT.format(0)}.data[0].line.color") == "#000000"
     assert page.locator(".modebar-btn").count() == 0  # nothing lies on the legend
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from labkit import benchmarks, studies
 from labkit.errors import LabkitError
+from labkit.notes import joined
 from labkit.reference import Number
 from labkit.reference.comparing import with_arguments
 from labkit.report import against, literature, markdown
@@ -73,7 +74,7 @@ def _rows(one: Experiment, paper: Literature, content: Content) -> Iterator[list
     if further := paper.numbers_of(one, further=True):
         pairs.append((_published(further), "no benchmark of labkit measures this"))
     if not one.values:
-        pairs.insert(0, ("", "; ".join(filter(None, [_measured(one, member, members) for member in members]))))
+        pairs.insert(0, ("", joined([_measured(one, member, members) for member in members])))
     chapter = _chapter(one, content)
     title = f"**{escape(one.title)}** ({escape(one.figure)}): {escape(one.result)}"
     title += f" See @{chapter}." if chapter else ""
@@ -86,7 +87,7 @@ def _published(numbers: Sequence[Number]) -> str:
     alike: dict[str, list[Number]] = {}
     for number in numbers:
         alike.setdefault(number.text, []).append(number)
-    return "; ".join(f"{escape(text)}: {', '.join(_stated(one, some) for one in some)}" for text, some in alike.items())
+    return joined(f"{escape(text)}: {', '.join(_stated(one, some) for one in some)}" for text, some in alike.items())
 
 
 def _stated(number: Number, alike: list[Number]) -> str:
@@ -116,7 +117,7 @@ def _measured(one: Experiment, member: Member, members: Sequence[Member]) -> str
     """Return the values of a campaign, of the first benchmarks of an experiment that has no numbers to compare."""
     values = list(_values(one, member))
     name = f"**{escape(member.name)}:** " if len(members) > 1 else ""
-    return f"{name}{'; '.join(values)}" if values else ""
+    return f"{name}{joined(values)}" if values else ""
 
 
 def _values(one: Experiment, member: Member) -> Iterator[str]:

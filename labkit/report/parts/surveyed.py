@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from labkit.notes import joined
 from labkit.report import literature, markdown
 from labkit.report.content import Content
 from labkit.report.literature import Surveyed
@@ -99,7 +100,7 @@ def detail(row: Surveyed) -> str:
     parts += [escape(row.note)] if row.note else []
     parts += [f"without {escape(', '.join(row.lacks))}"] if row.lacks else []
     parts += ["its logs are imported"] if row.imported else []
-    return "; ".join(parts)
+    return joined(parts)
 
 
 BLOCKS = {"surveyed": surveyed, "surveyed-counts": counts}
