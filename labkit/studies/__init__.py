@@ -33,6 +33,7 @@ from labkit.studies import _named
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
+from labkit.studies._sentences import amount as amount
 from labkit.studies._sentences import centre as centre
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import ends as ends

@@ -51,6 +51,12 @@ def centre(row: Mapping[str, Any], metric: str) -> float:
     return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
 
 
+def amount(row: Mapping[str, Any], metric: str) -> str:
+    """Value and unit of a summary row, without the interval: ``0.260 µs``, or ``≤ 0.070 µs`` for a bound."""
+    value = records.value_of(row, metric)
+    return f"{value.text} {value.unit}"
+
+
 def statement(row: Mapping[str, Any], metric: str) -> str:
     """Value, unit and interval of a summary row: ``0.260 µs (95 % interval of 6 launches: 0.250 to 0.270)``."""
     value = records.value_of(row, metric)

@@ -14,7 +14,7 @@ from labkit.analysis import all_pairs, effects
 from labkit.errors import DataError, SpecError
 from labkit.records import per_rank, resolution
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, amount, markdown_list, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.units import parse_sizes
 
@@ -292,7 +292,7 @@ class Study(studies.Study):
                 one, other = (" and ".join(row["hosts"].split(",")) for row in (slow, fast))
                 apart = slow["latency_us_low"] > fast["latency_us_high"] * (1 + all_pairs.LEAST)
                 yield f"Measured alone, {size_words(size)}: " + effect.said(
-                    f"between {one} they take {number(slow['latency_us_p50'])} µs, {effect.times} what {other} need"
+                    f"between {one} they take {amount(slow, 'latency_us')}, {effect.times} what {other} need"
                     f"{', so their own path is slow' if apart else ''}",
                     f"{one}, and {other}",
                 )

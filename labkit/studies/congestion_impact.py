@@ -12,7 +12,7 @@ from labkit.analysis import congestion, gpcnet
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, amount, counts, markdown_list, number, size_words, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -259,7 +259,7 @@ class Study(studies.Study):
         for _, row in self.of(LOAD).iterrows():
             yield (
                 f"Alone, {row['option_congestor']} with {size_words(row['message_size_B'])} moves "
-                f"{number(row['bandwidth_MBps_p50'])} MB/s in all; a round takes {number(row['latency_us_p50'])} µs."
+                f"{amount(row, 'bandwidth_MBps')} in all; a round takes {amount(row, 'latency_us')}."
             )
 
 

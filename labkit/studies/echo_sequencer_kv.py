@@ -12,7 +12,17 @@ from labkit import figures
 from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, counts, ends, markdown_list, number, size_words, statement, words
+from labkit.studies import (
+    LEFT_OUT,
+    _rdma,
+    amount,
+    counts,
+    ends,
+    markdown_list,
+    size_words,
+    statement,
+    words,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -123,7 +133,7 @@ class Study(_rdma.Study):
         for size, group in rows[rows["benchmark"] == "verbs.echo"].groupby("message_size_B"):
             if extremes := ends(group, "round_trip_us"):
                 best, worst = extremes
-                times = statement(best, "round_trip_us"), f"{number(centre(worst, 'round_trip_us'))} µs"
+                times = statement(best, "round_trip_us"), f"{amount(worst, 'round_trip_us')}"
                 yield effects.between(worst, best, "round_trip_us").said(
                     f"Of the echoes of {size_words(size)}, {best['way']} is the fastest ({times[0]}), {worst['way']} "
                     f"the slowest ({times[1]})",

@@ -15,7 +15,7 @@ from labkit.figures import style
 from labkit.kernels import cuda
 from labkit.samples.facts import GPU, GPU_DRIVER, GPU_MPI
 from labkit.spec import Spec, sweep
-from labkit.studies import centre, markdown_list, number, size_words, statement, words
+from labkit.studies import amount, markdown_list, number, size_words, statement, words
 from labkit.studies._derived import derived
 from labkit.units import parse_sizes
 
@@ -235,8 +235,8 @@ class Study(studies.Study):
                 gpu, plain = (at.loc[(k, k)].to_dict() for k in ("device", "host"))
                 effect = effects.between(gpu, plain, "latency_us")
                 sentences.append(
-                    f"A message of {size_words(size)} takes {number(centre(gpu, 'latency_us'))} µs between device "
-                    f"memories and {number(centre(plain, 'latency_us'))} µs between host memories"
+                    f"A message of {size_words(size)} takes {amount(gpu, 'latency_us')} between device "
+                    f"memories and {amount(plain, 'latency_us')} between host memories"
                     f"{effect.clause(f'{effect.times} as long')}."
                 )
         return sentences

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, amount, counts, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +244,7 @@ class Study(studies.Study):
     def _seven_and_eight(self) -> Iterator[str]:
         """Overhead in latency, and bandwidth beside computation."""
         here = [
-            f"{number(row['overhead_us_p50'])} µs for {size_words(row['message_size_B'])} over {path}"
+            f"{amount(row, 'overhead_us')} for {size_words(row['message_size_B'])} over {path}"
             for path, row in self.of("mpi.host_overhead").groupby("transport", sort=False).first().iterrows()
         ]
         if here:

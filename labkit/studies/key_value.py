@@ -9,7 +9,17 @@ from labkit import benchmarks, figures, studies
 from labkit.analysis import evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _linked, _rdma, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import (
+    LEFT_OUT,
+    _linked,
+    _rdma,
+    amount,
+    counts,
+    markdown_list,
+    size_words,
+    statement,
+    words,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,8 +210,8 @@ class Study(studies.Study):
             last = group.sort_values("option_rate").iloc[-1].to_dict()
             sentences.append(
                 f"{store} with {last['option_rate']:g} operations due per second: a median of "
-                f"{number(centre(last, 'response_us'))} µs from when an operation was due, of "
-                f"{number(centre(last, 'round_trip_us'))} µs from when it was sent."
+                f"{amount(last, 'response_us')} from when an operation was due, of "
+                f"{amount(last, 'round_trip_us')} from when it was sent."
             )
         for _, row in self._middle(self.of(VERBS)).iterrows():
             known = evidence.functional([row["badges"]])

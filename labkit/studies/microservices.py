@@ -11,7 +11,7 @@ from labkit import figures, studies
 from labkit.errors import known
 from labkit.formats.microservices import BETWEEN, CLIENT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, statement, words
+from labkit.studies import LEFT_OUT, _linked, amount, counts, markdown_list, number, statement, words
 from labkit.units import format_share
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Study(studies.Study):
                 f"{first['option_load']:g} requests per second"
             )
             if last["option_load"] > first["option_load"]:
-                sentence += f", and in {number(centre(last, 'response_us'))} µs at {last['option_load']:g}"
+                sentence += f", and in {amount(last, 'response_us')} at {last['option_load']:g}"
             sentences.append(f"{sentence}.")
         paths = self.paths(SOCIAL)
         if paths:

@@ -9,7 +9,7 @@ from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import ends, markdown_list, number, size_words, statement
+from labkit.studies import amount, ends, markdown_list, size_words, statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +137,7 @@ class Study(studies.Study):
                 continue
             best, worst = extremes
             of, first, last = size_words(best["message_size_B"]), WORDS[best["way"]], WORDS[worst["way"]]
-            times = statement(best, "latency_us"), f"{number(worst['latency_us_p50'])} µs"
+            times = statement(best, "latency_us"), f"{amount(worst, 'latency_us')}"
             sentences.append(
                 effects.between(worst, best, "latency_us").said(
                     f"{name} with {of} per rank: {first} is fastest ({times[0]}), {last} is slowest ({times[1]})",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.spec import Spec, sweep
-from labkit.studies import ends, markdown_list, number, size_words, statement, words
+from labkit.studies import amount, ends, markdown_list, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ class Study(studies.Study):
         for row in self.of("mpi.passive_put").to_dict("records"):
             sentences.append(
                 f"While the target computes, a put of {size_words(row['message_size_B'])} takes "
-                f"{number(row['latency_us_p50'])} µs, and {number(row['helped_us_p50'])} µs while it waits in MPI: "
+                f"{amount(row, 'latency_us')}, and {amount(row, 'helped_us')} while it waits in MPI: "
                 f"{_needed(row)}."
             )
         return markdown_list(sentences)
@@ -128,7 +128,7 @@ def _synchronisations(rows: pd.DataFrame) -> Iterator[str]:
     """The cheapest and the most expensive synchronisation."""
     if extremes := ends(rows, "latency_us"):
         low, high = extremes
-        costs = [f"{row['option_synchronisation']} with {number(row['latency_us_p50'])} µs" for row in extremes]
+        costs = [f"{row['option_synchronisation']} with {amount(row, 'latency_us')}" for row in extremes]
         yield effects.between(high, low, "latency_us").said(
             f"The cheapest synchronisation of the smallest put is {costs[0]}, the most expensive {costs[1]}",
             f"Synchronisations of the smallest put, {costs[0]} to {costs[1]}",

@@ -10,7 +10,7 @@ from labkit import benchmarks, figures, studies
 from labkit.analysis import effects
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, words
+from labkit.studies import amount, markdown_list, number, size_words, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +155,7 @@ def _request(name: str, by_form: Mapping[str, Mapping[str, Any]]) -> str:
     form, blocking = by_form[name], by_form[FORMS[0]]
     effect = effects.between(form, blocking, "latency_us")
     values = (
-        f"The smallest allreduce takes {number(form['latency_us_p50'])} µs as {name} and "
-        f"{number(blocking['latency_us_p50'])} µs blocking"
+        f"The smallest allreduce takes {amount(form, 'latency_us')} as {name} and "
+        f"{amount(blocking, 'latency_us')} blocking"
     )
     return effect.said(f"{values}: the request {effect.change('µs')}", values)

@@ -13,7 +13,7 @@ from labkit.analysis import effects
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.columns import METRICS, split, split_end
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement
+from labkit.studies import LEFT_OUT, _rdma, amount, centre, counts, markdown_list, number, size_words, statement
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -183,7 +183,7 @@ class Study(_rdma.Study):
         if len(rows):
             whole = f"Creating and closing all objects of a connection takes {statement(rows.iloc[0], 'latency_us')}"
             known = sorted(steps.to_dict("records"), key=lambda row: -centre(row, "latency_us"))[:2]
-            first, second = (f"“{row['step']}” with {number(centre(row, 'latency_us'))} µs" for row in known)
+            first, second = (f"“{row['step']}” with {amount(row, 'latency_us')}" for row in known)
             yield effects.between(known[0], known[1], "latency_us").said(
                 f"{whole}; the most expensive step is {first}", f"{whole}; of its steps {first} and {second}"
             )

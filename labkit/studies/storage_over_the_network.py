@@ -11,7 +11,7 @@ from labkit import figures, studies, testbeds
 from labkit.analysis import effects
 from labkit.errors import known
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, amount, counts, markdown_list, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Study(studies.Study):
             if row["benchmark"] == READ and len(local):
                 base = local.iloc[0].to_dict()
                 effect = effects.between(row, base, "latency_us")
-                beside = f"{text}; the local file {number(centre(base, 'latency_us'))} µs"
+                beside = f"{text}; the local file {amount(base, 'latency_us')}"
                 sentences.append(effect.said(f"{text}, {effect.times} the local file", beside))
             else:
                 sentences.append(f"{text}.")

@@ -11,7 +11,7 @@ from labkit import figures, testbeds
 from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, amount, centre, markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,7 @@ class Study(_rdma.Study):
             late = ": nothing follows a lost read, so only the timeout notices" if slower else ""
             yield (
                 f"With {number(last['level'])} % of the packets lost each way a read takes "
-                f"{number(centre(last, 'latency_us'))} µs in the median ({number(centre(first, 'latency_us'))} µs "
+                f"{amount(last, 'latency_us')} in the median ({amount(first, 'latency_us')} "
                 f"without), the slowest {number(last['latency_us_max'] / 1000)} ms "
                 f"({number(first['latency_us_max'] / 1000)} ms without){late}."
             )
