@@ -21,9 +21,7 @@ _LEAST = 3  # of them, if there are so many topics
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
 _BUSY = "busy machine"
-_NOTHING = (
-    "No comparison rests on more than one launch of a device that shows performance; @tbl-verdicts gives the reasons."
-)
+_NOTHING = "No comparison supports a claim about performance; @tbl-verdicts gives the reasons."
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _FAMILIES = {
     "mpi": "MPI",
