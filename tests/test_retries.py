@@ -121,7 +121,9 @@ def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, m
 def test_a_point_that_fails_twice_is_given_up_with_its_reason(tmp_path: Path, mpirun: Path) -> None:
     launcher = failing(tmp_path, mpirun, f"if {OVER_TCP}: {REFUSED}")
     specs = [Spec(benchmark="mpi.latency", transport=path, launcher=launcher) for path in ("shm", "tcp")]
-    with pytest.raises(LaunchError, match=r"1 of 2 points failed\. .*mpi\.latency 8 B, tcp, launch 0.*") as raised:
+    with pytest.raises(
+        LaunchError, match=r"1 of 2 points × launches failed\. .*mpi\.latency 8 B, tcp, launch 0.*"
+    ) as raised:
         measuring.measure(specs, EFFORT, into=tmp_path / "c")
     assert "the switch is down" in str(raised.value)
     (failure,) = raised.value.failures
