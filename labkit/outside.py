@@ -196,7 +196,7 @@ def content(path: Path, most: int = MOST_B) -> bytes:
     Raises
     ------
     DataError
-        If it cannot be read, is no regular file, or is longer.
+        If it cannot be read, is not a regular file, or is larger than `most`.
     """
     with about(path), regular(path).open("rb") as file:
         found = file.read(most + 1)

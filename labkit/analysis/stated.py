@@ -21,7 +21,7 @@ _DECIDED = {  # kind of a metric → options that set it: the timed work, or the
     ),
     "rate": ("compute_us", "sleep_us", "rate", "target", "offered", "message_rate", "load"),
 }
-_SECONDS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+_TIMES = ("ns", "µs", "ms", "s")
 
 
 def by_definition(factor: str, metric: str) -> bool:
@@ -50,9 +50,9 @@ def beside_link(row: Mapping[str, Any], value: Value) -> str:
     if metric.unit == "MB/s":
         share = effects.share(value.value * 8e6, rate)
         return f"{share} of the link's rate" if share else ""
-    if metric.kind != "cost" or metric.unit not in _SECONDS:
+    if metric.kind != "cost" or metric.unit not in _TIMES:
         return ""
-    seconds = value.value * _SECONDS[metric.unit]
+    seconds = value.value / metric.factor
     if delay and seconds >= delay:
         return f"{format_number(seconds / delay, digits=3)} times the link's delay"
     share = effects.share(8 * int(row["message_size_B"]) / rate, seconds) if rate and row["message_size_B"] else ""
