@@ -32,6 +32,7 @@ SETTING = (
 _WHERE = ("host", "cpu_model", "campaign")
 _NEVER_STATED = ("transport", "launcher", "device", "hosts", "ppn", "bind")  # by what others printed
 _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
+_OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
 NONE = "-"
 UNSTATED = "not stated"
 ASSUMED = " (assumed)"
@@ -60,8 +61,11 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
     given = [name for name in rows if name.startswith(GIVEN)]
+    one_source = all(_constant(rows[name]) for name in _OF_SOURCES if name in rows)
     found = {  # a missing value is a level too
-        name: texts(rows, name).tolist() for name in (*SETTING, *_WHERE, *given) if name in rows
+        name: texts(rows, name).tolist()
+        for name in (*SETTING, *_WHERE, *given)
+        if name in rows and not (one_source and _constant(rows[name]))  # its text is that of all rows
     }
     varied = [name for name in found if len({*found[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
     implied = {
@@ -76,6 +80,13 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     if "fingerprint" in rows and keys and not _one_each([*zip(*keys, strict=True)], rows["fingerprint"].tolist()):
         names.append("fingerprint")
     return [name for name in names if name not in skip]
+
+
+def _constant(values: pd.Series) -> bool:
+    """Return whether all values are certainly one, which takes far less time than their texts."""
+    if values.dtype == object and len({*map(type, values)}) > 1:
+        return False  # True is 1 and 1.0, but each has a text of its own
+    return bool(values.nunique(dropna=False) <= 1)
 
 
 def _one_each(first: Sequence[Any], second: Sequence[Any]) -> bool:
@@ -103,7 +114,7 @@ def named(column: str) -> str:
 
 def texts(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return the level of a factor in each row, as `text` does."""
-    columns = [rows[c].tolist() if c in rows else [None] * len(rows) for c in (name, "origin", "ranks_assumed")]
+    columns = [rows[c].tolist() if c in rows else [None] * len(rows) for c in (name, *_OF_SOURCES)]
     words = [_text(name, *facts) for facts in zip(*columns, strict=True)]
     return pd.Series(words, index=rows.index, dtype=object)
 

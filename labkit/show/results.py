@@ -62,14 +62,15 @@ def _further(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     """Return a table of the imported values that no column holds: of one rank, or under a name of the tool's own."""
     from labkit.records.factors import named, texts
 
+    brought = frame[frame["origin"].isin(BROUGHT)]
+    if not brought["further"].map(bool).any():
+        return []
     benchmark = benchmarks.get(str(frame["benchmark"].iloc[0]))
     factors = list(dict.fromkeys([*(f"option_{name}" for name in benchmark.quantities), *factors]))
-    brought = _sorted(frame[frame["origin"].isin(BROUGHT)], factors)
+    brought = _sorted(brought, factors)
     levels = zip(*(texts(brought, factor) for factor in factors), strict=True) if factors else repeat(())
     rows = zip(brought.to_dict("records"), levels, strict=False)
     each = [(row, told, dict(note.values)) for row, told in rows for note in row["further"]]
-    if not each:
-        return []
     own = ("name", "unit", "statistic", "value", "shown")
     labels = list(dict.fromkeys(name for *_, value in each for name in value if name not in own))
     launches = ["launch"] if brought["launch"].nunique() > 1 else []
