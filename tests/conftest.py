@@ -47,6 +47,8 @@ sys.dont_write_bytecode = False
 # a shell without job control starts background commands, `make test-all &` too, with SIGINT ignored, and children inherit that
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 hypothesis.settings.register_profile("labkit", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("labkit")

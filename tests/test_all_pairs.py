@@ -139,6 +139,7 @@ def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
     assert len(twice.data[1].x) == 499
 
 
+@pytest.mark.slow
 def test_fewer_measurements_of_many_pairs_are_simulated() -> None:
     assert all_pairs.false_alarms(many(18)).draws == 400
     assert all_pairs.false_alarms(many(300, 9)).draws == 74

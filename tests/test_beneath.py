@@ -231,7 +231,12 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("verb", OTHERS)
+_LONG = ("acceptance", "plan")
+
+
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=pytest.mark.slow) if verb in _LONG else verb for verb in OTHERS]
+)
 def test_other_commands_leave_alone_what_every_link_leads_to(
     verb: str, master: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

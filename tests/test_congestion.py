@@ -109,6 +109,7 @@ def test_from_six_launches_on_the_interval_is_one_over_launches() -> None:
     assert many.table["factor"].iloc[0] == pytest.approx(2, rel=0.05)
 
 
+@pytest.mark.slow
 def test_nothing_is_found_where_nothing_is_as_often_as_promised() -> None:
     alarms = [
         congestion.impact([launch(1.0, number=k, n=300)]).table.query("phase == 'loaded' and statistic == 'mean'")

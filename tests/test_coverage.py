@@ -118,6 +118,7 @@ def test_hosts_that_no_point_knows_still_lack() -> None:
     assert "no pair was measured" in verdict(one, benchmark="mpi.latency", pairs="all").sentence
 
 
+@pytest.mark.slow
 def test_the_recorded_virtual_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     terms = tmp_path / "terms.toml"
 

@@ -203,6 +203,7 @@ def test_a_view_falls_back_to_what_there_is() -> None:
     assert (now.metric, now.statistic, now.x) == ("bandwidth_MBps", "p50", "message_size_B")
 
 
+@pytest.mark.slow
 def test_the_lines_draw_it_in_a_python_of_its_own(tmp_path: Path) -> None:
     shown = dataclasses.replace(SHOWN, published=True)
     summary = Store().summary(shown.campaigns, shown.benchmark)
@@ -615,6 +616,7 @@ def test_a_statistic_that_no_point_has_is_replaced_by_one_that_exists_and_the_pa
     assert session.views["A"].statistic == "p95"
 
 
+@pytest.mark.slow
 def test_every_benchmark_of_an_example_draws_points_whatever_was_chosen_before() -> None:
     """Points are drawn whichever statistic was chosen for the benchmark before."""
     session = Session(["two-cores"])

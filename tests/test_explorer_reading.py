@@ -55,6 +55,7 @@ class Page:
         return self.part("data", "_Plot")
 
 
+@pytest.mark.slow
 def test_points_are_read_pinned_and_told_in_words() -> None:
     page = Page()
     plot, point, table = page.plot, page.part("point", "_Point"), page.part("view", "Table")
@@ -172,6 +173,7 @@ def test_the_lines_draw_what_the_session_draws(shown: View) -> None:
     assert space["figure"].to_json() == session.figure(shown, summary).to_json()
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_undone_linked_and_saved() -> None:
     page = Page()
     session, plot = page.session, page.plot

@@ -536,6 +536,7 @@ def test_without_chromium_there_is_one_warning_and_no_picture(monkeypatch: pytes
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_picture_is_the_same_whatever_was_drawn_before_and_is_drawn_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_many_ranks_are_bands_with_the_slow_ones_marked(launches: int) -> None:
         assert "80 ranks, ordered by their median" in title(figure)
 
 
+@pytest.mark.slow
 def test_a_figure_of_very_many_ranks_stays_small() -> None:
     point = quick(16_384, in_a_node=64)
     for figure in (

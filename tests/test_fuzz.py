@@ -20,7 +20,7 @@ from tests.fuzz.damage import READING, UNPACKING, Damage, damages
 from tests.fuzz.inputs import Input, inputs, verbs
 from tests.fuzz.scene import Ended, Scene
 
-SOME, ALL, DAMAGED = 150, 5000, 40
+SOME, ALL, DAMAGED = 60, 5000, 15
 STATUSES = (0, 1, 2, 3, 130)
 INSIDE = re.compile(r"Traceback \(most recent|^  File \"|<labkit\.|<built-in|object at 0x", re.MULTILINE)
 

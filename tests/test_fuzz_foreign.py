@@ -462,7 +462,7 @@ def fuzzed(count: int, folder: Path, offset: int = 0) -> None:
 
 
 def test_random_foreign_data_do_no_harm(tmp_path: Path) -> None:
-    fuzzed(5 * len(KINDS), tmp_path)
+    fuzzed(2 * len(KINDS), tmp_path)
 
 
 @pytest.mark.slow

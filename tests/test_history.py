@@ -176,6 +176,7 @@ def nightly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_notebook_reads_a_folder_of_campaigns(nightly: Path, tmp_path: Path) -> None:
     entry = Entry(NOTEBOOKS / "91-history.ipynb", {"past": str(nightly), "campaign": str(nightly / "day13")})
     done = suites.execute(entry, Campaign(nightly / "day13"), tmp_path)

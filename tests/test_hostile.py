@@ -297,6 +297,7 @@ def look(browser: Any, address: str) -> dict[str, Any]:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_hostile_campaign_is_harmless_in_a_browser(made: report.Built, browser: Any) -> None:
     pages = sorted(made.html.parent.glob("*.html"))
     assert len(pages) == 6
@@ -312,6 +313,7 @@ def test_a_hostile_campaign_is_harmless_in_a_browser(made: report.Built, browser
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_the_policy_of_the_pages_stops_what_might_get_into_them(
     made: report.Built, browser: Any, served: tuple[Path, str]
 ) -> None:

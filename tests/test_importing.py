@@ -247,6 +247,7 @@ def test_work_and_what_is_kept_grow_with_the_rows_and_no_faster(
     assert large <= 4.6 * small
 
 
+@pytest.mark.slow
 def test_a_long_table_is_read_in_parts_and_each_point_has_its_own_line(tmp_path: Path) -> None:
     path = tmp_path / "long.txt"
     path.write_text(grown(9000))
@@ -278,6 +279,7 @@ def kept(campaign: Campaign) -> list[tuple[str, tuple[str, int], bytes]]:
 
 
 @pytest.mark.parametrize("form", ["omb", "imb"])
+@pytest.mark.slow
 def test_rows_read_many_at_once_are_the_points_of_rows_read_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:

@@ -142,6 +142,7 @@ def test_explain_prints_what_was_observed(capsys: pytest.CaptureFixture[str]) ->
     assert "observed:\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_command_that_is_proposed_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     samples = list(Campaign(EXAMPLES / "virtual-cluster").samples()) + list(Campaign(EXAMPLES / "two-cores").samples())
     seen = inspector.inspect(samples, records.summary(records.table(samples)))

@@ -316,6 +316,7 @@ def test_the_ends_of_a_tool_go_to_two_hosts_of_a_job(monkeypatch: pytest.MonkeyP
         outline.place(call.replace(hosts=("a", "b"), transport="unix"))
 
 
+@pytest.mark.slow
 def test_a_node_on_which_slurm_refuses_a_step_once_is_not_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

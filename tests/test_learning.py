@@ -99,6 +99,7 @@ def lacks(answer: dict[str, Any]) -> bool:
     return "gloo of torch 1" in answer.get("error", "") and "has no reduce_scatter" in answer["error"]
 
 
+@pytest.mark.slow
 def test_every_collective_brings_the_right_elements_and_a_call_that_does_nothing_is_seen(tmp_path: Path) -> None:
     functions = {"all_to_all": ["all_to_all_single"], "send_recv": ["isend", "irecv"]}
     work: list[tuple[list[str], dict[str, Any]]] = []
@@ -121,6 +122,7 @@ MODEL = {"layers": 1, "width": 16, "heads": 2, "length": 8, "batch": 2}
 ALONE = {"communication": "none", "bucket": 1 << 20, "compression": "none"}
 
 
+@pytest.mark.slow
 def test_steps_of_training_have_the_gradients_of_the_whole_and_a_missing_reduction_is_seen(tmp_path: Path) -> None:
     ways = [
         {"communication": "none"},

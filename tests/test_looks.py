@@ -69,6 +69,7 @@ def test_a_line_that_was_drawn_is_never_recoloured_when_others_come(order: tuple
 
 @settings(deadline=None, max_examples=10)
 @given(st.permutations(range(4)), st.lists(st.sampled_from(["a", "ucx, 2 ranks", "launch 3"]), unique=True))
+@pytest.mark.slow
 def test_a_line_looks_the_same_in_every_session_order_and_report(order: list[int], before: list[str]) -> None:
     view, seen = View(metric="latency_us"), []
     for drawn_before in ([], before):  # by another notebook, or by the Explorer

@@ -46,6 +46,7 @@ def points(folder: Path) -> int:
     return len(Campaign.existing(folder).done())
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_renamed_stops_the_run_and_keeps_all_in_one_folder(tmp_path: Path) -> None:
     status, said = measured(tmp_path, lambda into: into.rename(tmp_path / "moved"))
     assert status == 1

@@ -72,6 +72,7 @@ def test_figures_of_a_merged_campaign_are_drawn_and_name_their_campaigns(outputs
     assert {"shm, monday", "shm, tuesday", "tcp, monday", "tcp, tuesday"} <= names
 
 
+@pytest.mark.slow
 def test_sentences_and_tables_are_of_each_campaign_alone(outputs: tuple[Shown, ...]) -> None:
     findings = next(one.text for one in outputs if one.label == "latency-findings")
     first, second = findings.split("Campaign **tuesday**:")
@@ -90,6 +91,7 @@ def test_sentences_and_tables_are_of_each_campaign_alone(outputs: tuple[Shown, .
         pytest.param({"monday": {"title": 3, "created": 5}}, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins: object) -> None:
     facts = Campaign(merged).facts | {"origins": origins}
     (tmp_path / "samples").symlink_to(merged / "samples")

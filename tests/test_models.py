@@ -366,6 +366,7 @@ def test_facts_that_cannot_be_read_bound_nothing(benchmark: str, facts: dict[str
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_prints_bounds_reasons_and_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(EXAMPLES / "two-cores")]) == 0
     text = capsys.readouterr().out
@@ -504,6 +505,7 @@ def test_costs_of_another_host_bound_nothing() -> None:
 
 @settings(max_examples=30)
 @given(st.floats(1, 1e5), st.floats(1, 1e5), st.sampled_from(["mpi.bandwidth", "mpi.latency"]))
+@pytest.mark.slow
 def test_a_value_beyond_its_bound_is_always_said(value: float, cost: float, benchmark: str) -> None:
     """No bound lies on the wrong side of a measurement by more than the tolerance without a warning."""
     machine = [
@@ -534,6 +536,7 @@ def test_simulated_points_are_not_judged() -> None:
     assert verdict.judge([point()], summary.assign(origin="simulated")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", sorted(EXAMPLES.iterdir()), ids=lambda folder: folder.name)
 def test_no_bound_of_the_examples_is_on_the_wrong_side_of_a_measurement(folder: Path) -> None:
     """Of every size and setting, not only of those that are judged."""

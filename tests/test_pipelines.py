@@ -81,6 +81,7 @@ def test_a_good_night_is_kept_and_a_bad_one_is_not(place: Path) -> None:
     assert len((place / "nightly" / "acceptance.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_slow_night_fails_with_annotations(place: Path) -> None:
     _, gate, _, summary, _ = steps()["github"]
     kept(place / "data" / "campaigns" / "today", campaign(101, factor=2))

@@ -80,6 +80,7 @@ def test_statistics_of_tools_rise_too_whatever_they_state(launches: list[dict[st
     in_order(summary(*given))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_statistics_of_recorded_campaigns_rise(path: Path) -> None:
     summarised = records.summary(records.table(Campaign(path.parent).samples()))

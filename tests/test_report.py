@@ -529,6 +529,7 @@ def test_words_in_the_place_of_a_table_keep_its_number(tmp_path: Path) -> None:
             assert wanted in flat
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_a_notebook_twice(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "a")
     for name in ("15-latency-tcp", "16-latency-shm"):
@@ -555,6 +556,7 @@ def test_order_of_the_suite_and_errors_that_no_cell_tells(tmp_path: Path) -> Non
     assert any("10-latency.ipynb failed: DeadKernelError" in text for text in made.warnings)
 
 
+@pytest.mark.slow
 def test_letter_style_changes_the_paper_and_has_its_own_folder(
     built: report.Built, campaign: Path, tmp_path: Path
 ) -> None:

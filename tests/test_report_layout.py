@@ -107,6 +107,7 @@ def made(folder: Path, *filters: str) -> Layout:
     return layout(folder / "a.pdf")
 
 
+@pytest.mark.slow
 def test_a_page_break_leaves_no_row_of_a_table_alone(tmp_path: Path) -> None:
     assert any("single row" in place for place in made(tmp_path).split), "the tables test nothing"
     assert not made(tmp_path, "ties.lua").split

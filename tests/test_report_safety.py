@@ -52,10 +52,10 @@ def endings(count: int, seed: int) -> list[tuple[float, signal.Signals]]:
     return [(chance.choice((0.0, 0.05, 0.5, 3.0)) * chance.random(), chance.choice(signals)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(25, marks=pytest.mark.slow)])
-def test_a_report_that_was_ended_is_made_again(count: int, tmp_path: Path, temporary: Path) -> None:
+@pytest.mark.slow
+def test_a_report_that_was_ended_is_made_again(tmp_path: Path, temporary: Path) -> None:
     folder = make_campaign(tmp_path / "c")
-    for after, how in endings(count, count):
+    for after, how in endings(25, 25):
         ended(folder, after, how)
         if how != signal.SIGKILL:
             assert not list(folder.glob(".report-*"))
@@ -169,6 +169,7 @@ def test_a_page_of_quarto_gets_a_policy_with_its_own_scripts() -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_what_stands_in_a_chapter_of_quarto_does_not_run(tmp_path: Path) -> None:
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:

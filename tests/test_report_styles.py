@@ -466,6 +466,7 @@ def test_a_lab_report_has_predictions_figures_and_answers(tmp_path: Path) -> Non
         handout.build(tmp_path)
 
 
+@pytest.mark.slow
 def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> None:
     (own / "site.qmd").write_text("# Our site {#sec-site}\n\nSee @sec-methods and [@mine2026].\n")
     (own / "mine.bib").write_text("@misc{mine2026, title = {Our cluster}, author = {Own, Ann}, year = {2026}}\n")

@@ -167,6 +167,7 @@ def test_an_unchanged_report_stays_and_a_changed_sample_makes_it_anew(campaign: 
     assert (campaign / "report" / "key-numbers.json").read_text() != numbers
 
 
+@pytest.mark.slow
 def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(campaign, tmp_path / "after"))
     both = [sources.read(campaign), sources.read(other)]

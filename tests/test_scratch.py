@@ -49,6 +49,7 @@ def test_a_kernel_that_ran_to_its_end_says_nothing_and_leaves_nothing(tmp_path: 
     assert ".json" not in outputs[0]["data"]["text/plain"]
 
 
+@pytest.mark.slow
 def test_what_a_killed_owner_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home := tmp_path / "tmp").mkdir()
     path = notebook(tmp_path, "import time; time.sleep(600)")

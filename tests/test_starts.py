@@ -213,6 +213,7 @@ def test_a_record_of_many_ranks_is_small_and_complete() -> None:
     assert start.parsed(whole.content, whole.digest) == whole
 
 
+@pytest.mark.slow
 def test_a_point_of_many_ranks_and_hosts_has_few_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames as 4096 ranks on 1024 hosts send them; the parent does with them what it always does."""
     spec = Spec(

@@ -94,7 +94,10 @@ def large(place: Path) -> Path:
     return campaign.path
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGHUP, signal.SIGINT))],
+)
 @pytest.mark.parametrize("verb", ["export", "merge"])
 def test_a_signal_leaves_no_unfinished_file(verb: str, number: int, tmp_path: Path) -> None:
     (place := tmp_path / "place").mkdir()
@@ -112,6 +115,7 @@ def test_a_signal_leaves_no_unfinished_file(verb: str, number: int, tmp_path: Pa
     assert [path.name for path in place.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     (place := tmp_path / "place").mkdir()
     words = ["export", str(large(tmp_path / "c")), "--output", str(place / "c.zip")]

@@ -189,6 +189,7 @@ def test_kill_9_while_compacting_loses_nothing(tmp_path: Path, tries: int) -> No
     assert len(list(tmp_path.glob("samples/*/*"))) == 1, "nothing is left of what was ended"
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_every_point(tmp_path: Path) -> None:
     campaign = filled(tmp_path)
     before = everything(campaign)

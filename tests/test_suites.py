@@ -389,6 +389,7 @@ def working(into: Path) -> list[int]:
     return pids
 
 
+@pytest.mark.slow
 def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -> None:
     words = f"{sys.executable} -m labkit.cli run quick --into {tmp_path / 'c'}"
     done = subprocess.run(["bash", "-c", f"ulimit -n 64; exec {words}"], capture_output=True, text=True)

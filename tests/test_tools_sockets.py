@@ -270,6 +270,7 @@ def test_streams(tool: object, name: str, options: dict[str, object], mark: str)
     assert marked(mark) == []
 
 
+@pytest.mark.slow
 def test_under_load_keeps_every_message_and_its_lateness(mark: str) -> None:
     need(sockperf)
     outcome = run(

@@ -99,6 +99,7 @@ def opened(site: Path, browser: Any) -> Iterator[Any]:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_the_tools_of_a_figure_work_on_its_data(opened: Any) -> None:
     page = opened("10-latency.html")
     plot = PLOT.format(0)
@@ -127,6 +128,7 @@ def test_the_tools_of_a_figure_work_on_its_data(opened: Any) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_two_figures_are_compared_side_by_side(opened: Any) -> None:
     page = opened("10-latency.html")
     for number in (0, 1):
@@ -139,6 +141,7 @@ def test_two_figures_are_compared_side_by_side(opened: Any) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_figures_follow_the_theme_and_their_notes_are_text(opened: Any) -> None:
     page = opened("10-latency.html", scheme="dark")
     assert page.evaluate(f"{PLOT.format(0)}.data[0].line.color") == "#e8e8e8"
@@ -166,6 +169,7 @@ def test_no_page_is_wider_than_the_screen_and_all_is_reached_by_keyboard(opened:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_small_screen_folds_the_chapters_and_shows_the_page_s_contents_among_them(opened: Any) -> None:
     page = opened("10-latency.html", 400)
     here = page.locator("nav.chapters .here")
@@ -180,12 +184,14 @@ def test_a_small_screen_folds_the_chapters_and_shows_the_page_s_contents_among_t
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_figure_on_a_small_screen_is_higher_rather_than_flat(opened: Any) -> None:
     panel = f"{PLOT.format(0)}._fullLayout.yaxis._length"
     assert opened("10-latency.html", 400).evaluate(panel) >= 160
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_paper_shows_whole_light_figures_without_tools(opened: Any, tmp_path: Path) -> None:
     page = opened("10-latency.html", scheme="dark")
     page.pdf(path=str(tmp_path / "page.pdf"), format="A4")

@@ -141,6 +141,7 @@ def picture(page: Any, name: str) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: Path, tmp_path: Path) -> None:
     with opened(server, chromium, STEM) as page:
         page.locator(".lab-tcp-8 input").fill("12")
