@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,9 +202,11 @@ def alike(wanted: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(close)}? " if close else ""
 
 
-def known(kind: str, wanted: str, names: Sequence[str], *, see: str = "") -> SpecError:
+def known(
+    kind: str, wanted: str, names: Sequence[str], *, see: str = "", error: Callable[[str], LabkitError] = SpecError
+) -> LabkitError:
     """Return the error for a name that does not exist: similar names, and all names or the command that lists them."""
     near = alike(wanted, names)
     if see:
-        return SpecError(f"There is no {kind} {wanted[:100]!r}. {near}List all {len(names)} with: {see}")
-    return SpecError(f"There is no {kind} {wanted[:100]!r}. {near}There are: {', '.join(sorted(names)) or 'none'}.")
+        return error(f"There is no {kind} {wanted[:100]!r}. {near}List all {len(names)} with: {see}")
+    return error(f"There is no {kind} {wanted[:100]!r}. {near}There are: {', '.join(sorted(names)) or 'none'}.")

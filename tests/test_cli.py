@@ -265,6 +265,33 @@ def test_the_bar_shows_each_point_while_it_is_measured(monkeypatch: pytest.Monke
         assert f"{done}/4 {4 - done} s left · point {done}" in screen.getvalue()
 
 
+def test_a_file_gets_a_line_of_progress_every_30_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
+    with console.Bar() as bar:
+        for done in range(0, 81, 10):
+            bar(Progress(done=done, total=80, label=f"point {done}", elapsed=float(done), remaining=80.0 - done))
+    assert file.getvalue().splitlines() == [
+        "labkit: 30 of 80, 50 s left · point 30",
+        "labkit: 60 of 80, 20 s left · point 60",
+        "labkit: 80 of 80, 0 s left · point 80",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mesure mpi.latency", "There is no command 'mesure'. Did you mean measure or merge? List all"),
+        ("show x --format jsn", "There is no choice for --format 'jsn'. Did you mean json? There are: csv,"),
+        ("measure mpi.latency --lanuches 3", "Did you mean --launches or"),
+    ],
+)
+def test_a_word_that_is_nearly_right_is_found(line: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(line.split())
+    assert words in capsys.readouterr().err
+
+
 def test_values_over_one_label_are_a_table_without_gaps(capsys: pytest.CaptureFixture[str]) -> None:
     """NetPIPE's ladder is printed with one line per size, and without NaN or internal columns."""
     assert cli.main(["show", "examples/two-cores", "--benchmark", "sockets.netpipe"]) == 0

@@ -162,6 +162,7 @@ def notebook(folder: Path) -> nbformat.NotebookNode:
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
     book = notebook(tmp_path / "campaign")
     environment = os.environ | {"PYTHONPATH": str(copy)}

@@ -477,6 +477,7 @@ def test_benchmarks_are_offered_when_it_is_known_which_can_run(monkeypatch: pyte
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_a_panel_runs_and_its_points_come_into_the_plot() -> None:
     session = Session([])
     made = {p.__name__.rpartition(".")[2]: p.build(session) for p in panels.find() if p.__name__.endswith("compare")}

@@ -85,6 +85,7 @@ def test_a_command_that_needs_an_extra_names_it(core: Path, tmp_path: Path, word
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_a_suite_is_measured_without_notebooks(core: Path, tmp_path: Path) -> None:
     suite = tmp_path / "tiny.toml"
     given = 'sizes = "8"\nallreduce = ""\nlaunches = 1\ntime_cap = 0.01\n'

@@ -17,6 +17,7 @@ def test_a_kill_loses_nothing_acknowledged_and_the_rest_is_launched() -> None:
 
 
 @pytest.mark.netns
+@pytest.mark.slow
 def test_a_full_disk_is_named_and_keeps_what_was_acknowledged() -> None:
     assert tried("disk full", 7).endswith("kept")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping
@@ -205,7 +206,11 @@ def test_a_gate_that_cannot_notice_is_blind_and_prints_no_absurd_limit() -> None
     texts = {name: write(result) for name, write in gated.FORMATS.items()}
     assert not any(unit in text for text in texts.values() for unit in (" year", " day", " h,", " h:"))
     assert json.loads(texts["json"])["blind"] == 2
-    assert ET.fromstring(texts["junit"]).attrib["skipped"] == "2"
+    root = ET.fromstring(texts["junit"])
+    assert (root.attrib["skipped"], root.attrib["errors"]) == ("2", "1")
+    assert [one.attrib["type"] for one in root.iter("error")] == ["inconclusive"]
+    allowed = ET.fromstring(gated.junit(dataclasses.replace(result, blind_allowed=True)))
+    assert (allowed.attrib["skipped"], allowed.attrib["errors"]) == ("2", "0")
     assert "labkit gate: blind" in texts["markdown"]
 
 

@@ -151,6 +151,7 @@ def test_steps_of_training_have_the_gradients_of_the_whole_and_a_missing_reducti
 
 
 @pytest.mark.netns
+@pytest.mark.slow
 def test_gradients_cross_the_links_of_a_virtual_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["measure", "learning.training_step", "--testbed", "virtual-cluster:2,rate=100mbit", "-i", "3", "-x", "1"]
     options = [word for name, value in MODEL.items() for word in ("-o", f"{name}={value}")]
@@ -180,6 +181,7 @@ def test_places_types_and_operations_on_three_ranks(tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_a_point_has_samples_of_the_slowest_rank_and_the_mean_of_the_loop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,7 +59,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("which", ["stop", "supervisor", "reaper", "both", "mpirun"])
+@pytest.mark.parametrize(
+    "which",
+    ["both", *(pytest.param(one, marks=pytest.mark.slow) for one in ("stop", "supervisor", "reaper", "mpirun"))],
+)
 def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> None:
     argv, environment = command()
     with supervise.start(argv, env=os.environ | environment, grace=5) as tree:

@@ -89,6 +89,7 @@ def test_a_start_that_fails_once_is_made_again_and_its_points_are_marked(tmp_pat
     assert " failed " not in log
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, mpirun: Path) -> None:
     """Killed after its first point, which stays unmarked."""
     folder = tmp_path / "c" / "samples" / "mpi.latency"
@@ -159,6 +160,7 @@ def run(folder: Path, launcher: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=240, env=clean, check=False)
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_path: Path, mpirun: Path) -> None:
     launcher = failing(tmp_path, mpirun, f"if {OVER_TCP}: {REFUSED}")
     first = run(tmp_path, launcher)

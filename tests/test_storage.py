@@ -100,6 +100,7 @@ print("kept:", [one.spec.benchmark for one in into.samples()], "left:", list(sma
 
 
 @pytest.mark.netns
+@pytest.mark.slow
 def test_a_full_disk_is_named_and_loses_no_point(tmp_path: Path) -> None:
     need(fio)
     command = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, "-c", FULL, str(tmp_path)]

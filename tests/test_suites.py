@@ -329,6 +329,7 @@ def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_a_failing_notebook_is_kept_with_its_error_and_the_others_go_on(tmp_path: Path) -> None:
     text = (
         TINY.replace('transports = "shm"', 'transports = "pigeon"')

@@ -904,6 +904,7 @@ def test_variable_that_the_default_would_have_too_is_a_warning(monkeypatch: pyte
 
 
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_mpich_reads_its_selection(tmp_path: Path) -> None:
     """A rule without an answer ends ranks at the sizes of the rule, and nowhere else: ranks do read the file."""
     if (found := launch.installed().get("mpich")) is None:

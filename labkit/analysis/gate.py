@@ -128,6 +128,7 @@ class Result:
     chance : of a false alarm in the whole gate.
     comparisons : among which it is divided.
     history : names of the campaigns of the past.
+    blind_allowed : whether blind comparisons leave the result conclusive.
     """
 
     name: str
@@ -135,6 +136,7 @@ class Result:
     chance: float
     comparisons: int
     history: tuple[str, ...]
+    blind_allowed: bool = False
 
     def count(self, outcome: Outcome) -> int:
         """Return how many verdicts have an outcome."""
@@ -154,6 +156,11 @@ class Result:
     def blind(self) -> int:
         """Number of comparisons that would pass a point that is 50 % worse."""
         return self.count("blind")
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether nothing failed, but because too little could be judged."""
+        return not self.failed and (not self.judged or bool(self.blind and not self.blind_allowed))
 
     @property
     def warnings(self) -> list[str]:

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from labkit import __version__, extras, outside, ranges, show, terminal
 from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, stopping, streams, testbed, tune
 from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, alike, known
 from labkit.host import allocation
 
 if TYPE_CHECKING:
     from labkit.suites import Suite
 
 _NUMBERS = {"int": "a whole number", "float": "a number"}
+_CHOICE = re.compile(r"argument (\S+): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
 _STOPPED = "stopped. All measured points are kept."
 
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     options, rest = top.parse_known_args(arguments)
     if rest and options.run not in (pages.jupyter, testbed.run):
-        top.error(f"unrecognized arguments: {' '.join(rest)}")
+        options.verb.unknown(rest)
     options.rest = rest
     with terminal.plainly():
         return _exit_status(options)
@@ -96,8 +97,19 @@ class Parser(argparse.ArgumentParser):
         message = re.sub(
             r"invalid (int|float) value: (.*)", lambda part: f"{part[2]} is not {_NUMBERS[part[1]]}", message
         )
+        if choice := _CHOICE.fullmatch(message):
+            names = re.findall(r"[^\s,']+", choice[3])
+            see = f"{self.prog} --help" if choice[1] == "COMMAND" else ""
+            what = "command" if see else f"choice for {choice[1]}"
+            self.exit(ERROR, f"{self.prog}: {terminal.plain(str(known(what, choice[2], names, see=see)))}\n")
         message = terminal.plain(message if len(message) < 300 else f"{message[:300]}…")
         self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
+
+    def unknown(self, words: Sequence[str]) -> NoReturn:
+        """Say which arguments are unknown, and which options have similar names."""
+        names = [*dict.fromkeys(re.findall(r"--[a-z][\w-]+", self.format_help()))]
+        near = "".join(alike(word.partition("=")[0], names) for word in words if word.startswith("--"))
+        self.error(f"{near}unrecognized arguments: {' '.join(words)}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -116,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         fill(verb)
-        verb.set_defaults(run=run)
+        verb.set_defaults(run=run, verb=verb)
     return top
 
 

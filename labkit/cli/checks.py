@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,12 +155,11 @@ def gate(options: argparse.Namespace) -> int:
     history = [(one.name, cached.of(one, options.benchmark)) for one in earlier]
     new = cached.of(campaign, options.benchmark)
     result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
+    result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))
     for words in result.warnings:
         warn(words)
-    if result.failed:
-        return FAILED
-    return OK if result.judged and (options.allow_blind or not result.blind) else INTERVAL
+    return FAILED if result.failed else INTERVAL if result.inconclusive else OK
 
 
 def _percent(text: str) -> float:

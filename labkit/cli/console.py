@@ -64,7 +64,13 @@ class _Drawn:
 
 
 class Bar(_Drawn):
-    """A progress bar on standard error that names the point in flight and the time left."""
+    """Progress on standard error: the point in flight and the time left; a bar on a terminal, lines in a file."""
+
+    EVERY = 30.0  # s between lines of a file
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = 0.0
 
     def say(self, text: str) -> None:
         """Print a message above the bar."""
@@ -76,23 +82,28 @@ class Bar(_Drawn):
 
     def __call__(self, state: Progress) -> None:
         """Show a new state."""
+        remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
+        if not sys.stderr.isatty():
+            if state.elapsed - self._told >= self.EVERY or (self._told and state.done == state.total):
+                self._told = state.elapsed
+                say(f"{state.done} of {state.total}, {remaining}{state.label}")
+            return
         if self._bar is None:
             form = "{percentage:3.0f}% |{bar:20}| {n_fmt}/{total_fmt} {desc}"
-            self._begin(state.total, bar_format=form, miniters=0, mininterval=0.1 if sys.stderr.isatty() else 60.0)
-        remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
+            self._begin(state.total, bar_format=form, miniters=0, mininterval=0.1)
         self._bar.total = state.total
         self._bar.set_description_str(f"{remaining}{plain(state.label)}", refresh=state.done == state.total)
         self._bar.update(state.done - self._bar.n)  # redraws, unless it just has
 
 
 class ReadBar(_Drawn):
-    """A progress bar on standard error for large files that are read."""
+    """A progress bar on a terminal for large files that are read."""
 
     LARGE = 4_000_000  # B; less is read at once
 
     def __call__(self, done: int, total: int) -> None:
         """Show how many bytes of how many are read."""
-        if self._bar is None and total > self.LARGE:
+        if self._bar is None and total > self.LARGE and sys.stderr.isatty():
             self._begin(total, unit="B", unit_scale=True, desc="reading")
         if self._bar is not None:
             self._bar.update(done - self._bar.n)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit import campaign, outside, writing
-from labkit.errors import DataError
+from labkit.errors import DataError, known
 from labkit.explorer.view import View
 from labkit.spec import validated
 
@@ -157,7 +157,7 @@ def load(name: str) -> State:
     """
     path = Path(name) if name.endswith(".json") else _path(name)
     if not path.is_file():
-        raise DataError(f"There is no view {name!r}. There are: {', '.join(saved()) or 'none yet'}.")
+        raise known("view", name, saved(), error=DataError)
     problem = f"{path} is not a view that the Explorer saved. Save it again."
     with outside.about(path):
         try:

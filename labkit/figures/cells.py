@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from labkit.columns import METRICS
-from labkit.errors import DataError
+from labkit.errors import DataError, known
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
 from labkit.records.resolution import MOST, sign, text
@@ -195,11 +195,11 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
     """Return the rows of a value that have both labels, one unit and one statistic."""
     for name in (rows, columns):
         if name not in reported:
-            raise DataError(f"There is no column {name!r}. There are: {', '.join(reported.columns)}.")
+            raise known("column", name, list(reported.columns), error=DataError)
     names = list(reported["name"].unique()) if "name" in reported else []
     cells = reported[reported["name"] == value] if value in names else reported
     if value not in names and value not in reported:
-        raise DataError(f"There is no value {value!r}. There are: {', '.join(names) or 'none'}.")
+        raise known("value", value, names, error=DataError)
     cells = cells.rename(columns={value: "value"}).dropna(subset=[rows, columns, "value"])
     if statistic is not None:
         cells = cells[cells["statistic"] == statistic]

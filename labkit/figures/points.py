@@ -23,7 +23,7 @@ from labkit.units import format_number
 def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
     """Return the metric of that name; raise a `DataError` if the table does not have it."""
     if metric not in METRICS:
-        raise DataError(str(known("metric", metric, list(METRICS))))
+        raise known("metric", metric, list(METRICS), error=DataError)
     present = [name for name in METRICS if any(statistic_column(name, s) in frame for s in STATISTICS)]
     if metric not in present:
         raise DataError(f"The table has no {metric}. It has: {', '.join(present) or 'no metric at all'}.")
@@ -310,7 +310,7 @@ def bars(
     """
     definition, figure = metric_of(summary, metric), go.Figure()
     if category not in summary:
-        raise DataError(f"There is no column {category!r} for the bars. There are: {', '.join(summary.columns)}.")
+        raise known("column", category, list(summary.columns), error=DataError)
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
     parts = style.split(summary, series)
     drawn = lines.of(parts, metric, statistic)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit.errors import DataError
+from labkit.errors import DataError, known
 from labkit.figures._plotly import go, held
 from labkit.figures.looks import COLOURS, Look
 from labkit.notes import joined
@@ -300,7 +300,7 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
     """
     missing = [name for name in series if name not in frame]
     if missing:
-        raise DataError(f"There is no column {missing[0]!r} for series. There are: {', '.join(frame.columns)}.")
+        raise known("column", missing[0], list(frame.columns), error=DataError)
     if frame.empty:
         raise DataError("There are no rows to draw. Measure first, or relax the filter.")
     if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:

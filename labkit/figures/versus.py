@@ -11,7 +11,7 @@ import pandas as pd
 
 from labkit.columns import METRICS, STATISTICS, Metric, split
 from labkit.columns import title as column_title
-from labkit.errors import DataError
+from labkit.errors import DataError, known
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
@@ -55,7 +55,7 @@ def versus(
         If there is nothing to draw, a column is missing or units differ.
     """
     if x not in summary:
-        raise DataError(f"There is no column {x!r} to draw against. There are: {', '.join(summary.columns)}.")
+        raise known("column", x, list(summary.columns), error=DataError)
     columns = _columns(summary, shown)
     frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
     names = [name for name in ("quantity",) if len(columns) > 1] + list(series)

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labkit import reference
-from labkit.errors import SpecError
+from labkit.errors import SpecError, known
 from labkit.models.breakdown import Breakdown, Part, Time
 
 PAPER = "breaking-band-2019"
@@ -271,7 +271,7 @@ def breakdown(name: str, c: Components | None = None, title: str = "") -> Breakd
     """
     paper, values = reference.load(PAPER), c or published()
     if name not in MODELS:
-        raise SpecError(f"There is no model {name!r}. There are: {', '.join(MODELS)}.")
+        raise known("model", name, list(MODELS))
     parts = []
     for part in MODELS[name]:
         number = paper.numbers.get(part)

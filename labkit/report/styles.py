@@ -19,7 +19,7 @@ import yaml
 from labkit import outside, project
 from labkit.analysis.contract import load as load_contract
 from labkit.analysis.retests import load as load_tests
-from labkit.errors import DataError, ReportError, SpecError
+from labkit.errors import DataError, ReportError, SpecError, known
 from labkit.report.book import NOTEBOOKS
 from labkit.spec import validated
 
@@ -189,7 +189,7 @@ def _absent(style: Style, names: Sequence[str]) -> str:
 def _loaded(name: str, above: tuple[str, ...]) -> Style:
     files = find()
     if name not in files:
-        raise ReportError(f"There is no style {name!r}. There are: {', '.join(files)}.")
+        raise known("style", name, list(files), error=ReportError)
     if name in above:
         raise ReportError(f"The style {name!r} is like itself: {' → '.join([*above, name])}. Remove one 'like'.")
     settings, config = parted(read(files[name]), files[name])

@@ -126,6 +126,8 @@ def _number(value: float) -> float | None:
 def junit(result: Result) -> str:
     """Return the verdicts as JUnit's XML: a suite for each benchmark, a case for each statistic of a point."""
     rows = [(one.benchmark, one.name, one.outcome, one.sentence, joined(one.differs)) for one in result.verdicts]
+    if result.inconclusive:  # a pipeline that reads nothing else would take skipped cases for a success
+        rows.append(("gate", "enough data for a verdict", "inconclusive", result.sentence, joined(result.warnings)))
     return cases(f"labkit gate {result.name}", rows)
 
 
@@ -145,6 +147,8 @@ def cases(name: str, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
             case = ET.SubElement(suite, "testcase", {"classname": line(suite_name), "name": line(case_name)})
             if outcome == "fail":
                 ET.SubElement(case, "failure", {"message": line(sentence)}).text = line(details)
+            elif outcome == "inconclusive":
+                ET.SubElement(case, "error", {"type": outcome, "message": line(sentence)}).text = line(details)
             elif outcome == "pass":
                 ET.SubElement(case, "system-out").text = line(sentence)
             else:
@@ -153,11 +157,13 @@ def cases(name: str, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
 
 
+_COUNTED = {"pass": "passed", "fail": "failures", "inconclusive": "errors"}
+
+
 def _counts(rows: Sequence[tuple[str, ...]]) -> dict[str, str]:
     """Return what JUnit counts."""
-    failures = sum(row[2] == "fail" for row in rows)
-    skipped = sum(row[2] not in ("pass", "fail") for row in rows)
-    return {"tests": str(len(rows)), "failures": str(failures), "errors": "0", "skipped": str(skipped)}
+    found = [_COUNTED.get(row[2], "skipped") for row in rows]
+    return {"tests": str(len(rows))} | {kind: str(found.count(kind)) for kind in ("failures", "errors", "skipped")}
 
 
 def as_markdown(result: Result) -> str:

@@ -76,7 +76,7 @@ def test_files_hold_what_ranks_wrote_and_nothing_is_left(run_plan: Run, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("ranks", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_bt_io_writes_the_solution(run_plan: Run, tmp_path: Path, ranks: int) -> None:
     common = {"steps": 7, "interval": 3, "directory": str(tmp_path)}
     specs = [

@@ -224,9 +224,7 @@ def variants() -> list[Spec]:
     )
 
 
-@pytest.mark.parametrize(
-    "ranks", [2, pytest.param(3, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("ranks", [2, *(pytest.param(more, marks=pytest.mark.slow) for more in (3, 4, 5))])
 def test_every_option_moves_the_right_bytes(run_plan: Run, ranks: int) -> None:
     specs = [spec for spec in variants() if spec.ranks == ranks]
     frames, done = run_plan(specs, Effort(iterations=3, warmup=1))
@@ -236,6 +234,7 @@ def test_every_option_moves_the_right_bytes(run_plan: Run, ranks: int) -> None:
     assert len(samples(frames)) + len(samples(frames, "failed")) == len(specs)
 
 
+@pytest.mark.slow
 def test_threads_do_the_same_at_once(run_plan: Run) -> None:
     names = ("latency", "pingping", "allreduce", "sendrecv", "exchange", "multi_bandwidth", "barrier", "bcast")
     specs = [Spec(benchmark=f"mpi.{name}", size=64, options={"threads": 3}) for name in names]
@@ -248,7 +247,7 @@ def test_threads_do_the_same_at_once(run_plan: Run) -> None:
         assert frame.header["rows"] == list(range(3 * ranks))
 
 
-@pytest.mark.parametrize("threaded", [False, True])
+@pytest.mark.parametrize("threaded", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_every_equivalent_of_an_original_test_really_runs(run_plan: Run, threaded: bool) -> None:
     named = []
     for test, (name, options) in parity.answers().items():

@@ -79,6 +79,7 @@ def test_without_a_place_ranks_load_from_the_environment_and_say_so(
     assert reason in (tmp_path / "c" / "log.txt").read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_no_copy(place: Path, tmp_path: Path) -> None:
     def interrupt(progress: measuring.Progress) -> None:
         if progress.n or progress.done:

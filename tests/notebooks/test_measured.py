@@ -54,8 +54,7 @@ TINY: dict[str, dict[str, Any]] = {
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
 # tools and programs take a second for each point, whatever they are told
-SLOW = ("21-sockets", "39-gpu-and-nccl", "42-parallel-io", "43-bt-io", "70-hpl", "71-nas-kernels", "72-training-step")
-NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in TINY]
+NAMES = [name if name == "30-collectives" else pytest.param(name, marks=pytest.mark.slow) for name in TINY]
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
 

@@ -129,6 +129,7 @@ def test_what_cannot_run_is_refused_before_it_is_submitted(lab: Lab, words: dict
     assert not (lab.campaigns / "refused").exists()
 
 
+@pytest.mark.slow
 def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab, background: Background) -> None:
     words = ["submit", lab.suite("twice"), "--partition", "shut", "--detach", "--site", str(lab.site("vc[0-1]"))]
     argv = [sys.executable, "-m", "labkit.cli", *words]
@@ -227,6 +228,7 @@ def test_a_node_that_dies_is_left_out_and_named(
     assert until(lambda: lab.cluster.states()["vc1"] == "idle", 30)
 
 
+@pytest.mark.slow
 def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab, background: Background) -> None:
     hidden = lab.folder / "hidden"
     hidden.mkdir()

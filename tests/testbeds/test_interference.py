@@ -171,6 +171,7 @@ def test_without_its_samples_a_notebook_says_so(name: str) -> None:
 
 @pytest.mark.netns
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     before = links()
     words = [sys.executable, "-m", "labkit.cli", "measure", "congestion.interference", "--testbed", TREE]

@@ -80,6 +80,7 @@ def gone(folder: str, limit: float = 240) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_every_operation_brings_its_bytes_over_the_link(guest: testbeds.Testbed) -> None:
     before = guest.evidence()
     done = inside(guest, interpreter(), "-I", str(VERBS / "selftest.py"), "rxe0", "rxe1", *map(str, SIZES), limit=600)
@@ -107,6 +108,7 @@ def test_every_operation_brings_its_bytes_over_the_link(guest: testbeds.Testbed)
     assert crossed["rxe1.rcvd_pkts"] == crossed["rxe0.sent_pkts"]
 
 
+@pytest.mark.slow
 def test_a_wrong_byte_is_found(guest: testbeds.Testbed) -> None:
     program = f"""
 import sys; sys.path.insert(0, {str(VERBS.parent.parent)!r})

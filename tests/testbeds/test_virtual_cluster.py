@@ -309,7 +309,7 @@ def test_two_at_once_and_the_tapered_one_is_slower() -> None:
 
 @pytest.mark.netns
 @pytest.mark.mpi
-@pytest.mark.parametrize("launcher", ["openmpi", "mpich"])
+@pytest.mark.parametrize("launcher", ["openmpi", pytest.param("mpich", marks=pytest.mark.slow)])
 def test_ranks_on_its_hosts_send_over_its_links(launcher: str, tmp_path: Path) -> None:
     if launcher not in launch.installed():
         pytest.skip(f"{launcher} is not installed")
@@ -338,6 +338,7 @@ def test_ranks_on_its_hosts_send_over_its_links(launcher: str, tmp_path: Path) -
 
 @pytest.mark.netns
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_two_ranks_are_spread_over_hosts_with_slots_and_told_where_they_are_not(tmp_path: Path) -> None:
     spec = Spec(benchmark="mpi.latency", size=8, hosts=("vc0:4", "vc1:4"), testbed="virtual-cluster:2")
     effort = Effort(launches=1, iterations=20)
@@ -370,7 +371,9 @@ def owner() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.netns
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGINT, signal.SIGTERM))]
+)
 def test_it_ends_with_its_owner_however_that_ends(owner: subprocess.Popen[str], number: signal.Signals) -> None:
     before = links()
     assert owner.stdout is not None
@@ -565,9 +568,9 @@ def test_messages_of_a_warm_up_are_no_mismatch() -> None:
 @pytest.mark.parametrize(
     ("tool", "name", "iterations", "ip"),
     [
-        ("netperf", "tcp_stream", 60, "ipv6"),
+        pytest.param("netperf", "tcp_stream", 60, "ipv6", marks=pytest.mark.slow),
         ("iperf3", "tcp_stream", 60, "ipv6"),
-        ("iperf", "tcp_stream", 60, "ipv4"),
+        pytest.param("iperf", "tcp_stream", 60, "ipv4", marks=pytest.mark.slow),
         ("sockperf", "tcp_rr", None, "ipv4"),
     ],
 )
@@ -614,6 +617,7 @@ def test_tools_that_stay_on_one_host_are_found_out(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.netns
 @pytest.mark.mpi
+@pytest.mark.slow
 def test_four_hosts_carry_congestors_halo_and_fft(tmp_path: Path) -> None:
     where: dict[str, Any] = {"ranks": 4, "testbed": "virtual-cluster:4,per_leaf=2,rate=200mbit"}
     specs = [
