@@ -12,6 +12,7 @@ import pytest
 
 from labkit import benchmarks, records, reference
 from labkit.columns import METRICS, STATISTICS, statistic_column
+from labkit.notes import joined
 from labkit.reference import comparing
 from labkit.report import against, beside, literature
 from labkit.report.campaigns import Member
@@ -126,7 +127,19 @@ def test_no_setting_is_dropped_without_a_word() -> None:
     rows = [{"message_size_B": 0, "latency_us_mean": 1.0 + n, "library": f"L {n}", "ranks": 2} for n in range(5)]
     text = cell("roce_latency", member(*rows, benchmark="mpi.latency"))
     assert text.count("library=L") == 3
-    assert text.endswith("`mpi.latency`: 2 more settings")
+    assert text.endswith("`mpi.latency`: 2 more settings (library L 3, L 4)")
+
+
+def test_an_experiment_without_numbers_names_paths_settings_and_benchmarks_that_it_does_not_show() -> None:
+    where = [{"testbed": "local"}, {"testbed": "a"}, {"testbed": "b"}, {"testbed": "c"}, {"timing": "total"}]
+    rows = [{"latency_us_p50": 1.0 + n, "transport": "rc", "timing": "each"} | one for n, one in enumerate(where)]
+    rows[-1] |= {"latency_us_p50": float("nan"), "latency_us_mean": 9.0}
+    several = [member(*rows, benchmark=f"verbs.{name}_latency") for name in ("send", "write", "read")]
+    both = pd.concat([one.summary for one in several], ignore_index=True)
+    [one] = [one for _, one in EXPERIMENTS if one.title == "Latency of verbs and of sockets"]
+    text = joined(repeated._values(one, Member("c", {}, both, both)))
+    assert "`verbs.write_latency`, not shown: timing total; rc on local" in text
+    assert text.endswith("not shown: `verbs.read_latency`")
 
 
 def test_a_range_of_sizes_is_compared_with_the_range_of_values() -> None:

@@ -367,6 +367,16 @@ def test_one_curve_says_how_it_runs_and_nothing_measured_says_nothing() -> None:
     assert one is not None
     assert "times for 8,192\xa0times the size" in one.text
     assert findings.of_topic(rows(points), ("mpi.bandwidth",)) is None
+    lab = points[0].spec.replace(testbed="lab", size=8 << 20)
+    meta = points[0].meta | {"fingerprint": lab.fingerprint({})}
+    two = findings.of_topic(rows([*points, replace(points[0], spec=lab, meta=meta)]), ("mpi.latency",))
+    assert two is not None
+    assert two.text.startswith("Latency, local: 0.1")  # the point of another testbed is no end of this curve
+    assert "times for 8,192\xa0times the size" in two.text
+    busy = [point(size, "shm", 0, 100 + size, badges=["busy-machine"]) for size in (8, 65536)]
+    once = findings.of_topic(rows(busy), ("mpi.latency",))
+    assert once is not None
+    assert "times" not in once.text
 
 
 def test_the_focus_of_a_topic_comes_first() -> None:
@@ -515,6 +525,18 @@ def test_the_first_figure_draws_each_library_and_names_what_it_leaves_out(tmp_pa
     more = [*started(*three[0], "shm", binding="buffers"), *started(*three[0], "auto")]
     _, text = front.picture([source([*points, *more], tmp_path)])
     assert re.search(r"not drawn: transport auto; binding buffers", text)
+    whole = [
+        replace(
+            one,
+            meta=one.meta | {"timing": "total"},
+            extras={"iterations": np.full((1, 101), 9)},
+        )
+        for one in started(*three[0], "shm", timing="total")
+    ]
+    large = whole[0].spec.replace(size=1 << 20)
+    larger = [replace(whole[0], spec=large, meta=whole[0].meta | {"fingerprint": large.fingerprint({})})]
+    _, text = front.picture([source([*points, *whole, *larger], tmp_path)])
+    assert "not drawn: timing total; size 1 MiB" in text
     many = [(f"{name} {n}", launcher) for n in range(3) for name, launcher in three]
     spec, text = front.picture([source([one for each in many for one in started(*each, "shm")], tmp_path)])
     assert len(spec["data"]) == 1

@@ -19,6 +19,7 @@ CLAIM = re.compile(
     rf"|{NUMBER} (?:µs|ms|s|ns|MB/s) (?:more|less)\b|\bat {NUMBER} % of the rate"
     r"|\bis (?:the )?(?:fastest|slowest)|\bthe (?:cheapest|most expensive)|\bThe cheapest|\blongest\b|by a factor of"
     r"|\b(?:take|takes|first take) longer\b|\bcosts? \S+ most\b|\brises from\b|\bmust enter\b|\bneed not\b"
+    r"|\bcomes nearest\b|\bstops growing\b|\bstill grows\b|\bcertainly slower\b"
 )
 NOTHING = re.compile(
     r"(?<![\d.,])[01] times\b|\b(?:adds?|takes off|saves?) 0\b|(?<![\d.,])0 (?:µs|ms|s|ns) (?:more|less)\b"
@@ -109,6 +110,8 @@ def test_no_guideline_is_violated_by_one_launch_of_a_busy_machine() -> None:
         ("mpi4py, buffers is the fastest.", False),
         ("pickle adds 41,988 µs.", False),
         ("It takes 3.2 times as long.", False),
+        ("bcast on 2 ranks: linear comes nearest.", False),
+        ("The rate stops growing from 1 messages in flight.", False),
     ],
 )
 def test_an_unfounded_sentence_is_found(sentence: str, *, claims: bool) -> None:

@@ -14,7 +14,7 @@ from labkit.records.factors import differing, level, named
 from labkit.reference import ANY, Number
 from labkit.reference.comparing import measured
 from labkit.report.campaigns import Member
-from labkit.report.choosing import hard, interval, path_name
+from labkit.report.choosing import dropped, hard, interval, path_name
 from labkit.report.literature import Experiment, Literature
 from labkit.report.markdown import code, escape
 from labkit.units import format_size, parse_size, plural
@@ -74,6 +74,8 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
     """Yield a text for each setting of a benchmark, those with the number of processes nearest the paper's first."""
     if rows.empty:
         return
+    import pandas as pd
+
     name = str(rows["benchmark"].iloc[0])
     rows = by_benchmark(rows)[name]
     others = [one for one in differing(rows) if one not in (*_PATH, "ranks", "fingerprint")]
@@ -90,7 +92,8 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
         place = ", ".join(filter(None, where))
         yield f"{code(name)}{f' ({escape(place)})' if place else ''}: {_text(number, part)}"
     if len(parts) > _SHOWN:
-        yield f"{code(name)}: {plural(len(parts) - _SHOWN, 'more setting')}"
+        missing = dropped(rows, pd.concat(parts[:_SHOWN]))
+        yield f"{code(name)}: {plural(len(parts) - _SHOWN, 'more setting')} ({escape(missing)})"
 
 
 def _text(number: Number, rows: pd.DataFrame) -> str:

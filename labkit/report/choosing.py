@@ -49,16 +49,25 @@ def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
     most : number of curves that are shown.
     """
     named = [*by_path(rows, metric)]
-    words = [widest(group, _PATH)[1] for _, group in named[:most]]
-    paths = [name for name, _ in named[most:]]
+    words = [widest(group, _PATH)[1] for _, group in named[:most]] + [dropped(rows, having(rows, metric))]
+    several = rows["testbed"].nunique() > 1  # else the testbed tells no paths apart
+    paths = [
+        f"{group['transport'].iloc[0]} on {group['testbed'].iloc[0]}" if several else name
+        for name, group in named[most:]
+    ]
     if (rows["transport"] == "auto").any() and not (rows["transport"] == "auto").all():
         paths.append("transport auto")
     return joined(dict.fromkeys([*words, ", ".join(paths)]))
 
 
+def having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows with the statistic that stands for a metric; points timed as a whole have no median, say."""
+    return rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
+
+
 def by_path(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the name and all points of each path; those of a path that the library chose only if there is no other."""
-    rows = rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
+    rows = having(rows, metric)
     named = rows[rows["transport"] != "auto"]
     rows = named if len(named) else rows
     for keys, group in rows.groupby(list(_PATH), sort=True):

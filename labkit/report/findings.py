@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labkit.analysis import reasons, stated
+from labkit.analysis import effects, reasons, stated
 from labkit.analysis.contrast import Contrast, End, contrast, quantities
-from labkit.columns import METRICS
+from labkit.columns import METRICS, statistic_column
 from labkit.notes import NO_SPEED
 from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
-from labkit.records.factors import NONE, level, named
+from labkit.records.factors import NONE, differing, level, named
+from labkit.report.choosing import widest
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, sized, title
 from labkit.units import format_count, format_number, format_share, format_size, plural
@@ -219,28 +220,36 @@ def _run(name: str, rows: pd.DataFrame) -> Finding | None:
     if not metric:
         return None
     statistic = headline_statistic(rows, metric)
-    known = [row for row in sound(rows, metric).to_dict("records") if value_of(row, metric, statistic).value > 0]
-    if not known:
+    known = sound(rows[rows[statistic_column(metric, statistic)] > 0], metric)
+    if known.empty:
         return None
-    chosen = {column: level(known[0][column]) for column in quantities(rows)}
-    known = [row for row in known if all(level(row[column]) == text for column, text in chosen.items())]
-    ends = sorted(known, key=lambda row: int(row["message_size_B"]))
+    curve = widest(known, ())[0]
+    where = [_level(column, text) for column in _setting(rows) if (text := level(curve[column].iloc[0])) != NONE]
+    what = ", ".join([escape(_capital(title(name))), *where])
+    ends = sorted(curve.to_dict("records"), key=lambda row: int(row["message_size_B"]))
     first, last = value_of(ends[0], metric, statistic), value_of(ends[-1], metric, statistic)
     counts = _counts_of(ends[:1] + ends[-1:])
     launches, n = (min(int(row[key]) for row in (ends[0], ends[-1])) for key in ("launches", "n"))
     functional = _functional((ends[0], ends[-1]))
     if int(ends[0]["message_size_B"]) == int(ends[-1]["message_size_B"]):
-        quantity = ", ".join(f"{named(column)}={text}" for column, text in chosen.items() if text != NONE)
-        brief = f"{_what(name, int(ends[0]['message_size_B']), quantity)}: {_number(first)}"
+        size = _hard(format_size(int(ends[0]["message_size_B"]))) if sized(name) else ""
+        brief = f"{', '.join(filter(None, (what, size)))}: {_number(first)}"
         return Finding(f"{brief} ({counts}).", 0.0, None, launches, n, f"{brief}.", functional=functional)
     grown = int(ends[-1]["message_size_B"]) / max(int(ends[0]["message_size_B"]), 1)
+    effect = effects.between(ends[-1], ends[0], metric, statistic)
+    run = f": {_times(effect.ratio)} for {_times(grown)} the size" if effect.claimed else ""
     full, brief = (
-        f"{escape(_capital(title(name)))}: {_number(first)} at {_hard(format_size(int(ends[0]['message_size_B'])))}, "
-        f"{_number(last)} at {_hard(format_size(int(ends[-1]['message_size_B'])))}{more}: "
-        f"{_times(last.value / first.value)} for {_times(grown)} the size."
+        f"{what}: {_number(first)} at {_hard(format_size(int(ends[0]['message_size_B'])))}, "
+        f"{_number(last)} at {_hard(format_size(int(ends[-1]['message_size_B'])))}{more}{run}."
         for more in (f" ({counts})", "")
     )
     return Finding(full, 0.0, None, launches, n, brief, functional=functional)
+
+
+def _setting(rows: pd.DataFrame) -> list[str]:
+    """Return what tells the curves of a benchmark apart: the quantities first."""
+    first = quantities(rows)
+    return [*first, *(name for name in differing(rows, skip=["fingerprint"]) if name not in first)]
 
 
 def listed(words: Sequence[str]) -> str:

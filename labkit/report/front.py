@@ -6,20 +6,20 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import figures
-from labkit.columns import METRICS, statistic_column
+from labkit.columns import METRICS
 from labkit.models import costs
 from labkit.notes import joined
-from labkit.records import headline_statistic, sound
+from labkit.records import sound
 from labkit.records.factors import differing
 from labkit.report.campaigns import Member, all_members, members
-from labkit.report.choosing import dropped, widest
+from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
-from labkit.units import plural
+from labkit.units import format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     It is the setting with the most points. The column ``not_drawn`` names what is not drawn. Where libraries would make
     too many lines, one of them is drawn.
     """
-    rows = sound(rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()], metric)
+    every, rows = rows, sound(having(rows, metric), metric)
     open_ = rows["transport"] == "auto"
     named = rows if open_.all() else rows[~open_]
     chosen, _ = widest(named, ("transport", *_STARTED))
@@ -124,7 +124,13 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     if chosen["message_size_B"].nunique() < 2:
         return chosen[:0]
     drawn = chosen.drop_duplicates(["transport", *_STARTED, "message_size_B"])
-    return drawn.assign(not_drawn=dropped(rows, drawn))
+    return drawn.assign(not_drawn=joined(filter(None, (dropped(every, drawn), _sizes_left_out(every, chosen)))))
+
+
+def _sizes_left_out(rows: pd.DataFrame, chosen: pd.DataFrame) -> str:
+    """Return in words the sizes that no point of a panel has."""
+    gone = sorted({int(size) for size in rows["message_size_B"]} - {int(size) for size in chosen["message_size_B"]})
+    return f"{'sizes' if len(gone) > 1 else 'size'} {', '.join(map(format_size, gone))}" if gone else ""
 
 
 def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFrame] | None, *, named: bool) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,14 +11,14 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.analysis import comparison
-from labkit.analysis.comparison import Comparison
-from labkit.analysis.comparison.judging import RELEVANT, SAME, UNDECIDED
+from labkit.analysis.comparison import Compared, Comparison
+from labkit.analysis.comparison.judging import RELEVANT, SAME, UNDECIDED, Judgement
 from labkit.errors import LabkitError, SpecError
 from labkit.records.factors import NONE
 from labkit.spec import Spec, sweep
 from labkit.studies import markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import format_range
+from labkit.units import format_range, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -100,11 +102,11 @@ class Study(studies.Study):
             (
                 one.size,
                 one.side,
-                one.judgement.ratio,
+                _ratio(one.judgement),
                 format_range(one.judgement.ratio_low, one.judgement.ratio_high),
-                one.judgement.p_adjusted,
+                number(one.judgement.p_adjusted),
                 one.judgement.design,
-                one.judgement.verdict,
+                ": ".join(filter(None, (one.judgement.verdict, one.judgement.reason))),
                 _needed(one.judgement.launches_needed),
             )
             for one in self.compared.rows
@@ -119,18 +121,29 @@ class Study(studies.Study):
         sentences = [self.compared.sentence]
         for side in self.compared.sides[1:]:
             every = [one for one in rows if one.side == side]
-            part = [one for one in every if one.judgement.verdict not in (SAME, UNDECIDED)]
-            if not part:
-                sentences.append(f"{side} and {self.compared.sides[0]}: no difference is claimed at any size.")
-                continue
-            least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))
-            sentences.append(
-                f"{side} has {number(least.judgement.ratio)} times the value of {self.compared.sides[0]} at "
-                f"{size_words(least.size)}, and {number(most.judgement.ratio)} times at {size_words(most.size)}: the "
-                f"smallest and the largest ratio of the {len(part)} of {len(every)} sizes that differ, from "
-                f"{least.launches[0]} and {least.launches[1]} launches."
-            )
+            part = [one for one in every if one.judgement.verdict not in (SAME, UNDECIDED) and not any(one.coarse)]
+            sentences.append(self._differs(side, self.compared.sides[0], part, len(every)))
         return markdown_list([*sentences, *self.compared.warnings])
+
+    @staticmethod
+    def _differs(side: str, base: str, part: Sequence[Compared], every: int) -> str:
+        """How many times the base a side is, at the sizes that differ."""
+        if not part:
+            return f"{side} and {base}: no difference is claimed at any size."
+        least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))
+        counts = f"from {most.launches[0]} and {most.launches[1]} launches"
+        text = f"{side} is {number(most.judgement.ratio)} times {base} at {size_words(most.size)}"
+        if least is most:
+            return f"{text}, {counts}. It differs at 1 of {plural(every, 'size')}."
+        return (
+            f"{text} and {number(least.judgement.ratio)} times at {size_words(least.size)}: the largest and the "
+            f"smallest ratio of the {len(part)} of {every} sizes that differ, {counts}."
+        )
+
+
+def _ratio(judged: Judgement) -> str:
+    """Ratio to the base; nothing where the launches give it no interval."""
+    return NONE if math.isnan(judged.ratio_low) else number(judged.ratio)
 
 
 def _needed(launches: int | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from labkit import benchmarks, figures, stats, studies
 from labkit.analysis import loggp
+from labkit.analysis.effects import Effect, Measured, disturbed
 from labkit.analysis.loggp import Path
 from labkit.errors import SpecError
 from labkit.figures.fits import Fit, fits
@@ -19,7 +20,7 @@ from labkit.notes import joined
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _algorithms, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import format_number, format_range, format_share, parse_sizes
+from labkit.units import format_number, format_range, format_share, parse_sizes, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -295,19 +296,26 @@ class Study(studies.Study):
         return rows, guess.merge(rows[_KEYS].drop_duplicates(), on=_KEYS)
 
     def comparison(self) -> pd.DataFrame:
-        """Each measured collective with the algorithm that comes nearest over its sizes, and how far it is off."""
+        """Each measured collective: the algorithm whose prediction deviates least, and those that may be as near."""
         import pandas as pd
 
         rows = []
         for (transport, name, ranks), group in self._off().groupby(["transport", "collective", "ranks"], sort=False):
-            best = min((one for _, one in group.groupby("algorithm")), key=lambda one: one["off"].abs().median())
+            found = {str(algorithm): one for algorithm, one in group.groupby("algorithm")}
+            far = {algorithm: _distance(one) for algorithm, one in found.items()}
+            nearest = min(far, key=lambda algorithm: far[algorithm].value)
+            best, others = found[nearest], [one for one in far if one != nearest]
             worst = best.loc[best["off"].abs().idxmax()]
             rows.append(
                 {
                     "transport": transport,
                     "collective": name,
                     "ranks": ranks,
-                    "nearest": best["algorithm"].iloc[0],
+                    "deviates least": nearest,
+                    "may be as near": ", ".join(
+                        one for one in others if Effect(far[nearest], far[one]).added.sign >= 0
+                    ),
+                    "algorithms": len(far),
                     "sizes": len(best),
                     "predicted / measured": format_number(float(np.exp(best["off"].median())), digits=3),
                     "farthest": f"{format_number(float(np.exp(worst['off'])), digits=3)} at "
@@ -317,13 +325,18 @@ class Study(studies.Study):
         return pd.DataFrame(rows)
 
     def _off(self) -> pd.DataFrame:
-        """Predictions with `off`, the logarithm of predicted over measured."""
+        """Predictions with `off`, the logarithm of predicted over measured, and the ends of its interval."""
         if self.predicted.empty:
             return self.predicted.reindex(columns=["transport", "collective", "ranks", "algorithm", "off"])
         keys = ["transport", "collective", "ranks", "message_size_B"]
-        measured = self.measured()[[*keys, f"{LATENCY}_p50"]].rename(columns={f"{LATENCY}_p50": "measured"})
-        both = self.predicted.merge(measured, on=keys)
-        return both.assign(off=np.log(both[f"{LATENCY}_p50"] / both["measured"]))
+        ends = {f"{LATENCY}_{end}": f"measured_{end}" for end in ("p50", "low", "high")}
+        rows = self.measured().reindex(columns=[*keys, *ends, "badges"]).rename(columns=ends)
+        both = self.predicted.merge(rows, on=keys)
+        offs = {
+            name: np.log(both[f"{LATENCY}_{ours}"] / both[f"measured_{theirs}"])
+            for name, ours, theirs in (("off", "p50", "p50"), ("off_low", "low", "high"), ("off_high", "high", "low"))
+        }
+        return both.assign(**offs)
 
     # ---- sentences ---------------------------------------------------------------------------------------------------
 
@@ -361,11 +374,28 @@ class Study(studies.Study):
         """Which algorithm comes nearest to each collective, and what cannot be predicted."""
         yield from map(_unpredicted, self._unpredicted())
         for row in self.comparison().to_dict("records"):
-            yield (
-                f"{row['collective']} on {row['ranks']} ranks over {row['transport']}: {row['nearest']} comes nearest, "
-                f"predicted over measured is {row['predicted / measured']} (median over {row['sizes']} sizes), at "
-                f"worst {row['farthest']}."
+            off = (
+                f"predicted over measured is {row['predicted / measured']} (median over "
+                f"{plural(row['sizes'], 'size')}), at worst {row['farthest']}"
             )
+            which = f"{row['collective']} on {row['ranks']} ranks over {row['transport']}"
+            if row["algorithms"] == 1:
+                yield f"{which} by {row['deviates least']}: {off}."
+            elif row["may be as near"]:
+                yield (
+                    f"{which}: no algorithm is shown to be the nearest. {row['deviates least']} deviates least: {off}. "
+                    f"{row['may be as near']} may be as near."
+                )
+            else:
+                yield f"{which}: {row['deviates least']} comes nearest, {off}."
+
+
+def _distance(rows: pd.DataFrame) -> Measured:
+    """How far predictions of an algorithm are off, the median over sizes of the logarithm without its sign."""
+    low, off, high = (rows[name].to_numpy() for name in ("off_low", "off", "off_high"))
+    least = np.where((low < 0) & (high > 0), 0.0, np.minimum(abs(low), abs(high)))
+    value, first, last = (float(np.median(one)) for one in (abs(off), least, np.maximum(abs(low), abs(high))))
+    return Measured(value, first, last, any(disturbed(badges) for badges in rows["badges"]))
 
 
 def _unpredicted(transport: str) -> str:

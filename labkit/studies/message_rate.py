@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis import effects
@@ -146,28 +146,29 @@ class Study(studies.Study):
                 )
 
     def _windows(self) -> Iterator[str]:
-        """Window from which the rate stops growing: no larger window has an interval wholly above."""
+        """Highest message rate over windows against the smallest window, and the window that reaches it."""
         for (path, size), group in self.in_flight("mpi.bandwidth").groupby(["transport", "message_size_B"]):
-            ends = [row for _, row in group.iterrows()]
-            if len(ends) < 2:
+            rows = [row for row in group.to_dict("records") if effects.of_row(row, RATE).value > 0]
+            if len(rows) < 2:
                 continue
-            if effects.of_row(ends[0], RATE).single:
-                yield (
-                    f"Over {path}, one launch does not show the window from which the rate of messages of "
-                    f"{size_words(size)} stops growing. Set launches=6."
-                )
-                continue
-            flat = next(
-                n
-                for n, row in enumerate(ends)
-                if not any(effects.between(other, row, RATE).more for other in ends[n + 1 :])
+            first, best = rows[0], max(rows, key=lambda row: effects.of_row(row, RATE).value)
+            effect, what = effects.between(best, first, RATE), f"messages of {size_words(size)}"
+            yield effect.said(
+                f"Over {path}, {best['in_flight']} {what} in flight pass at {effect.times} the rate of "
+                f"{first['in_flight']}: {statement(best, RATE)}{self._enough(rows, best)}",
+                f"Over {path}, {what}, {first['in_flight']} to {rows[-1]['in_flight']} in flight",
             )
-            text = f"{ends[flat]['in_flight']} messages in flight: {statement(ends[flat], RATE)}"
-            rate = f"Over {path}, the rate of messages of {size_words(size)}"
-            if flat == len(ends) - 1:
-                yield f"{rate} still grows with the largest window, {text}."
-            else:
-                yield f"{rate} stops growing from {text}; no larger window has an interval above this one."
+
+    @staticmethod
+    def _enough(rows: Sequence[Mapping[str, Any]], best: Mapping[str, Any]) -> str:
+        """The window from which none is certainly slower than the best, as the end of a sentence."""
+        if effects.of_row(best, RATE).single:
+            return ""
+        slower = [n for n, row in enumerate(rows) if effects.between(row, best, RATE).less]
+        enough = rows[min(slower[-1] + 1, len(rows) - 1)] if slower else rows[0]
+        if enough is rows[-1] and enough is best:
+            return "; every smaller window is certainly slower" if len(slower) == len(rows) - 1 else ""
+        return f"; from {enough['in_flight']} in flight on, no window is certainly slower"
 
     def _queues(self) -> Iterator[str]:
         """A queue that never runs empty against a window of as many messages."""

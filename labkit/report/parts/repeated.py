@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from labkit import benchmarks, studies
 from labkit.errors import LabkitError
@@ -12,7 +13,7 @@ from labkit.reference import Number
 from labkit.reference.comparing import with_arguments
 from labkit.report import against, literature, markdown
 from labkit.report.campaigns import Member, all_members
-from labkit.report.choosing import curves, hard, metric_of, nearest, shown
+from labkit.report.choosing import curves, hard, left_out, metric_of, nearest, shown
 from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.literature import Experiment, Literature, matching
@@ -122,19 +123,21 @@ def _measured(one: Experiment, member: Member, members: Sequence[Member]) -> str
 
 def _values(one: Experiment, member: Member) -> Iterator[str]:
     measured = sorted({str(name) for name in member.summary["benchmark"]}) if len(member.summary) else []
-    for benchmark in matching(measured, one.labkit)[:_BENCHMARKS]:
+    found = matching(measured, one.labkit)
+    for benchmark in found[:_BENCHMARKS]:
         rows = with_arguments(member.of(benchmark), one.options)
         if rows.empty or not (metric := metric_of(rows, one.metric)):
             continue
-        paths = list(curves(rows, metric))
-        for path, curve in paths[:_PATHS]:
+        for path, curve in islice(curves(rows, metric), _PATHS):
             size = parse_size(one.size) if one.size else int(curve["message_size_B"].min())
             if not one.size and metric.startswith("bandwidth"):
                 size = int(curve["message_size_B"].max())
             where = f", {escape(path)}" if path else ""
             yield f"{code(benchmark)}{where}: {shown(nearest(curve, size), metric)}"
-        if len(paths) > _PATHS:
-            yield f"{code(benchmark)}: {plural(len(paths) - _PATHS, 'more path')}"
+        if missing := left_out(rows, metric, _PATHS):
+            yield f"{code(benchmark)}, not shown: {escape(missing)}"
+    if more := found[_BENCHMARKS:]:
+        yield f"not shown: {listed([code(name) for name in more])}"
 
 
 def _missing(paper: Literature, content: Content) -> Iterator[str]:
