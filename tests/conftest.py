@@ -42,6 +42,7 @@ for name, value in {
 
 # the tests, and programs that they start, keep their bytecode, as those of users do
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.pop("COLUMNS", None)  # tables would fit it
 sys.dont_write_bytecode = False
 
 # a shell without job control starts background commands, `make test-all &` too, with SIGINT ignored, and children inherit that

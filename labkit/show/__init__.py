@@ -15,7 +15,8 @@ from labkit.columns import METRICS
 from labkit.samples import Samples
 from labkit.show import published
 from labkit.show.odd import hint
-from labkit.show.results import result_table, text_table
+from labkit.show.results import result_table
+from labkit.show.texttable import paragraph, text_table, to_file
 from labkit.spec import Effort
 from labkit.units import format_duration, plural
 
@@ -37,7 +38,8 @@ def benchmarks_text(form: str) -> str:
     rows = [(b.name, b.title, ", ".join(b.metrics), b.by) for b in listed]
     imported = [name for name, one in benchmarks.every().items() if isinstance(one, benchmarks.LogBenchmark)]
     table = text_table(("benchmark", "measures", "metrics", "by"), rows)
-    return f"{table}\n\nimported from logs, not run by labkit (docs/import.md): {', '.join(imported)}"
+    told = paragraph(f"imported from logs, not run by labkit (docs/import.md): {', '.join(imported)}")
+    return f"{table}\n\n{told}"
 
 
 def description(name: str) -> str:
@@ -230,7 +232,8 @@ def _write(
         "json": lambda: result_json(frame, published.rows_beside(frame) if beside else None),
         "csv": lambda: spreadsheet.of_frame(tables.printed(frame)).rstrip(),
     }
-    text = forms[form]() if form in forms else _foreign(samples, form, full)
+    with to_file(bool(output)):
+        text = forms[form]() if form in forms else _foreign(samples, form, full)
     if output:
         writing.text(output, text + "\n")
     else:

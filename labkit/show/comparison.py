@@ -15,7 +15,7 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.notes import joined
 from labkit.records.factors import NONE
 from labkit.records.resolution import sign
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 from labkit.units import format_number, format_size
 
 _SHOWN = 10  # points of one side that are named

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from labkit import markdown
 from labkit.show.gated import annotation, cases, in_code, line
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 from labkit.units import format_duration
 
 if TYPE_CHECKING:

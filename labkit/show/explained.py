@@ -14,7 +14,7 @@ from labkit.columns import METRICS
 from labkit.models import bounds, verdict
 from labkit.models.verdict import Judged, Step
 from labkit.notes import joined
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 from labkit.units import format_number, format_range, format_share, format_size
 
 _NAMED = 6  # settings of a benchmark in a line

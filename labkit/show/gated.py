@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from labkit import markdown
 from labkit.columns import METRICS
 from labkit.notes import joined
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 from labkit.terminal import plain
 from labkit.units import format_number, format_share
 
@@ -125,7 +125,9 @@ def _number(value: float) -> float | None:
 
 def junit(result: Result) -> str:
     """Return the verdicts as JUnit's XML: a suite for each benchmark, a case for each statistic of a point."""
-    rows = [(one.benchmark, one.name, one.outcome, one.sentence, joined(one.differs)) for one in result.verdicts]
+    rows: list[tuple[str, str, str, str, str]] = [
+        (one.benchmark, one.name, one.outcome, one.sentence, joined(one.differs)) for one in result.verdicts
+    ]
     if result.inconclusive:  # a pipeline that reads nothing else would take skipped cases for a success
         rows.append(("gate", "enough data for a verdict", "inconclusive", result.sentence, joined(result.warnings)))
     return cases(f"labkit gate {result.name}", rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from labkit.analysis import plausibility
 from labkit.analysis.lint import JUDGEMENT, RULES
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 
 if TYPE_CHECKING:
     from labkit.analysis.lint import Group, Result

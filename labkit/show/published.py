@@ -12,7 +12,7 @@ from labkit import benchmarks, reference, spreadsheet
 from labkit.columns import METRICS
 from labkit.records import by_benchmark
 from labkit.reference import Entry, Paper, comparing
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 
 if TYPE_CHECKING:
     import pandas as pd

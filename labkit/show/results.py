@@ -12,23 +12,11 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.notes import has, joined
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT, SIZE_UNKNOWN
+from labkit.show.texttable import text_table
 from labkit.units import format_count, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Return a table with columns as wide as their content; those listed in `right` are flushed right."""
-    widths = [max(len(str(cell)) for cell in column) for column in zip(head, *rows, strict=True)]
-    lines = []
-    for row in [head, *rows]:
-        cells = [
-            str(cell).rjust(width) if column in right else str(cell).ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
 def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit.analysis.comparison.judging import MOST, UNDECIDED
 from labkit.columns import METRICS
-from labkit.show.results import text_table
+from labkit.show.texttable import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.everywhere import named
 from labkit.tuning.files import PARAMETERS, point
