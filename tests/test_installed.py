@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import cli, project, suites
+from labkit import campaign, cli, project, suites
 from labkit.errors import DataError, LaunchError, SpecError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -143,13 +143,83 @@ def test_a_variable_that_names_no_project_is_an_error(here: Path, monkeypatch: p
 
 
 def test_examples_are_found_by_name_anywhere(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from labkit import campaign
-
     monkeypatch.setenv(campaign.HOME, str(here))
     for name in ("examples/two-cores", "data/campaigns/examples/two-cores"):
         assert campaign.find(name) == project.CAMPAIGNS / "examples" / "two-cores"
     with pytest.raises(DataError, match="There are: examples/two-cores, "):
         campaign.find("nothing")
+
+
+# ---- what is the project's and what is labkit's ----------------------------------------------------------------------
+
+VERBS = [  # that take a campaign by its name
+    "show NAME", "lint NAME", "verify NAME", "compact NAME", "export NAME", "explain NAME", "report NAME",
+    "compare NAME NAME", "gate NAME --against NAME", "merge NAME --into made", "status NAME", "attach NAME",
+    "cancel NAME", "explore NAME --no-browser",
+]  # fmt: skip
+
+
+@pytest.fixture
+def brought(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project, and a labkit whose folder has the campaign quick beside its examples."""
+    shipped = here / "shipped" / "data" / "campaigns"
+    shutil.copytree(project.CAMPAIGNS / "examples" / "two-cores-labs", shipped / "examples" / "two-cores")
+    shutil.copytree(shipped / "examples" / "two-cores", shipped / "quick")
+    project.init("mine")
+    monkeypatch.setattr(project, "CAMPAIGNS", shipped)
+    monkeypatch.delenv(campaign.HOME)
+    monkeypatch.chdir(here / "mine")
+    return shipped
+
+
+def test_a_project_reads_no_campaign_of_labkits_folder(brought: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tried = [(words, "quick") for words in VERBS]
+    for words, name in [*tried, ("lint NAME", "data/campaigns/quick"), ("lint NAME", "examples/../quick")]:
+        assert cli.main(words.replace("NAME", name).split()) == 1, words
+        said = capsys.readouterr()
+        assert f"There is no campaign '{name}'. There are: examples/two-cores." in said.err, words
+        assert not said.out, words
+
+
+def test_every_verb_that_takes_a_campaign_is_tried() -> None:
+    takes = {
+        word: verb
+        for word, verb in next(iter(cli.parser()._subparsers._group_actions)).choices.items()  # type: ignore[union-attr]
+        if any(action.dest == "campaign" for action in verb._actions)
+    }
+    assert set(takes) == {words.split()[0] for words in VERBS}
+
+
+@pytest.mark.parametrize("name", ["examples/two-cores", "data/campaigns/examples/two-cores"])
+def test_the_path_of_an_example_is_printed_until_the_project_has_one_of_that_name(
+    brought: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["verify", name]) == 0
+    assert (
+        f"labkit: {name} is an example that labkit brings: {brought / 'examples/two-cores'}" in capsys.readouterr().err
+    )
+    shutil.copytree(brought / "examples", campaign.root() / "examples")
+    assert cli.main(["verify", name]) == 0
+    said = capsys.readouterr()
+    assert "brings" not in said.err
+    assert str(brought) not in said.out
+
+
+def test_a_suite_and_a_notebook_that_the_project_lacks_are_named_with_their_paths(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.init("mine")
+    monkeypatch.chdir(here / "mine")
+    words = ["plan", "quick", "-p", "launches=1"]
+    cli.main(words)
+    assert "takes its own" not in capsys.readouterr().err
+    lacking = project.SUITES / "quick.toml", project.NOTEBOOKS / "10-latency.ipynb"
+    (here / "mine/suites/quick.toml").unlink()
+    (here / "mine/notebooks/10-latency.ipynb").unlink()
+    cli.main(words)
+    assert [line for line in capsys.readouterr().err.splitlines() if "takes its own" in line] == [
+        f"labkit: the project {here / 'mine'} has no {path.name}, so labkit takes its own: {path}" for path in lacking
+    ]
 
 
 # ---- a wheel ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from labkit.campaign import derived, lease, names
 from labkit.campaign.anchor import Anchor
 from labkit.campaign.files import Files
 from labkit.campaign.folder import Folder
-from labkit.campaign.places import HOME, find, fresh, newest, root, whole
+from labkit.campaign.places import HOME, example, find, fresh, newest, root, whole
 from labkit.campaign.saving import Saving
 from labkit.errors import DataError, LostError
 from labkit.samples import Samples, compacted, start
@@ -35,7 +35,7 @@ from labkit.samples.start import Starts
 FORMAT = 1
 _OWN = ("campaign.json", "progress.json", "explorer.json")  # files that labkit writes, beside derived ones
 _FOLDERS = ("samples", start.FOLDER, "jobs", "notebooks", "records")  # with files that it writes
-__all__ = ["FORMAT", "HOME", "Campaign", "collected", "find", "fresh", "newest", "root", "whole"]
+__all__ = ["FORMAT", "HOME", "Campaign", "collected", "example", "find", "fresh", "newest", "root", "whole"]
 
 
 class Campaign(Folder):

@@ -14,6 +14,7 @@ from labkit import outside, project
 from labkit.errors import DataError
 
 HOME = "LABKIT_CAMPAIGNS"
+EXAMPLES = "examples"  # folder of the campaigns that labkit brings, below data/campaigns
 
 
 def root() -> Path:
@@ -22,25 +23,43 @@ def root() -> Path:
 
 
 def find(name: str | Path) -> Path:
-    """Find the folder of a campaign by its path, its name below `root`, or its name among those that labkit ships.
+    """Find the folder of a campaign by its path, its name below `root`, or the name of an example, ``examples/NAME``.
 
     Raises
     ------
     DataError
         If there is none. The message lists the names of all campaigns.
     """
-    for path in (Path(name), root() / name, project.CAMPAIGNS / name, project.SHIPPED / name):
-        with suppress(OSError):  # a name that is too long, or links in a circle
-            if (path / "campaign.json").exists():
-                return path
+    if found := _own(name) or example(name):
+        return found
     if Path(name).suffix == ".zip" and Path(name).is_file():
         raise DataError(f"{name} is an archive of campaigns. Unpack it first: labkit merge {name} --into CAMPAIGN.")
-    folders = (root(), project.CAMPAIGNS)
     names: list[str] = []
-    for folder in folders:
-        names += sorted(str(path.parent.relative_to(folder)) for path in folder.glob("**/campaign.json"))
+    for folder, pattern in ((root(), "**"), (project.CAMPAIGNS, f"{EXAMPLES}/**")):
+        names += sorted(str(path.parent.relative_to(folder)) for path in folder.glob(f"{pattern}/campaign.json"))
     available = ", ".join(dict.fromkeys(names)) or "none yet; see labkit run --help"
     raise DataError(f"There is no campaign {str(name)!r}. There are: {available}.")
+
+
+def example(name: str | Path) -> Path | None:
+    """Return the folder of an example that labkit brings; None for any other name, and for the user's own campaigns."""
+    parts = Path(name).parts
+    parts = parts[2:] if parts[:2] == ("data", "campaigns") else parts
+    if parts[:1] != (EXAMPLES,) or ".." in parts or _own(name):
+        return None
+    return _campaign(project.CAMPAIGNS.joinpath(*parts))
+
+
+def _own(name: str | Path) -> Path | None:
+    """Return the folder of a campaign by its path or by its name below `root`."""
+    return _campaign(Path(name)) or _campaign(root() / name)
+
+
+def _campaign(path: Path) -> Path | None:
+    """Return the folder if it is a campaign."""
+    with suppress(OSError):  # a name that is too long, or links in a circle
+        return path if (path / "campaign.json").exists() else None
+    return None
 
 
 def newest() -> Path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from labkit import __version__, extras, outside, ranges, show, terminal
 from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, stopping, streams, testbed, tune
-from labkit.cli.console import ERROR, OK, Bar, formats, say, warn
+from labkit.cli.console import ERROR, OK, Bar, formats, say, tell_brought, warn
 from labkit.errors import LabkitError, alike, known
 from labkit.host import allocation
 
@@ -56,6 +56,7 @@ def _exit_status(options: argparse.Namespace) -> int:
 def _outcome(options: argparse.Namespace) -> int:
     """Run the verb and return its exit code; print errors."""
     try:
+        tell_brought(options)
         status = int(options.run(options))
         streams.flush()
         return status

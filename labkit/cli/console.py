@@ -8,6 +8,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from labkit import project
 from labkit.terminal import plain, raw
 from labkit.units import format_duration
 
@@ -26,6 +27,24 @@ def say(text: str) -> None:
 def warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning on standard error; it can stand in for `warnings.showwarning`."""
     say(f"warning: {message}")
+
+
+def tell_brought(options: argparse.Namespace) -> None:
+    """Print where each named example is, and the suite and notebooks that labkit takes because the project has none."""
+    named = getattr(options, "campaign", None) or []
+    for name in [*([named] if isinstance(named, str) else named), *(getattr(options, "against", None) or [])]:
+        from labkit import campaign
+
+        if (path := campaign.example(name)) is not None:
+            say(f"{name} is an example that labkit brings: {path}")
+    if (suite := getattr(options, "suite", None)) is None or (mine := project.current()) is None:
+        return
+    if suite in (known := project.suites()):
+        from labkit import suites
+
+        for path in dict.fromkeys([known[suite], *(entry.notebook for entry in suites.load(suite).entries)]):
+            if not path.is_relative_to(mine):
+                say(f"the project {mine} has no {path.name}, so labkit takes its own: {path}")
 
 
 def formats(verb: argparse.ArgumentParser, *names: str) -> None:
