@@ -1,7 +1,7 @@
 """Optional packages: which extra of labkit installs each, and what to do if one is missing.
 
 ``pip install labkit`` brings what measuring, importing and showing need. Reports and notebooks need ``labkit[report]``,
-JupyterLab and the Explorer ``labkit[lab]``.
+JupyterLab and the Explorer ``labkit[lab]``. An MPI library comes with ``labkit[mpich]`` where the machine has none.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ PACKAGES = {
         "IPython",
         "ipykernel",
         "jupyter_client",
+        "jupyter_core",
         "kaleido",
         "choreographer",
         "pypandoc",
@@ -63,12 +64,22 @@ def explained(error: ModuleNotFoundError) -> LaunchError | None:
 
 def remedy(name: str) -> str:
     """Return the command that installs the extra with a package."""
-    extra = next((extra for extra, names in PACKAGES.items() if name in names), "")
-    return f"pip install 'labkit[{extra}]'" if extra else f"pip install {name}"
+    return command(extra) if (extra := _extra(name)) else f"pip install {name}"
+
+
+def command(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'labkit[{extra}]'"
+
+
+def _extra(name: str) -> str:
+    return next((extra for extra, names in PACKAGES.items() if name in names), "")
 
 
 def _sentence(name: str) -> str:
-    return f"The Python package {name} is not installed. Install it: {remedy(name)}"
+    extra = _extra(name)
+    missing = f"This needs the extra labkit[{extra}], which" if extra else f"The Python package {name}"
+    return f"{missing} is not installed. Install it: {remedy(name)}"
 
 
 @contextmanager

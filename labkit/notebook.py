@@ -70,10 +70,10 @@ def measure(study: Study) -> None:
         handle.update(Markdown("This notebook measures nothing."))
         return
     count = len(study.samples)
-    done = "Nothing was missing"
+    done = "Nothing was missing" if study.points else "There was nothing to measure"
     if last:
         done = f"Measured {last[0].total} points × launches in {format_duration(last[0].elapsed)}"
-    lines = [f"{done}; {count} are in the campaign `{campaign.name}`.", *study.measured_before(before)]
+    lines = [f"{done}; {count} are in the campaign `{campaign.name}`.", *study.lacking, *study.measured_before(before)]
     handle.update(Markdown("\n\n".join(lines)))
 
 

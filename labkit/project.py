@@ -8,6 +8,7 @@ labkit ships.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,6 +41,21 @@ Edit a notebook or a suite, or copy it: `10-latency-mine.ipynb` has the paramete
     labkit report quick    # HTML and PDF
     labkit show examples/two-cores      # a recorded campaign that labkit brings
 """
+
+
+def make(target: str) -> str:
+    """Return the command that makes a target of the checkout, from the working folder; empty outside a checkout."""
+    if CHECKOUT is None:
+        return ""
+    with suppress(OSError):  # the working folder was deleted
+        if Path.cwd() == CHECKOUT:
+            return f"make {target}"
+    return f"make -C {shlex.quote(str(CHECKOUT))} {target}"
+
+
+def rebuild() -> str:
+    """Return the command that compiles the kernels and programs again."""
+    return make("setup") or "pip install --force-reinstall --no-deps labkit"
 
 
 def current() -> Path | None:

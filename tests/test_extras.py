@@ -79,7 +79,9 @@ def test_a_command_that_needs_an_extra_names_it(core: Path, tmp_path: Path, word
     done = bare(core, tmp_path, *words)
     assert done.returncode == 1
     assert re.fullmatch(
-        rf"labkit: The Python package \w+ is not installed\. Install it: pip install 'labkit\[{extra}\]'\n",
+        r"(labkit: examples/.* is an example that labkit brings: .*\n)?"
+        rf"labkit: This needs the extra labkit\[{extra}\], which is not installed\. "
+        rf"Install it: pip install 'labkit\[{extra}\]'\n",
         done.stderr,
     ), done.stderr
 
@@ -93,6 +95,7 @@ def test_a_suite_is_measured_without_notebooks(core: Path, tmp_path: Path) -> No
     done = bare(core, tmp_path, "run", str(suite), "--into", "campaign")
     assert done.returncode == 0, done.stderr[-2000:]
     assert "not executed" in done.stdout
+    assert "executed no notebook, because the extra labkit[report] is not installed" in done.stdout
     assert "pip install 'labkit[report]', then: labkit report" in done.stdout
     assert list((tmp_path / "campaign/samples/mpi.latency").glob("*.parquet"))
     assert not (tmp_path / "campaign/notebooks").exists()
@@ -108,11 +111,36 @@ def test_every_package_is_in_the_extra_that_labkit_names_for_it() -> None:
             assert {one.lower().replace("_", "-") for one in distributions[name]} & brought, name
 
 
+ELSEWHERE = ("learning/", "verbs/", "programs/", "kernels/shmem_loops.py")  # run by a Python that has what they import
+
+
+def test_every_package_that_labkit_imports_is_of_the_core_or_of_an_extra() -> None:
+    core = {Requirement(one).name.replace("-", "_") for one in PROJECT["dependencies"]}
+    known = {"labkit", *core, *sys.stdlib_module_names, *(name for names in extras.PACKAGES.values() for name in names)}
+    other: set[str] = set()
+    for path in (ROOT / "labkit").rglob("*.py"):
+        if not path.relative_to(ROOT / "labkit").as_posix().startswith(ELSEWHERE):
+            names = re.findall(
+                r"^ *(?:import|from) (\w+)[\w.]*(?: import .*| as \w+)?$", path.read_text(), re.MULTILINE
+            )
+            other |= {f"{name} in {path.relative_to(ROOT)}" for name in set(names) - known}
+    assert not other
+
+
+def test_the_library_names_the_extra_as_well(core: Path, tmp_path: Path) -> None:
+    program = "from labkit import project, report; report.build([project.CAMPAIGNS / 'examples/two-cores'])"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(core), str(ROOT)])}
+    done = subprocess.run([sys.executable, "-S", "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].endswith("Install it: pip install 'labkit[report]'")
+
+
 def test_a_missing_package_is_named_with_its_remedy() -> None:
     with pytest.raises(LaunchError, match=r"jupyterlab_of_nobody is not installed"):
         extras.need("jupyterlab_of_nobody")
     assert extras.explained(ModuleNotFoundError("No module named 'x'", name="x")) is None
     error = extras.explained(ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes"))
-    assert str(error) == "The Python package yaml is not installed. Install it: pip install 'labkit[report]'"
+    assert str(error) == (
+        "This needs the extra labkit[report], which is not installed. Install it: pip install 'labkit[report]'"
+    )
     later = extras.Later("plotly.graph_objects")
     assert later.Figure().to_plotly_json()["data"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -268,15 +269,15 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def labkit(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def labkit(installed: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What the installed labkit says in a folder."""
-    return python(installed, folder, "-m", "labkit.cli", *words)
+    return python(installed, folder, "-m", "labkit.cli", *words, **variables)
 
 
-def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def python(installed: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What this Python prints, with the installed labkit in place of the checkout's."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("LABKIT_")}
-    env |= {"PYTHONPATH": str(installed)}
+    env |= {"PYTHONPATH": str(installed), **variables}
     return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=240)
 
 
@@ -298,6 +299,28 @@ def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) 
     assert not (tmp_path / "data").exists()
     assert labkit(installed, tmp_path, "init", "mine").returncode == 0
     assert laid_out(tmp_path / "mine")["suites/quick.toml"] == (ROOT / "templates/suites/quick.toml").read_bytes()
+
+
+def test_advice_outside_a_checkout_names_what_pip_installs_and_no_make(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    none = {"PATH": str(tmp_path / "bin")}
+    doctor = labkit(installed, tmp_path, "doctor", **none)
+    assert "do: pip install 'labkit[mpich]'" in doctor.stdout, doctor.stderr
+    assert "pip install --force-reinstall --no-deps labkit" in doctor.stdout
+    said = [doctor.stdout]
+    for words in (
+        ["measure", "mpi.latency"],
+        ["measure", "mpi.latency", "--launcher", ".venv-mpich"],
+        ["run", "quick"],
+    ):
+        done = labkit(installed, tmp_path, *words, **none)
+        assert done.returncode == 1, done.stdout
+        assert "pip install 'labkit[mpich]'" in done.stdout + done.stderr
+        said.append(done.stdout + done.stderr)
+    for words in (["measure", "kv.ycsb"], ["measure", "rpc.latency"], ["measure", "pgas.coarray_put"]):
+        said.append(labkit(installed, tmp_path, *words, **none).stderr)
+    assert not re.findall(r".*\bmake [a-z-]+\b.*", "\n".join(said).replace("make your", ""))
+    assert "Measured" not in said[3]
 
 
 # ---- packages of a testbed -------------------------------------------------------------------------------------

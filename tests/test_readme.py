@@ -103,7 +103,8 @@ def test_an_environment_that_make_venvs_makes_is_asked_for_by_name(
     for name in OTHER_MPIS:
         assert name in launch.VENVS
         assert cli.main(["measure", "mpi.latency", "--launcher", name, "--dry-run"]) == 1
-        assert f"There is no {tmp_path / name}. Run `make venvs`" in capsys.readouterr().err
+        said = f"There is no {tmp_path / name}. Run `make -C {ROOT} venvs` and name {ROOT / name}."
+        assert said in capsys.readouterr().err
 
 
 def test_the_script_of_a_job_is_printed_anywhere(

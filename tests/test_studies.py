@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -240,3 +242,33 @@ def test_a_bare_name_of_a_campaign_is_one_among_the_others(tmp_path: Path, monke
     assert place(str(tmp_path / "here" / "c")) == tmp_path / "here" / "c"
     (tmp_path / "there").mkdir()
     assert place("there").absolute() == tmp_path / "there"
+
+
+@pytest.mark.parametrize("name", ["storage", "sockets"])
+def test_a_notebook_without_its_tools_measures_the_rest_and_names_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    if iozone := shutil.which("iozone"):
+        (tmp_path / "bin" / "iozone").symlink_to(iozone)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    shown: list[str] = []
+    monkeypatch.setattr(
+        notebook, "display", lambda text, **_: shown.append(text.data) or SimpleNamespace(update=notice)
+    )
+    monkeypatch.setattr(notebook, "_studies", [])
+
+    def notice(text: object) -> None:
+        shown.append(text.data)  # type: ignore[attr-defined]
+
+    study = notebook.study(name, {"campaign": str(tmp_path / "c"), "launches": 1})
+    assert {point.spec.benchmark for point in study.points} <= {"storage.iozone"}
+    tool = {"storage": "fio", "sockets": "sockperf"}[name]
+    assert any(tool in text and "Install with" in text for text in study.lacking)
+    study.points, study.specs = [], list  # type: ignore[method-assign]  # measures nothing here
+    notebook.measure(study)
+    assert shown[-1].startswith("There was nothing to measure; 0 are in the campaign")
+    assert study.lacking[0] in shown[-1]
+    notebook.show(study.findings())
+    assert f"nothing that it needs was measured here. {study.lacking[0]}" in shown[-1]
+    assert f"- omitted: {study.lacking[0]}" in study.warnings()

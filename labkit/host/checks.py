@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from labkit import extras, project
 from labkit.host.programs import Program
 from labkit.notes import Note, badge, note
 from labkit.units import GiB, MiB, format_share, format_size
@@ -278,7 +279,7 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
             bool(libraries),
             ", ".join(libraries) or "none",
             f"one of {', '.join(mpis)}",
-            f"{programs[mpis[0]].remedy}   # or load your site's module",
+            f"{extras.command('mpich')}   # or install {programs[mpis[0]].package}, or load your site's module",
             bad=True,
         ),
         _check(
@@ -286,7 +287,7 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
             len(kernels) == 2,
             f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
             "compiled for int and ptr handles; else mpi4py loops measure, with a higher cost per iteration",
-            "make setup" if "cc" in programs_here else f"{programs['cc'].remedy} && make setup",
+            project.rebuild() if "cc" in programs_here else f"{programs['cc'].remedy} && {project.rebuild()}",
         ),
         _check(
             "fonts",

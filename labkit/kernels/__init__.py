@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import project
 from labkit.errors import KernelError
 
 if TYPE_CHECKING:
@@ -68,11 +69,11 @@ def library(*, int_handles: bool) -> ctypes.CDLL | None:
     try:
         size = ctypes.c_int64.in_dll(loaded, "labkit_arguments_size").value
     except ValueError:
-        raise KernelError(f"{spec.origin} was built from older sources. Rebuild it: make setup") from None
+        raise KernelError(f"{spec.origin} was built from older sources. Rebuild it: {project.rebuild()}") from None
     if size != ctypes.sizeof(Arguments):
         raise KernelError(
             f"{spec.origin} was built from other sources: its structure of arguments has {size} B, this "
-            f"labkit's has {ctypes.sizeof(Arguments)} B. Rebuild it: make setup"
+            f"labkit's has {ctypes.sizeof(Arguments)} B. Rebuild it: {project.rebuild()}"
         )
     loaded.labkit_arguments = Arguments  # type: ignore[attr-defined]
     loaded.labkit_allocate.restype = ctypes.c_void_p
@@ -152,7 +153,7 @@ class Native:
         int_handles = mpi is not None and mpi._sizeof(mpi.Comm) == ctypes.sizeof(ctypes.c_int)
         loaded = library(int_handles=int_handles)
         if loaded is None:
-            raise KernelError("the C kernels are not compiled. Install a C compiler and run: make setup.")
+            raise KernelError(f"the C kernels are not compiled. Install a C compiler and run: {project.rebuild()}")
         self.library, self._mpi = loaded, mpi
         self._handle_type = np.uint32 if int_handles else np.uint64
         names = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from labkit import causes
+from labkit import causes, extras, project
 from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
 from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
@@ -198,9 +198,8 @@ def get(name: str) -> Launcher:
     subject = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     packages = " or ".join(one.package for one in programs().values() if one.mpi and one.package)
     raise LaunchError(
-        f"{subject} installed ({', '.join(launchers) or 'none'} found). Install the Debian package "
-        f"{packages}, or load your site's MPI module, or run `make venvs` in labkit's checkout and name its folder: "
-        ".venv-ompi5 or .venv-mpich."
+        f"{subject} installed ({', '.join(launchers) or 'none'} found). Install MPI in one of these ways: "
+        f"{extras.command('mpich')} (without root), the Debian package {packages}, or your site's MPI module."
     )
 
 
@@ -265,12 +264,20 @@ def _installed_at(kind: str, place: Path) -> Launcher:
         if launcher is not None:
             return replace(launcher, name=f"{name}@{launcher.program}")
     if place.name in VENVS and not place.exists():
-        raise LaunchError(f"There is no {place}. Run `make venvs` in labkit's checkout to create it.")
+        raise LaunchError(f"There is no {place}. {_instead_of(place)}")
     output = f": its --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
     raise LaunchError(
         f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{output}. Name the mpirun or mpiexec "
         "of an MPI library, or the folder it is installed in."
     )
+
+
+def _instead_of(place: Path) -> str:
+    """Say how to get an environment of `VENVS`, or what stands in for it outside a checkout."""
+    if not (venvs := project.make("venvs")):
+        return f"Only labkit's checkout makes it. Install MPICH beside labkit: {extras.command('mpich')}"
+    made = project.CHECKOUT / place.name if project.CHECKOUT else place
+    return f"Run `{venvs}`" + (", which makes it." if made == place else f" and name {made}.")
 
 
 def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:

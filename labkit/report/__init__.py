@@ -99,7 +99,10 @@ def build(
         If a notebook or the book cannot be rendered as it is, or the requested Quarto is missing.
     DataError
         If a folder is no campaign.
+    LaunchError
+        If the extra ``report`` is not installed.
     """
+    extras.need("nbformat", "plotly", "pypandoc", "typst", "yaml")
     extras.import_notebooks()
     from labkit.report import quarto, unchanged
     from labkit.report.sources import read

@@ -122,6 +122,11 @@ class Study:
         """Points to measure."""
         raise NotImplementedError
 
+    @property
+    def lacking(self) -> list[str]:
+        """Which tools that the points need are missing here, a line for each."""
+        return []
+
     def sections(self) -> tuple[str, ...]:
         """Benchmarks that each get a section in a notebook that calls `notebook.sections`."""
         return ()
@@ -321,6 +326,7 @@ class Study:
         lines += [f"- {text} ({count} of {total} records)" for text, count in texts]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
+        lines += [f"- omitted: {reason}" for reason in self.lacking]
         lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
         if more := self.unlike[_UNLIKE:]:
             count = sum(int(one.value("count") or 0) for one in more)

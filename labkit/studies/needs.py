@@ -26,8 +26,10 @@ def parameters(study: Study) -> dict[str, tuple[Any, Any]]:
 
 
 def sentence(study: Study) -> str:
-    """Say in place of what is left out which parameters it needs, or of which benchmarks it needs points."""
+    """Say in place of what is left out which tools or parameters it needs, or of which benchmarks it needs points."""
     changed = list(parameters(study).items())[:_NAMED]
+    if study.lacking:
+        return f"*Omitted: nothing that it needs was measured here. {' '.join(study.lacking[:_NAMED])}*"
     if changed:
         own = joined(
             f"`{name}={own}` (set here: {f'`{now}`' if now != '' else 'empty'})" for name, (now, own) in changed

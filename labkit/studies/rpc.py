@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, records, studies, testbeds, tools
+from labkit import benchmarks, figures, records, studies, testbeds
 from labkit.analysis import effects
 from labkit.columns import split, split_end, statistic_column
-from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _linked, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import (
+    LEFT_OUT,
+    _equipped,
+    _linked,
+    centre,
+    counts,
+    markdown_list,
+    number,
+    size_words,
+    statement,
+    words,
+)
 from labkit.studies._derived import of_samples
 from labkit.studies.verbs_under_loss_and_delay import FACTORS, level
 
@@ -64,7 +74,7 @@ class Parameters(studies.Parameters):
     python: bool = True
 
 
-class Study(studies.Study):
+class Study(_equipped.Study):
     """Calls by size, library and transport; across a link; at a rate; of parameter servers."""
 
     parameters: ClassVar = Parameters
@@ -72,21 +82,7 @@ class Study(studies.Study):
     focus: ClassVar = ((CALL, "testbed"),)
     values: Parameters
 
-    def specs(self) -> list[Spec]:
-        """The requested specs that the installed programs can measure; all of them if the study only reads."""
-        return [spec for spec in self._wanted() if not self.values.measure or not self._missing(spec)]
-
-    def _missing(self, spec: Spec) -> bool:
-        """Whether no program for a spec is here."""
-        if benchmarks.get(spec.benchmark).mpi:
-            return False
-        try:
-            tools.available(benchmarks.tools_of(spec.benchmark), benchmarks.resolve(spec), self.effort)
-        except LaunchError:
-            return True
-        return False
-
-    def _wanted(self) -> list[Spec]:
+    def wanted_specs(self) -> list[Spec]:
         """Calls here by size; calls, round trips and streams across the link; clients, loads and servers here."""
         v, specs, here = self.values, list[Spec](), {"ranks": 1}
         for transport in ("tcp", "unix"):

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, records, studies, tools
+from labkit import figures, records, studies
 from labkit.analysis import effects
 from labkit.columns import METRICS, split, statistic_column
-from labkit.errors import LaunchError
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, tail, words
+from labkit.studies import _equipped, markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Parameters(studies.Parameters):
     testbed: str = "local"
 
 
-class Study(studies.Study):
+class Study(_equipped.Study):
     """Round trips, streams and loads over sockets, and the tools that measure them."""
 
     parameters: ClassVar = Parameters
@@ -71,19 +70,7 @@ class Study(studies.Study):
     focus: ClassVar = (("sockets.tcp_stream", "option_socket_buffer"), ("sockets.under_load", "option_message_rate"))
     values: Parameters
 
-    def specs(self) -> list[Spec]:
-        """The requested specs that the installed tools can measure; all of them if the study only reads."""
-        return [spec for spec in self._wanted() if not self.values.measure or not self._missing(spec)]
-
-    def _missing(self, spec: Spec) -> str:
-        """Reason why a spec cannot be measured here; empty if it can."""
-        try:
-            tools.available(benchmarks.tools_of(spec.benchmark), benchmarks.resolve(spec), self.effort)
-        except LaunchError as error:
-            return str(error)
-        return ""
-
-    def _wanted(self) -> list[Spec]:
+    def wanted_specs(self) -> list[Spec]:
         """Round trips by path and by tool; streams by number and buffer; datagrams; loads; libfabric; a ladder."""
         v, common = self.values, {"ranks": 1, "testbed": self.values.testbed}
         trips = _TRIPS if v.testbed == "local" else _TRIPS[:2]
@@ -224,14 +211,6 @@ class Study(studies.Study):
             }
         )
         return self.drawn(figures.versus_size, rows, "round_trip_us", series=[], tail=None)
-
-    def warnings(self) -> str:
-        """Badges and warnings of all points, and benchmarks omitted because a tool is missing."""
-        if not self.values.measure:
-            return super().warnings()
-        reasons = [self._missing(spec) for spec in self._wanted()]
-        missing = dict.fromkeys(text.splitlines()[0] for text in reasons if text)
-        return "\n".join([super().warnings(), *(f"- left out: {text}" for text in missing)])
 
     def findings(self) -> str:
         """Findings as a Markdown list."""

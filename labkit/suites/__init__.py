@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,10 +98,10 @@ class Outcome:
             lines.append(f"{self.retried} points needed a second start and carry a mark")
         lines += [f"warning: {text} ({count} records)" for text, count in self.warnings[:SHOWN]]
         more = len(self.warnings) - SHOWN
-        if absent := extras.absent(*extras.NOTEBOOKS):
+        if extras.absent(*extras.NOTEBOOKS):
             lines.append(
-                f"labkit measured the points but executed no notebook, because {absent[0]} is not installed. For the "
-                f"notebooks and the report: {extras.remedy(absent[0])}, then: labkit report {self.campaign}"
+                "labkit executed no notebook, because the extra labkit[report] is not installed. For the notebooks and "
+                f"the report: {extras.command('report')}, then: labkit report {self.campaign}"
             )
         if more > 0:
             lines.append(f"and {more} further kinds of warnings: labkit show")
@@ -161,7 +162,7 @@ def run(
         failed,
         retried,
         tuple(warnings),
-        absent=_absent(campaign),
+        absent=(*_absent(campaign), *_lacking(suite)),
         older=tuple(text for entry in suite.entries for text in _older(entry, campaign, before)),
     )
 
@@ -189,6 +190,15 @@ def _absent(campaign: Campaign) -> tuple[str, ...]:
             reason = str(event["reason"]).removeprefix(f"{label}: ")[:300]
             needed.setdefault(reason, {})[label.split(" ", 1)[0]] = None
     return tuple(f"{', '.join(sorted(names))}: {reason}" for reason, names in needed.items())
+
+
+def _lacking(suite: Suite) -> list[str]:
+    """Return which tools the suite's notebooks need and miss; nothing of a study that cannot start."""
+    lines: list[str] = []
+    for entry in suite.entries:
+        with suppress(LabkitError):
+            lines += entry.study().lacking
+    return list(dict.fromkeys(lines))
 
 
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels
+from labkit import benchmarks, kernels, project
 from labkit.benchmarks import (
     DeviceBenchmark,
     FileBenchmark,
@@ -188,7 +188,7 @@ class Worker:
     def _impossible(self, spec: Spec, benchmark: KernelBenchmark) -> str:
         """Return why this engine, this MPI library or this machine cannot run a benchmark; empty if they can."""
         if not self._engine.has(benchmark.kernel):
-            return f"{benchmark.name} needs the compiled kernels. Run: make setup."
+            return f"{benchmark.name} needs the compiled kernels. Run: {project.rebuild()}"
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]

@@ -85,7 +85,7 @@ def evaluation(content: Content) -> str:
         return ""
     first = content.sources[0]
     commands = [
-        "make setup   # in labkit's repository: installs labkit and what it needs",
+        "pip install 'labkit[mpich,report]'   # or, in labkit's repository: make setup",
         f"{artifact.remake(content)}   # this report, from the samples: no network and no MPI needed",
         f"labkit lint {first.name}   # the rules that the data break",
     ]
