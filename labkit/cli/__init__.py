@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from labkit import __version__, extras, outside, ranges, show, terminal
+from labkit import __version__, extras, outside, project, ranges, show, terminal
 from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, stopping, streams, testbed, tune
 from labkit.cli.console import ERROR, OK, Bar, formats, say, tell_brought, warn
 from labkit.errors import LabkitError, alike, known
@@ -169,8 +169,6 @@ def _init_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _init(options: argparse.Namespace) -> int:
-    from labkit import project
-
     print(project.init(options.folder).text())
     return OK
 
