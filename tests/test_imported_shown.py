@@ -112,3 +112,12 @@ def test_no_caveat_of_imported_points_advises_effort(tmp_path: Path) -> None:
     rows = labkit.load(campaign).to_dict("records")
     assert any(note.code == "few-digits" for row in rows for note in row["warnings"])
     assert not set().union(*(caveats.groups_of(row) for row in rows))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rules_accept_every_table_of_osu_and_intel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bandwidth whose log does not state the window ended `labkit lint` and `labkit report` in a traceback."""
+    files = [GOLDEN / "omb", GOLDEN / "imb"]
+    campaign = importing.bring(files, into=tmp_path / "c").campaign
+    main(["lint", str(campaign.path)])
+    assert "of level error" in capsys.readouterr().out

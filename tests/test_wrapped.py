@@ -1,13 +1,13 @@
 """Wrapped logs import like the original."""
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from labkit import importing
-from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.importing.text import identify
 
@@ -28,6 +28,9 @@ VARIANTS: dict[str, Callable[[list[str]], str]] = {
     "fence": lambda rows: "Here is what I get:\n\n```\n" + "\n".join(rows) + "\n```\n\nIs this normal?\n",
     "crlf": lambda rows: "\r\n".join(rows),
     "colours": lambda rows: "\n".join(f"\x1b[32m{row}\x1b[0m" if n % 3 == 0 else row for n, row in enumerate(rows)),
+    "erased": lambda rows: "\n".join(f"\x1b[2K\x1b[1G{row}\x1b[K" for row in rows),
+    "highlighted": lambda rows: re.sub(r"\d+", "\x1b[01;31m\x1b[K\\g<0>\x1b[m\x1b[K", "\n".join(rows)),
+    "web": lambda rows: "\n".join(row.replace("  ", "\u00a0\u00a0") for row in rows),
     "chatter": lambda rows: "\n".join(
         itertools.chain.from_iterable([row, _NOTE] if n % 5 == 4 else [row] for n, row in enumerate(rows))
     ),
@@ -49,23 +52,27 @@ def _original(name: str) -> Path:
     return files[0]
 
 
-def _points(file: Path, folder: Path) -> list[tuple[object, ...]]:
-    importing.bring([file], into=folder, testbed="T", ranks=4)
-    points = Campaign(folder).samples()
-    return sorted((str(p.spec), p.launch, repr([v.as_dict() for v in p.reported])) for p in points)
+def _read(path: Path) -> list[tuple[object, ...]]:
+    """What a text holds: the rows of its tables, or its runs."""
+    text = identify(path)
+    if not text.log:
+        return [(t.test, r.size, r.values) for t in text.tables(text.lines(lambda count: None)) for r in t.rows]
+    return [
+        (r.test, r.size, r.ranks, r.options, r.stated, r.version, r.verified, repr([v.as_dict() for v in r.values]))
+        for r in text.runs(lambda count: None)
+    ]
 
 
 @pytest.mark.parametrize("name", ORIGINALS)
-@pytest.mark.filterwarnings("ignore")
-def test_a_wrapped_log_has_the_points_of_the_original(name: str, tmp_path: Path) -> None:
-    """Times, labels, quotes, lists, colours, line ends, prose and messages around a log do not change its points."""
+def test_a_wrapped_log_is_read_as_the_original(name: str, tmp_path: Path) -> None:
+    """Times, labels, quotes, lists, colours, line ends, prose and messages around a log change nothing in it."""
     file = _original(name)
-    wanted = _points(file, tmp_path / "original")
+    wanted = _read(file)
     rows = file.read_text(encoding="utf-8").split("\n")
     for variant, wrapped in VARIANTS.items():
         copy = tmp_path / f"{variant}.txt"
         copy.write_text(wrapped(rows), encoding="utf-8", newline="")
-        assert _points(copy, tmp_path / variant) == wanted, variant
+        assert _read(copy) == wanted, variant
 
 
 def test_an_error_names_the_line_of_the_file_with_the_messages_in_it(tmp_path: Path) -> None:
@@ -76,3 +83,96 @@ def test_an_error_names_the_line_of_the_file_with_the_messages_in_it(tmp_path: P
     )
     with pytest.raises(DataError, match=r"line 4: found 'T/V  N'|line 5: found"):
         importing.bring([log], into=tmp_path / "c")
+
+
+_CUT = "the log is cut"  # qperf's tests print lines that the other log lacks
+_REFUSED = re.compile(f"text and JSON|not of both|text or CSV|perftest JSON|{_CUT}")
+
+
+@pytest.mark.parametrize("tool", sorted(folder.name for folder in (LOGS / "logs").iterdir() if folder.is_dir()))
+def test_logs_in_one_file_have_the_runs_of_each_or_are_refused(tool: str, tmp_path: Path) -> None:
+    """No run takes a setting, a name or a version from its neighbour, and none is lost."""
+    alone = {file: _read(file) for file in sorted((LOGS / "logs" / tool).iterdir())}
+    for first, second in itertools.permutations(alone, 2):
+        both = tmp_path / "both.txt"
+        both.write_text(f"{first.read_text()}\n{second.read_text()}")
+        runs, refused = [], ""
+        try:
+            runs = _read(both)
+        except DataError as error:
+            refused = str(error)
+        together = _REFUSED.search(refused) or runs == alone[first] + alone[second]
+        assert together, (first.name, second.name, refused)
+
+
+@pytest.mark.parametrize("tool", sorted(folder.name for folder in (LOGS / "logs").iterdir() if folder.is_dir()))
+def test_numbers_in_another_notation_are_refused_or_read_right(tool: str, tmp_path: Path) -> None:
+    """A decimal comma or a mark between thousands never changes a value, and drops none silently."""
+    for file in sorted((LOGS / "logs" / tool).iterdir()):
+        text = file.read_text()
+        for pattern, mark in (
+            (r"(?<=\d)\.(?=\d)", ","),
+            (r"(?<=\d)(?=\d{3}\.\d)", ","),
+            (r"(?<=\d)(?=\d{3}\.\d)", "'"),
+        ):
+            changed = tmp_path / file.name
+            changed.write_text(re.sub(pattern, mark, text))
+            try:
+                runs = [(one[0], one[-1]) for one in _read(changed)]
+            except DataError:
+                continue
+            assert runs == [(one[0], one[-1]) for one in _read(file)], (file.name, mark)
+
+
+def test_jobs_of_one_name_in_two_runs_of_fio_keep_their_own_settings(tmp_path: Path) -> None:
+    """A job's block size and pattern are those above its results."""
+    text = (LOGS / "logs" / "fio" / "jobs.txt").read_text()
+    other = text.replace("rw=randread, bs=(R) 4096B-4096B", "rw=read, bs=(R) 1024KiB-1024KiB").replace("3.33", "3.36")
+    log = tmp_path / "fio.txt"
+    log.write_text(text + other)
+    runs = identify(log).runs(lambda count: None)
+    assert [(r.size, r.options["pattern"], r.version) for r in (runs[0], runs[len(runs) // 2])] == [
+        (4096, "random", "3.33"),
+        (1 << 20, "sequential", "3.36"),
+    ]
+    twice = text.replace("seqwrite: (g=1)", "randread: (g=0)", 1)
+    log.write_text(twice)
+    with pytest.raises(DataError, match="settings are ambiguous"):
+        identify(log).runs(lambda count: None)
+
+
+def test_json_documents_after_another_are_all_read_and_other_json_is_not(tmp_path: Path) -> None:
+    """Results are not lost behind the first document, and log lines in JSON do not count."""
+    text = (LOGS / "logs" / "pyperf" / "fast.json").read_text()
+    log = tmp_path / "log.json"
+    log.write_text(f'{{"level": "info"}}\n{text}\n{{"level": "info"}}\n{text}')
+    assert len(_read(log)) == 2 * len(_read(LOGS / "logs" / "pyperf" / "fast.json"))
+    log.write_text(f"{text}\n{text[:-40]}")
+    with pytest.raises(DataError, match="wanted JSON"):
+        _read(log)
+
+
+def test_text_and_json_of_different_runs_are_refused(tmp_path: Path) -> None:
+    """Neither is left out silently."""
+    folder = LOGS / "logs" / "fio"
+    log = tmp_path / "both.txt"
+    log.write_text((folder / "jobs.txt").read_text() + (folder / "jobs.json").read_text())
+    with pytest.raises(DataError, match="Split it into one file"):
+        _read(log)
+
+
+def test_connections_of_a_server_that_share_a_number_are_all_read(tmp_path: Path) -> None:
+    """iperf 2 gives the number of an ended connection to the next one."""
+    log = tmp_path / "server.txt"
+    row = "[  4]  0.0-10.0 sec  1.00 GBytes   {} Mbits/sec"
+    stream = "[  4] local 10.0.0.1 port 5001 connected with 10.0.0.2 port {}"
+    log.write_text(
+        "\n".join(
+            [
+                "Server listening on TCP port 5001",
+                *(stream.format(5), row.format(800), stream.format(6), row.format(400)),
+                "",
+            ]
+        )
+    )
+    assert [run.values[0].value for run in identify(log).runs(lambda count: None)] == [100.0, 50.0]

@@ -85,6 +85,7 @@ class Log:
     begins : matches a line that only this kind of log has.
     read : makes the runs of a text; the second argument is the name of the file, for errors.
     holds : kinds of logs whose lines this one holds as a part.
+    joins : whether several JSON documents make one run.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Log:
     begins: re.Pattern[str]
     read: Callable[[str, str], list[Run]]
     holds: tuple[str, ...] = ()
+    joins: bool = False
 
     def runs(self, text: str, where: str) -> list[Run]:
         """Return the runs of a text.

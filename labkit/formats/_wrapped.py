@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -22,10 +24,12 @@ _PREFIXES = tuple(
         r" *[-*](?= )",  # a list
     )
 )
-COLOUR = re.compile(r"\x1b\[[\d;]*m")
+# colours, cursor moves and links of a terminal
+COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_NO_BREAK = re.compile("(?<![0-9])\u00a0|\u00a0(?![0-9])")  # the blanks of web pages, if not between digits
 _CHATTER = re.compile(r"\[[A-Za-z][\w.-]*:\d{1,8}\] ")  # a message of Open MPI, with host and process
 _FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*")
-_DOCUMENTS = re.compile(r"(?<=\n\})[ \t]*\n\s*(?=\{[ \t]*\n)")
+_DOCUMENT = re.compile(r"^(?=\{\s*(?:\"|$)|\[\s*(?:\{|$))", re.MULTILINE)
 Unwrap = Callable[[str], str]
 
 
@@ -36,17 +40,18 @@ def unwrapper(text: str) -> Unwrap | None:
     ----------
     text : its begin.
     """
-    coloured = "\x1b[" in text
-    lines = [line for line in COLOUR.sub("", text).removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
+    begin = _NO_BREAK.sub(" ", COLOUR.sub("", text))
+    changed = begin != text
+    lines = [line for line in begin.removeprefix("\ufeff").splitlines() if line.strip()][:_SAMPLE]
     forms: list[re.Pattern[str]] = []
     while lines and len(forms) < _DEEPEST and (form := _prefix(lines)):
         forms.append(form)
         lines = [rest for line in lines if (rest := form.sub("", line, count=1)).strip()]
-    if not forms and not coloured:
+    if not forms and not changed:
         return None
 
     def unwrapped(line: str) -> str:
-        line = COLOUR.sub("", line)
+        line = _NO_BREAK.sub(" ", COLOUR.sub("", line))
         for form in forms:
             line = form.sub("", line, count=1)
         return line
@@ -101,6 +106,29 @@ def bare(text: str) -> tuple[str, Callable[[int], int]]:
     ), lambda line: numbers[min(line, len(numbers)) - 1] if line > 0 and numbers else line
 
 
-def documents(text: str) -> list[str]:
-    """Return the concatenated JSON documents of a text; the text itself if there is only one."""
-    return _DOCUMENTS.split(text) if text.lstrip("\ufeff \n").startswith("{") else [text]
+def documents(text: str, begins: re.Pattern[str] | None = None) -> tuple[list[tuple[int, int]], str]:
+    """Find the JSON documents of a text.
+
+    Parameters
+    ----------
+    begins : matches a line that a document must have to count; by default every document counts.
+
+    Returns
+    -------
+    First character of each document and the one after it, and the text outside of them.
+    """
+    decoder, found, end = json.JSONDecoder(), list[tuple[int, int]](), 0
+    for place in _DOCUMENT.finditer(text):
+        if place.start() < end:
+            continue
+        start = place.start()
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):  # not JSON, or a part of it: its reader refuses it with a reason
+            end = len(text)
+        if begins is None or begins.search(text, start, end):
+            found.append((start, end))
+        elif end == len(text):
+            end = start + 1
+    edges = [0, *itertools.chain.from_iterable(found), len(text)]
+    return found, "".join(text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))

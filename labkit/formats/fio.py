@@ -206,9 +206,9 @@ def _log_table(text: str) -> NDArray[np.int64]:
 _BEGINS = re.compile(
     r"\s*\"fio version\" *:|[^\n]{0,200}\"fio version\" *:|\S.*: \(groupid=\d+, jobs=\d+\): err= *\d+: pid="
 )
-_JOB = re.compile(r"(?P<name>\S.*): \(groupid=\d+, jobs=(?P<jobs>\d{1,9})\): err= *(?P<error>\d{1,9})")
+_JOB = re.compile(r"(?P<name>\S.*): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d{1,9})\): err= *(?P<error>\d{1,9})")
 _SETUP = re.compile(
-    r"(?P<name>\S.*): \(g=\d+\): rw=(?P<rw>\w+), bs=(?:\(R\) )?(?P<bs>[\d.]+[KMG]?i?B?)-.*"
+    r"(?P<name>\S.*): \(g=(?P<group>\d+)\): rw=(?P<rw>\w+), bs=(?:\(R\) )?(?P<bs>[\d.]+[KMG]?i?B?)-.*"
     r"ioengine=(?P<engine>[\w-]+), iodepth=(?P<depth>\d{1,9})"
 )
 _IO = re.compile(
@@ -220,6 +220,7 @@ _TIMES = {
     rf"avg= *(?P<mean>{NUMBER})(?P<kmean>[kMG]?), stdev= *(?P<stddev>{NUMBER})(?P<kstddev>[kMG]?)$"
     for name in ("lat", "clat")
 }
+_TIMED = re.compile(r"    +c?lat \([nmu]sec\): ")
 _SUBMISSION = r"    +slat \("  # an engine that submits and completes in one call has none
 _SHARES = re.compile(r"    +(clat|lat) percentiles \(([nmu]sec)\):")
 _SHARE = re.compile(r"(\d{1,2}\.\d{2})th=\[ *(\d{1,12})\]")
@@ -238,14 +239,37 @@ def runs(text: str, where: str) -> list[Run]:
     if '"fio version"' in text and re.search(r"^\s*\{", text, re.MULTILINE):
         return _of_json(document(text, where), where)
     lines, made = Lines(text, where), []
-    setups = {match["name"]: match for line in lines.texts if (match := _SETUP.match(line))}
-    version = next((line for line in lines.texts if re.fullmatch(r"fio-\d\S*", line)), "").removeprefix("fio-")
+    setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
+    versions = [(number, line) for number, line in lines if re.fullmatch(r"fio-\d\S*", line)]
     for first, last, job in lines.blocks(_JOB):
         if job["error"] != "0":
             raise lines.wrong(first, "a job without error")
         lines.need(r"     issued rwts:", first, last, "'issued rwts', which closes a job,")
-        made += _of_text(lines, first, last, job, setups.get(job["name"]), version)
+        version = max((one for one in versions if one[0] < first), default=(0, ""))[1].removeprefix("fio-")
+        made += _of_text(lines, first, last, job, _setup(lines, setups, first, job), version)
     return made
+
+
+def _setup(
+    lines: Lines, setups: list[tuple[int, re.Match[str]]], first: int, job: re.Match[str]
+) -> re.Match[str] | None:
+    """Return the settings of a job: the line of its name and group above the results of its run.
+
+    Raises
+    ------
+    DataError
+        If two such lines of one run differ.
+    """
+    above = [one for one in setups if one[0] < first]
+    run = list[tuple[int, re.Match[str]]]()  # the last lines above, with no results among them
+    for number, match in reversed(above):
+        if run and any(_JOB.match(line) for line in lines.texts[number : run[-1][0]]):
+            break
+        run.append((number, match))
+    named = [match for _, match in run if (match["name"], match["group"]) == (job["name"], job["group"])]
+    if len({match[0] for match in named}) > 1:
+        raise lines.wrong(first, f"one job of the name {job['name']} in a group: its settings are ambiguous")
+    return named[0] if named else None
 
 
 def _of_text(
@@ -263,6 +287,9 @@ def _of_text(
         stop = next((n for n in range(number, end + 1) if lines.texts[n - 1].startswith(_SYNC)), end)
         apart = "clat_us" if lines.find(_SUBMISSION, number, stop) else "latency_us"
         whole, part = (lines.find(_TIMES[name], number, stop) for name in ("lat", "clat"))
+        for n in range(number + 1, stop + 1):
+            if _TIMED.match(lines.texts[n - 1]) and not any(re.match(f, lines.texts[n - 1]) for f in _TIMES.values()):
+                raise lines.wrong(n, "min, max, avg and stdev with a decimal point")
         if times := whole or part:
             unit, name = _US[times[1]["unit"]], "latency_us" if whole else apart
             for statistic in ("mean", "min", "max", "stddev"):
@@ -273,6 +300,8 @@ def _of_text(
             for line in lines.texts[shares[0] : stop]:
                 if not line.startswith("     |"):
                     break
+                if line.count("th=") != len(_SHARE.findall(line)):
+                    raise lines.wrong(number, f"percentiles in [ ] instead of {line.strip()[:60]!r}")
                 for percent, value in _SHARE.findall(line):
                     digits = percent.rstrip("0").rstrip(".").replace(".", "")
                     values.append(Reported(name, "µs", f"p{digits.lstrip('0')}", float(value) * unit))

@@ -236,11 +236,12 @@ def _throughput(lines: Lines, first: int, last: int) -> list[Run]:
         lines.need(r"\s+Min xfer ", number, min(number + _BLOCK, last), "'Min xfer', the last line of the test,")
         rate = lines.number(row[3], number)
         values = [metric("bandwidth_MBps", "mean", rate * KIB * 1e-6)] if rate > 0 else []
-        if parent := lines.find(
-            rf"\s+Parent sees throughput for .*= +({NUMBER}) (?:kB|KB)/sec", number, min(number + 1, last)
-        ):
+        below = min(number + 1, last)
+        if parent := lines.find(rf"\s+Parent sees throughput for .*= +({NUMBER}) (?:kB|KB)/sec", number, below):
             value = lines.number(parent[1][1], parent[0]) * KIB * 1e-6
             values.append(Reported("parent_bandwidth_MBps", "MB/s", "mean", value))
+        elif "Parent sees" in lines.texts[below - 1]:
+            raise lines.wrong(below, "a number of kB/sec with a decimal point")
         if values:
             options: dict[str, Scalar] = {
                 "test": row[2],

@@ -183,6 +183,8 @@ def runs(text: str, where: str) -> list[Run]:
     lines = Lines(text, where)
     if not any(_BANNER.match(line) for line in lines.texts):
         return _csv(lines)
+    if csv := next((number for number, line in lines if _CSV.match(line)), 0):
+        raise lines.wrong(csv, "text or CSV, not both: split the file")
     made, blocks = [], list(lines.blocks(_BANNER))
     if len({head[1] for _, _, head in blocks}) > 1:
         raise lines.wrong(blocks[1][0], "the output of a client or of a server, not of both (-d and -r print both)")
@@ -321,7 +323,12 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
     made = []
     rows = [(number, row) for number, row in _rows(lines, first, last) if row["way"].isdecimal()]
     _closed(lines, last, rows, {row["way"] for _, row in rows})
-    longest = {row["way"]: (number, row) for number, row in rows if float(row["start"]) == 0}
+    begun = [(n, match[1]) for n in range(first, last + 1) if (match := _STREAM.match(lines.texts[n - 1]))]
+    longest = {  # a server gives the number of a connection that ended to a new one
+        (row["way"], sum(at < number for at, way in begun if way == row["way"])): (number, row)
+        for number, row in rows
+        if float(row["start"]) == 0
+    }
     for number, row in longest.values():
         values = [metric("bandwidth_MBps", "mean", _rate(lines, number, row))]
         if _LOST.match(row["rest"]):

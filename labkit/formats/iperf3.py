@@ -7,6 +7,7 @@ even if it failed; only the key ``error`` shows it.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -277,7 +278,8 @@ def _text(lines: Lines, first: int, last: int) -> Run:
         values.append(metric("jitter_us", "mean", lines.number(lost[1], number) * 1e3))
         values.append(metric("lost_percent", "mean", 100 * int(lost[2]) / int(lost[3])))
     told = lines.find(_START.pattern, first, last)
-    version = next((line.split()[1] for line in lines.texts[:first] if re.match(r"iperf 3\.", line)), "")
+    above = itertools.takewhile(lambda line: not _OTHER.match(line), reversed(lines.texts[: first - 1]))
+    version = next((line.split()[1] for line in above if re.match(r"iperf 3\.", line)), "")
     protocol = "UDP" if lost else "TCP"
     return Run(
         test=f"iperf3 {protocol}{' both' if len(rates) > 1 and protocol == 'TCP' else ''}",
@@ -293,6 +295,7 @@ def _text(lines: Lines, first: int, last: int) -> Run:
     )
 
 
+_OTHER = re.compile(rf"{_HOST.pattern}|iperf Done")  # lines of the run above
 _CONGESTION = re.compile(r"(snd|rcv)_tcp_congestion (\w+)$")
 _ASKED = re.compile(r"Starting Test: .*byte blocks, (.*)$")
 

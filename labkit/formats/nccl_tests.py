@@ -50,14 +50,14 @@ def runs(text: str, where: str) -> list[Run]:
         return _json(document(text, where), where)
     lines, made = Lines(text, where), []
     heads = [number for number, line in lines if _HEAD.match(line)]
-    starts = [1, *heads[:-1]]
+    starts = [1, *(head + 1 for head in heads[:-1])]
     ends = [*(number - 1 for number in heads[1:]), len(lines)]
     for start, head, end in zip(starts, heads, ends, strict=True):
         made += _table(lines, start, head, end)
     return made
 
 
-_ENDS = re.compile(r"# Avg bus bandwidth|#? ?Collective test concluded: ")
+_ENDS = re.compile(r"# Avg bus bandwidth|#? ?Collective test concluded: |# GPU memory usage")
 
 
 def _concluded(lines: Lines, start: int) -> int:

@@ -46,7 +46,8 @@ def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
     if not right:
         words = check[1].strip().lower()
         doubts.append(note("wrong-result", f"the kernel's own verification was {words}"))
-    if not lines.find(r" +RAND +=", end, last):
+    closing = lines.find(r" +RAND +=", end, last)
+    if not closing:
         doubts.append(CUT)
     if time < 0.1:
         text = f"the timed part took {time:g} s, printed with two decimals: its time is coarse"
@@ -61,7 +62,7 @@ def _run(lines: Lines, first: int, last: int, kernel: str) -> Run:
         line=first,
         ranks=int(processes[1][1]) if processes else 1,
         options={"kernel": kernel, "class": letter[1], "threads": int(threads[1][1]) if threads else 1},
-        stated=_stated(lines.texts[first - 1 : last]),
+        stated=_stated(lines.texts[first - 1 : closing[0] if closing else last]),
         parameters={"operation": optype[1][1] if optype else "", "size": size[1][1].strip() if size else ""},
         version=version[1][1].strip() if version else "",
         verified=right,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import Lines, Log, Run, inside, of_size, settings
 from labkit.notes import note
+from labkit.outside import once, plainly
 from labkit.spec import Reported, Scalar
 
 CLOCK_NS = 10.0  # prints µs with two decimals
@@ -151,10 +153,23 @@ def parse_json(text: str, *, unit: str = "MiB/sec") -> list[Reported]:
     if not section:
         raise malformed(_JSON, 0, text[-100:] or "nothing", "a section 'results' and its end")
     line = 1 + text[: section.start()].count("\n")
-    pairs = re.findall(r'"?([\w.]+)"?\s*:\s*([^,\s]+)', section[1])
-    names = {_IN_JSON.get(name, name): _number(value, line, value) for name, value in pairs}
+    names = {_IN_JSON.get(name, name): _number(value, line, value) for name, value in _entries(section[1], line)}
     values = {f"{name}[{unit}]" if name.startswith("BW ") else name: value for name, value in names.items()}
     return _values({k: v for k, v in values.items() if k not in ("MsgSize", "n_iterations")}, line, section[0])
+
+
+def _entries(section: str, line: int) -> Iterable[tuple[str, str]]:
+    """Return the names and numbers of a JSON section, which may lack quotes and have a comma at its end."""
+    pairs = []
+    for entry in filter(str.strip, re.split(r',(?=\s*(?:["A-Za-z]|$))', section)):
+        pair = re.fullmatch(r'\s*"?([\w.]+)"?\s*:\s*(\S+)\s*', entry)
+        if not pair:
+            raise malformed(_JSON, line, entry, "a name, a colon and a number")
+        pairs.append((pair[1], pair[2]))
+    try:
+        return once(pairs).items()
+    except ValueError as error:
+        raise malformed(_JSON, line, plainly(error), "every key once") from error
 
 
 def _table(lines: list[str]) -> tuple[int, int, list[str], list[tuple[int, str]]]:

@@ -100,10 +100,11 @@ def _value(test: str, name: str, digits: str, unit: str, number: int, line: str)
 
 _TEST = re.compile(r"((?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc|ver|conf|quit)(?:_\w+)?):$")
 _BEGINS = re.compile(r"(?:tcp|udp|sctp|rds|sdp|rc|uc|ud|xrc)_(?:rdma_)?(?:write_|read_|compare_swap_|fetch_add_)*\w+:$")
-_SCALED = re.compile(r"([\d.,]+) *(ns|us|ms|sec|hr|min|(?:([KMGT])?(bytes|B|b|bits)?)/sec)$")
+_DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?"  # commas between thousands only
+_SCALED = re.compile(rf"({_DIGITS}) *(ns|us|ms|sec|hr|min|(?:([KMGT])?(bytes|B|b|bits)?)/sec)$")
 _NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "sec": 1e9, "min": 6e10, "hr": 3.6e12}
 _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_SIZE = re.compile(r" *msg_size += +(?:([\d,.]+) *([KMG])?i?(?:bytes|B)?)(?: \(([\d,]+)\))?$")
+_SIZE = re.compile(rf" *msg_size += +(?:({_DIGITS}) *([KMG])?i?(?:bytes|B)?)(?: \(({_DIGITS})\))?$")
 
 
 _NAME = re.compile(r" +(\w+) +=")
@@ -180,7 +181,7 @@ def _number(lines: Lines, text: str, number: int) -> float:
 
 def _base(lines: Lines, text: str, number: int) -> tuple[str, str]:
     """Return a number and its unit in ns, bytes/sec or /sec, as ``-uu`` prints them; counts have no unit."""
-    if re.fullmatch(r"[\d.,]+", text):
+    if re.fullmatch(_DIGITS, text):
         return repr(_number(lines, text, number)), ""
     match = _SCALED.fullmatch(text)
     if not match:

@@ -44,7 +44,9 @@ def _performance(case: Mapping[str, Any], where: str) -> Iterator[Reported]:
     variables = case.get("perfvalues") or {}
     if isinstance(variables, Mapping):
         for key, entry in variables.items():
-            if isinstance(entry, Sequence) and len(entry) >= 5 and entry[0] is not None:
+            if not isinstance(entry, Sequence) or not 5 <= len(entry) <= 6:
+                raise malformed(where, 0, f"{key}: {str(entry)[:80]}", "value, reference, two bounds, unit and result")
+            if entry[0] is not None:
                 name = str(key).rpartition(":")[2]
                 yield Reported(name[:100], str(entry[4] or "")[:40], "value", real(entry[0], name, where))
         return

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
+from labkit.formats._wrapped import COLOUR
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -26,6 +27,7 @@ _ROW = re.compile(r"\d+, \d+\.\d{9}, \d+\.\d{9}, +\d+\.\d{3}")
 _VALID = r"\[Valid Duration\] RunTime=([\d.]+) sec;.*ReceivedMessages=(\d+)"
 _TOTAL = r"\[Total Run\].*SentMessages=(\d+)"
 _COUNTS = r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
+_GOES_ON = re.compile(r"[.,' \u00a0\u202f]?\d")  # a number that a pattern took in part
 _RULE = "------------------------------"  # closes the log
 _STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
 
@@ -53,10 +55,10 @@ def parse(text: str) -> list[Reported]:
     double = 2.0 if kind == "latency" else 1.0
     runtime, received = _find(plain, _VALID, "'[Valid Duration]'")
     values = {"mean": mean, "stddev": deviation, "max": _find(plain, r"<MAX> observation = +([\d.]+)", "<MAX>")[0]}
-    for percent, value in re.findall(r"percentile ([\d.]+) = +([\d.]+)", plain):
+    for percent, value in re.findall(r"percentile ([\d.]+) = +(.*)", plain):
         values["p" + percent.rstrip("0").rstrip(".").replace(".", "")] = value
     values["min"] = _find(plain, r"<MIN> observation = +([\d.]+)", "<MIN>, the last line")[0]
-    reported = [metric("round_trip_us", name, double * float(value)) for name, value in values.items()]
+    reported = [metric("round_trip_us", name, double * _number(value)) for name, value in values.items()]
     if float(runtime) > 0:
         reported.append(metric("transaction_rate_per_s", "mean", int(received) / float(runtime)))
     counts = _find(plain, _COUNTS, "'dropped messages'")
@@ -134,7 +136,7 @@ def late(start_ns: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
 
 def _plain(text: str) -> list[str]:
     """Return the lines without terminal colours."""
-    return re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
+    return COLOUR.sub("", text).splitlines()
 
 
 def _find(text: str, pattern: str, wanted: str) -> tuple[str, ...]:
@@ -143,7 +145,17 @@ def _find(text: str, pattern: str, wanted: str) -> tuple[str, ...]:
     if not match:
         last = next((line for line in reversed(text.splitlines()) if line.strip()), "nothing")
         raise malformed(_WHAT, 0, last, f"{wanted} (this is its last line)")
+    if _GOES_ON.match(text, match.end()):
+        line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+        raise malformed(_WHAT, 0, line, "numbers with a decimal point and nothing between their digits")
     return match.groups()
+
+
+def _number(text: str) -> float:
+    """Convert a number of µs."""
+    if not re.fullmatch(r"\d+(?:\.\d+)?", text.strip()):
+        raise malformed(_WHAT, 0, text, "a number with a decimal point and nothing between its digits")
+    return float(text)
 
 
 _BEGINS = re.compile(

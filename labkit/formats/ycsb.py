@@ -16,6 +16,7 @@ from typing import Any
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real, setting_name
+from labkit.formats._wrapped import documents
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -42,34 +43,36 @@ Measured = tuple[int, str, str, float]  # line, operation, measurement, value
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of the whole, and of each kind of operation."""
     lines = Lines(text, where)
-    if any(_GO.match(line) for line in lines.texts):
-        return _go(lines)
+    of_go = _go(lines) if any(_GO.match(line) for line in lines.texts) else []
     if re.search(r"\"metric\" ?:", text):
         listed = [(k, *entry) for k, entry in enumerate(_json(text, where), 1)]
-        return _runs(listed, "", "", where)
+        return [run for part in _parted(listed) for run in _runs(part, "", "", where)]
     listed = []
     for number, line in lines:
         if match := _LINE.match(line):
             listed.append((number, match[1], match[2], lines.number(match[3], number)))
         elif line.startswith("[") and "Latency" in line and not line.startswith("[READ:"):
             raise lines.wrong(number, "[operation], measurement, number")
-    ends = [place for place, one in enumerate(listed) if one[1:3] == ("OVERALL", "RunTime(ms)")]
-    starts = [*ends, len(listed)]
+    parts = _parted(listed)
     version = next((line.rpartition(" ")[2] for line in lines.texts if line.startswith("YCSB Client ")), "")
     commands = [match[1] for line in lines.texts if (match := _COMMAND.match(line))]
-    made = []
-    for number, (start, end) in enumerate(itertools.pairwise(starts)):
-        command = commands[number] if len(commands) == len(ends) else ""
-        made += _runs(listed[start:end], version, command, where)
-    return made
+    made = of_go
+    for number, part in enumerate(parts):
+        command = commands[number] if len(commands) == len(parts) else ""
+        made += _runs(part, version, command, where)
+    return sorted(made, key=lambda run: run.line) if of_go else made
+
+
+def _parted(listed: list[Measured]) -> list[list[Measured]]:
+    """Return the measurements of each run of the program, which begin with its run time."""
+    starts = [place for place, one in enumerate(listed) if one[1:3] == ("OVERALL", "RunTime(ms)")]
+    return [listed[start:end] for start, end in itertools.pairwise([*starts, len(listed)])]
 
 
 def _json(text: str, where: str) -> Iterable[tuple[str, str, float]]:
-    """Yield the measurements of the JSON array, or of an object a line."""
-    value = document(text, where)
-    a_line_each = [line for line in text.splitlines() if line.strip()]
-    entries = value if isinstance(value, list) else [document(line, where) for line in a_line_each]
-    for entry in entries:
+    """Yield the measurements of JSON arrays, or of an object a line."""
+    values = [document(text[first:last], where) for first, last in documents(text)[0]]
+    for entry in itertools.chain.from_iterable(value if isinstance(value, list) else [value] for value in values):
         if not isinstance(entry, dict) or not {"metric", "measurement", "value"} <= set(entry):
             raise malformed(where, 0, str(entry)[:80], "objects with metric, measurement and value", REMEDY)
         if isinstance(entry["value"], int | float):
@@ -179,4 +182,4 @@ def _go(lines: Lines) -> list[Run]:
     return made
 
 
-LOG = Log("YCSB", ("[OVERALL]", '"OVERALL"', "- Takes(s):"), _BEGINS, runs)
+LOG = Log("YCSB", ("[OVERALL]", '"OVERALL"', "- Takes(s):"), _BEGINS, runs, joins=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -77,7 +78,7 @@ class Text:
         text = "".join(piece for _, piece in _pieces(self.path, self.encoding)).removeprefix(_BOM)
         text, number = _wrapped.bare(text)
         try:
-            made = [run for part in _wrapped.documents(text) for run in log.runs(part, str(self.path))]
+            made = _runs(log, text, str(self.path))
         except DataError as error:
             told = re.sub(r"(?<=, line )\d+(?=: found)", lambda line: str(number(int(line[0]))), str(error))
             raise DataError(told) from error
@@ -111,6 +112,29 @@ class Text:
         """Yield its tables; long ones come in parts."""
         tables: Iterator[Table] = self.form.tables(lines, PART)
         return tables
+
+
+def _runs(log: Log, text: str, where: str) -> list[Run]:
+    """Return the runs of a text, or of each JSON document in it; refuse one with runs of both kinds."""
+    found, outside = _wrapped.documents(text, _BEGINS[log.name])
+    if not found:
+        return log.runs(text, where)
+    # line ends in place of the text above keep the numbers of lines
+    parts = [text] if log.joins else ["\n" * text.count("\n", 0, first) + text[first:last] for first, last in found]
+    made = [run for part in parts for run in log.runs(part, where)]
+    if _BEGINS[log.name].search(outside) and not _same(log.runs(outside, where), made):
+        remedy = "Split it into one file with the text and one with the JSON."
+        raise malformed(where, 0, f"text and JSON of {log.name}", "the runs of one of them", remedy)
+    return made
+
+
+def _same(runs: Sequence[Run], others: Sequence[Run]) -> bool:
+    """Return whether runs are the same, printed as text and as JSON: their first value agrees to 1 %."""
+    return len(runs) == len(others) and all(
+        (one.test, one.size) == (other.test, other.size)
+        and math.isclose(one.values[0].value, other.values[0].value, rel_tol=0.01)
+        for one, other in zip(runs, others, strict=True)
+    )
 
 
 class UnknownError(DataError):

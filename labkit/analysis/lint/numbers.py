@@ -23,9 +23,9 @@ _DOUBTED = ("contradiction", "other-library", "wrong-bytes", "lost-messages", "b
 
 
 def iteration_s(evidence: Evidence, row: Mapping[str, Any]) -> float:
-    """Return the median time of an iteration of a point, s; NaN if its benchmark has no single iterations."""
+    """Return the median time of an iteration of a point, s; NaN if no single iterations were timed."""
     point = evidence.specs.get(str(row["fingerprint"]))
-    if point is None or row["timing"] != "each" or row["benchmark"] == _CLOCK:
+    if point is None or not row["n"] > 0 or row["timing"] != "each" or row["benchmark"] == _CLOCK:
         return math.nan
     for name, work in benchmarks.get(point.spec.benchmark).metrics.items():
         metric, value = METRICS[name], float(row.get(statistic_column(name, "p50"), math.nan))
