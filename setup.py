@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,6 +40,20 @@ GENERATORS = {
 SHIPPED = ("_quarto.yml", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
 LEFT_OUT = ("templates/setup",)  # sets up a checkout
 NOT_OURS = ("run-", "_start", ".", "__pycache__")  # files that learners, editors and Python leave behind
+
+
+LINK = re.compile(r"(!?)(\[[^\]]*\]\()(?![a-z]+:|#)([^)]+\))")
+
+
+def readme() -> str:
+    """Return README.md with absolute links and pictures, because its page on PyPI has no files beside it."""
+    source = tomllib.loads(Path("pyproject.toml").read_text())["project"]["urls"]["Source"]
+
+    def absolute(link: re.Match[str]) -> str:
+        picture, text, target = link.groups()
+        return f"{picture}{text}{source}/{'raw' if picture else 'blob'}/main/{target}"
+
+    return LINK.sub(absolute, Path("README.md").read_text())
 
 
 def shipped() -> list[str]:
@@ -160,4 +175,6 @@ def kernels(handle: str) -> Extension:
 setup(
     ext_modules=[kernels("int"), kernels("ptr")] if SOURCES else [],
     cmdclass={"build_py": BuildPy, "build_ext": BuildExt},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
 )

@@ -84,6 +84,12 @@ def test_the_wheels_hold_kernels_for_their_processor(dist: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_archives_pass_the_strict_check_of_the_package_index(dist: Path) -> None:
+    said = run(TOOLS / "bin" / "twine", "check", "--strict", *sorted(dist.glob("labkit-*")))
+    assert said.count("PASSED") == 3
+
+
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_an_installed_wheel_measures_outside_the_checkout(dist: Path, tmp_path: Path) -> None:
     (wheel,) = dist.glob(f"*manylinux2014_{platform.machine()}*.whl")

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ from labkit import campaign, cli, project, suites
 from labkit.errors import DataError, LaunchError, SpecError
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILD = "import sys, setuptools.build_meta as b; print(b.build_wheel(sys.argv[1]))"
+BUILD = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_wheel(out); b.build_sdist(out)"
+BESIDE = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "environment.yml", "requirements.lock")
 
 
 def laid_out(folder: Path) -> dict[str, bytes]:
@@ -233,7 +236,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     left = shutil.ignore_patterns("__pycache__", "*.so", "_shipped", "run-*", ".ipynb_checkpoints")
     for name in ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples"):
         shutil.copytree(ROOT / name, source / name, ignore=left)
-    for name in ("pyproject.toml", "setup.py", "_quarto.yml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "README.md", "LICENSE", *BESIDE):
         shutil.copy(ROOT / name, source)
     (source / "notebooks/labs/2-layers/run-somebody").mkdir()
     (source / "notebooks/labs/2-layers/run-somebody/answers.json").touch()
@@ -258,6 +261,34 @@ def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
         assert wanted == names
     assert {"_quarto.yml", "templates/suites/quick.toml", "data/reference/ethernet-scientific-2020.toml"} <= names
     assert not [name for name in names if "run-" in name]
+
+
+def test_the_page_of_the_package_index_links_to_files_that_are_there(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        page = message_from_bytes(archive.read(name))
+    urls = dict(line.split(", ") for line in page.get_all("Project-URL", []))
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= set(urls)
+    assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(11, 15)} <= {*page.get_all("Classifier")}
+    assert page["Description-Content-Type"] == "text/markdown"
+    text = str(page.get_payload())
+    assert text.startswith("# labkit")
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", text)
+    assert len(links) > 20
+    for picture, link in links:
+        if not link.startswith("#"):
+            begin = f"{urls['Source']}/{'raw' if picture else 'blob'}/main/"
+            assert link.startswith(begin), link
+            assert (ROOT / link.removeprefix(begin).partition("#")[0]).exists(), link
+
+
+def test_the_source_archive_holds_what_a_packager_reads(wheel: Path) -> None:
+    (archive,) = wheel.parent.glob("labkit-*.tar.gz")
+    with tarfile.open(archive) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    locks = {str(path.relative_to(ROOT)) for path in (ROOT / "templates/setup").glob("*.lock")}
+    assert locks
+    assert {*BESIDE, *locks, "LICENSE", "README.md", "setup.py", "labkit/programs/rpc_grpc.cc"} <= names
 
 
 @pytest.fixture(scope="module")

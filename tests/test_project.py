@@ -83,6 +83,7 @@ def test_the_citation_names_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == labkit.__version__
     assert citation["license"] == PYPROJECT["project"]["license"]
+    assert citation["repository-code"] == PYPROJECT["project"]["urls"]["Source"]
 
 
 def test_every_marker_has_a_time_budget() -> None:
