@@ -12,7 +12,7 @@ from labkit.analysis import effects, stated
 from labkit.analysis.effects import Effect
 from labkit.columns import METRICS, statistic_column
 from labkit.records import Value, headline_statistic, sound, value_of
-from labkit.records.factors import NONE, differing, level, named
+from labkit.records.factors import NONE, OPEN, differing, level, named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,6 @@ SHIFT = 2.0  # relative change of the difference between smallest and largest si
 RATE = "message_rate_per_s"
 _APART = ("origin", "campaign", "host", "cpu_model")  # never compared with one another unless someone asks for it
 _HELD = ("transport", "testbed", "library", "launcher")  # a statement on two levels names these
-_OPEN = "auto"  # a level that only says that the library chose
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def _widest(rows: pd.DataFrame, factor: str, others: Sequence[str]) -> pd.DataFr
     texts = rows.assign(level=rows[factor].map(level))
     groups = texts.groupby([texts[name].map(level) for name in others], sort=False) if others else [("", texts)]
     for _, group in groups:
-        chosen = group[~group["level"].isin([_OPEN, NONE])]
+        chosen = group[~group["level"].isin([*OPEN, NONE])]
         chosen = chosen if chosen["level"].nunique() > 1 else group
         at = chosen.groupby("message_size_B")["level"].nunique()
         if len(at) and (most := int(at.max())) > 1:
@@ -211,7 +210,7 @@ def _of_levels(rows: pd.DataFrame, factor: str, metric: str, statistic: str, hel
     quantity = ", ".join(
         f"{named(name)}={text}" for name in quantities(rows) if (text := level(rows[name].iloc[0])) != NONE
     )
-    alike = ", ".join(text for name in held if (text := level(rows[name].iloc[0])) not in (NONE, _OPEN, "local"))
+    alike = ", ".join(text for name in held if (text := level(rows[name].iloc[0])) not in (NONE, *OPEN, "local"))
     return Contrast(str(rows["benchmark"].iloc[0]), factor, metric, main, other, quantity, alike)
 
 

@@ -22,7 +22,7 @@ from labkit.errors import DataError
 from labkit.models.bounds import quantity
 from labkit.models.limits import METRICS_OF_LATENCY
 from labkit.records import again, has, headline_statistic, in_effect
-from labkit.records.factors import differing, level, setting
+from labkit.records.factors import OPEN, differing, level, setting
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
 from labkit.stats import modes, periodic
@@ -134,7 +134,7 @@ def _naming(rows: pd.DataFrame) -> list[str]:
 
 def _where(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Return path, library and further levels of a point in words; the path that was taken, if the library chose."""
-    chosen = row["transport"] == "auto"
+    chosen = row["transport"] in OPEN
     taken = [note.text for note in row["badges"] if note.code in _PATHS] if chosen else []
     asked = setting(row, [name for name in columns if not (chosen and name == "transport")])
     return ", ".join([*taken, *filter(None, [asked])])

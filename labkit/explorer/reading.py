@@ -12,7 +12,7 @@ import pandas as pd
 from labkit import benchmarks
 from labkit.columns import METRICS
 from labkit.explorer.code import SIZE
-from labkit.records.factors import level, text
+from labkit.records.factors import UNSTATED, level, text
 from labkit.records.value import Value
 from labkit.spec import Spec
 from labkit.units import factor, format_number, format_size
@@ -35,7 +35,7 @@ def title(row: Mapping[str, Any]) -> str:
     parts = [
         row["benchmark"],
         format_size(int(row[SIZE])) if row.get(SIZE) else "",
-        row.get("transport"),
+        row.get("transport") if row.get("transport") != UNSTATED else "",
         f"{text(row, 'ranks')} ranks" if row.get("ranks", 0) > 2 else "",
         *(f"{name}={text}" for name, text in given.items() if text not in (level(usual[name]), level(None))),
         row.get("testbed") if row.get("testbed") != "local" else "",

@@ -32,6 +32,7 @@ from labkit.records.aggregate import (
     statistics_of,
     summary,
 )
+from labkit.records.factors import stated
 from labkit.records.resolution import coarse, sound
 from labkit.records.value import Value, value_of, why_not
 from labkit.samples import ORIGINS, Samples, facts
@@ -309,11 +310,11 @@ def _identity(samples: Samples, campaign: str) -> dict[str, Any]:
         "unreliable": (),
         "benchmark": spec.benchmark,
         "message_size_B": spec.size,
-        **{name: getattr(spec, name) for name in ("ranks", "ppn", "transport", "launcher", "testbed")},
+        **{name: getattr(spec, name) for name in ("ranks", "ppn", "testbed")},
+        **stated({name: getattr(spec, name) for name in ("transport", "launcher", "bind")}, samples.origin),
         "ranks_assumed": notes.has(warnings, RANKS_ASSUMED),
         "device": spec.device,
         "hosts": ",".join(spec.hosts),
-        "bind": spec.bind,
         "library": library,
         "engine": ENGINE.of(meta),
         "origin": samples.origin,

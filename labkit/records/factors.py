@@ -35,6 +35,7 @@ _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
 _OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
 NONE = "-"
 UNSTATED = "not stated"
+OPEN = ("auto", UNSTATED)  # levels that name no path: the library chose it, or a log does not state it
 ASSUMED = " (assumed)"
 # the second column adds nothing if every value of the first goes with one value of the second
 _IMPLIED_BY = (
@@ -46,6 +47,19 @@ _IMPLIED_BY = (
     ("option_timing", "timing"),
     ("host", "cpu_model"),
 )
+
+
+def stated(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Return settings of a point; those that no log states are *not stated* instead of a default of labkit's.
+
+    Examples
+    --------
+    >>> stated({"transport": "auto", "bind": "core"}, "imported")
+    {'transport': 'not stated', 'bind': 'core'}
+    """
+    if origin not in BROUGHT:
+        return dict(values)
+    return {name: UNSTATED if value in ("auto", "unknown") else value for name, value in values.items()}
 
 
 def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:

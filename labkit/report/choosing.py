@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from labkit.columns import METRICS, split, statistic_column
 from labkit.notes import joined
 from labkit.records import Value, headline_statistic, value_of
-from labkit.records.factors import NONE, differing, level, named
+from labkit.records.factors import NONE, OPEN, differing, level, named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric
 from labkit.units import format_size
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _PATH = ("transport", "testbed")
-_WORDS = {"shm": "shared memory", "tcp": "TCP", "auto": ""}
+_WORDS = {"shm": "shared memory", "tcp": "TCP"}
 
 
 def metric_of(rows: pd.DataFrame, wanted: str = "") -> str:
@@ -55,8 +55,9 @@ def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
         f"{group['transport'].iloc[0]} on {group['testbed'].iloc[0]}" if several else name
         for name, group in named[most:]
     ]
-    if (rows["transport"] == "auto").any() and not (rows["transport"] == "auto").all():
-        paths.append("transport auto")
+    chosen = rows["transport"].isin(OPEN)
+    if not chosen.all():
+        paths += [f"transport {name}" for name in dict.fromkeys(rows["transport"][chosen])]
     return joined(dict.fromkeys([*words, ", ".join(paths)]))
 
 
@@ -68,7 +69,7 @@ def having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
 def by_path(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the name and all points of each path; those of a path that the library chose only if there is no other."""
     rows = having(rows, metric)
-    named = rows[rows["transport"] != "auto"]
+    named = rows[~rows["transport"].isin(OPEN)]
     rows = named if len(named) else rows
     for keys, group in rows.groupby(list(_PATH), sort=True):
         yield path_name(*map(str, keys)), group
@@ -108,7 +109,7 @@ def path_name(transport: str, testbed: str) -> str:
     ('TCP', 'soft-RoCE, loss=1', '')
     """
     kind, _, settings = testbed.replace(",", ", ").replace("soft-roce", "soft-RoCE").partition(", ")
-    parts = [_WORDS.get(transport, transport), "" if kind == "local" else kind, settings]
+    parts = ["" if transport in OPEN else _WORDS.get(transport, transport), "" if kind == "local" else kind, settings]
     return ", ".join(part for part in parts if part)
 
 

@@ -10,7 +10,7 @@ from labkit.columns import METRICS
 from labkit.models import costs
 from labkit.notes import joined
 from labkit.records import sound
-from labkit.records.factors import differing
+from labkit.records.factors import OPEN, differing
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
@@ -116,7 +116,7 @@ def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     too many lines, one of them is drawn.
     """
     every, rows = rows, sound(having(rows, metric), metric)
-    open_ = rows["transport"] == "auto"
+    open_ = rows["transport"].isin(OPEN)
     named = rows if open_.all() else rows[~open_]
     chosen, _ = widest(named, ("transport", *_STARTED))
     if len(chosen.groupby(["transport", *_STARTED])) > _LINES:

@@ -10,7 +10,7 @@ from typing import Any
 from labkit import stats, units
 from labkit.columns import STATISTICS
 from labkit.notes import joined
-from labkit.records.factors import ASSUMED, UNSTATED
+from labkit.records.factors import ASSUMED, OPEN
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
@@ -19,7 +19,6 @@ from labkit.report.variables import KeyNumber, key_numbers, sized, title
 
 _LINES = 32  # of the table of key numbers: more do not fit on a page
 _WIDE = (20, 24)  # characters of a line of its columns quantity and setting
-_OPEN = ("auto", UNSTATED)  # paths that the library chose, or of which a log does not tell
 _TWICE = ("mpi.latency", "mpi.bandwidth")  # shown on every path
 _BEFORE = (  # what readers look for first
     "mpi.latency",
@@ -104,8 +103,8 @@ def _leading(numbers: Sequence[KeyNumber], most: int) -> list[KeyNumber]:
         ).append(one)
     turn: Counter[str] = Counter()
     ranked = []
-    for (benchmark, *_), ends in sorted(curves.items(), key=lambda item: item[0][1] in _OPEN):
-        named = benchmark in _TWICE and ends[0].transport not in _OPEN
+    for (benchmark, *_), ends in sorted(curves.items(), key=lambda item: item[0][1] in OPEN):
+        named = benchmark in _TWICE and ends[0].transport not in OPEN
         ranked.append((turn[benchmark] - 2 * named, _place(benchmark), benchmark, ends))
         turn[benchmark] += 1
     chosen: list[KeyNumber] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from labkit import records
 from labkit.columns import METRICS
 from labkit.errors import SpecError
+from labkit.records.factors import UNSTATED
 from labkit.units import format_number, format_size, parse_sizes
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ def centre(row: Mapping[str, Any], metric: str) -> float:
     return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
 
 
+def bare(row: Mapping[str, Any], metric: str) -> str:
+    """Value of a summary row without its unit, for lists in one unit: ``0.260``, or ``≤ 0.070`` for a bound."""
+    return records.value_of(row, metric).text
+
+
 def amount(row: Mapping[str, Any], metric: str) -> str:
     """Value and unit of a summary row, without the interval: ``0.260 µs``, or ``≤ 0.070 µs`` for a bound."""
     value = records.value_of(row, metric)
@@ -81,7 +87,8 @@ def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
 
 
 def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
-    """The rows with the least and the greatest value of a metric; none if fewer than two rows have one."""
+    """The rows with the least and the greatest value of a metric, without bounds; none if fewer than two have one."""
+    rows = records.sound(rows, metric)
     known = sorted((row for row in rows.to_dict("records") if centre(row, metric) > 0), key=lambda r: centre(r, metric))
     return [known[0], known[-1]] if len(known) > 1 else []
 
@@ -99,7 +106,12 @@ def path_words(transport: str) -> str:
     >>> path_words("shm"), path_words("tcp"), path_words("rc")
     ('shared memory', 'TCP', 'rc')
     """
-    return {"shm": "shared memory", "tcp": "TCP", "auto": "the path that the library chooses"}.get(transport, transport)
+    return {
+        "shm": "shared memory",
+        "tcp": "TCP",
+        "auto": "the path that the library chooses",
+        UNSTATED: "a path that the log does not state",
+    }.get(transport, transport)
 
 
 def size_words(size: float) -> str:

@@ -201,7 +201,7 @@ def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str =
         "samples": f"{f'n = {n:,} in ' if n else ''}{len(launches)} {'launch' if len(launches) == 1 else 'launches'}",
         "in brackets": str(row.get("headline") or ""),
         "counts": reading.meaning(first.spec, metric, unit),
-        "transport": first.spec.transport,
+        "transport": row["transport"],
         "testbed": first.spec.testbed if first.spec.testbed != "local" else "",
         "badges": notes.joined(notes.once(one.badges for one in launches)) or "none",
     }
