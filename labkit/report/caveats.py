@@ -89,7 +89,7 @@ GROUPS = (
         "Ranks failed or stood still, and labkit started them again. Set a longer `--time-limit` if a point needs it.",
     ),
     Group(r"time.cap", "time cap", "Measuring ended before the interval was narrow. Raise time_cap."),
-    Group(r"few|unreliable", "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
+    Group(r"few.iterations|unreliable", "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
     Group(
         r"stand.?s? ?in|stand-in",
         "another tool",

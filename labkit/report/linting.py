@@ -56,7 +56,8 @@ def _row(places: Sequence[tuple[Source, Group]], several: bool) -> list[str]:
         counts[escape(source.name)] += len(group.findings)
     each = f": {', '.join(f'{name} {count}' for name, count in counts.items())}" if several else ""
     what = _short(f"{first.breach.benchmark} {first.breach.what}".strip())
-    must = f"{first.rule.must}. {first.rule.remedy}"
+    remedies = dict.fromkeys(one.remedy for _, group in places for one in group.findings)
+    must = f"{first.rule.must}. {' '.join(remedies)}"
     return [f"{code(first.rule.code)} {_count(places)}{each}", escape(what), escape(must)]
 
 

@@ -31,7 +31,7 @@ def text(result: Result) -> str:
         head = ("level", "rule", "from", "benchmarks", "places")
         parts = [text_table(head, rows, right=(3, 4)), *parts]
     for rule in result.broken:
-        lines = [f"{rule.level} {rule.code}. Required: {rule.must}. {rule.remedy}"]
+        lines = [f"{rule.level} {rule.code}. Required: {rule.must}. {result.remedies(rule)}"]
         groups = by_rule[rule.code]
         lines += [f"  {_line(group)}" for group in groups[:_LINES]]
         if len(groups) > _LINES:
@@ -69,7 +69,7 @@ def as_json(result: Result) -> str:
             "point": one.breach.point,
             "is": one.breach.what,
             "must": one.rule.must,
-            "remedy": one.rule.remedy,
+            "remedy": one.remedy,
         }
         for one in result.findings
     ]

@@ -28,12 +28,14 @@ from labkit.models import costs
 from labkit.models.costs import Costs
 from labkit.notes import Note
 from labkit.samples import Samples
+from labkit.samples.facts import BROUGHT
 from labkit.spec import Effort, Keep, Spec, validated
 from labkit.studies import _named
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
 from labkit.studies._sentences import amount as amount
+from labkit.studies._sentences import bare as bare
 from labkit.studies._sentences import centre as centre
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import ends as ends
@@ -54,7 +56,6 @@ EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
 LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
-TOO_FEW = "*Omitted: no launch has enough samples for these percentiles. Raise time_cap.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,6 +359,13 @@ def settled(spec: Spec, setting: Mapping[str, str]) -> Spec:
 def present(rows: pd.DataFrame, shown: Mapping[str, str]) -> dict[str, str]:
     """Those quantities, name → column, that some row has: a tail needs enough samples in a launch."""
     return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
+
+
+def too_few(rows: pd.DataFrame) -> str:
+    """Return why no row has some percentiles; for points that labkit measured, also what to do."""
+    if rows["origin"].isin(BROUGHT).all():
+        return "*Omitted: the imported logs do not state these percentiles.*"
+    return "*Omitted: no launch has enough samples for these percentiles. Raise time_cap.*"
 
 
 def names() -> list[str]:

@@ -180,7 +180,7 @@ class Study(studies.Study):
         rows = self._due()
         shown, label = studies.present(rows, shown), "operations due per second"
         if len(rows) and not shown:
-            return studies.TOO_FEW
+            return studies.too_few(rows)
         return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["option_store"], label=label)
 
     def link_figure(self, factor: str) -> go.Figure | str:

@@ -154,7 +154,7 @@ class Study(studies.Study):
         label = {"option_load": "requests offered per second", "option_leaves": "leaves that a request asks"}[column]
         present = studies.present(rows, shown)
         if len(rows) and not present:
-            return studies.TOO_FEW
+            return studies.too_few(rows)
         return self.drawn(figures.versus, rows, column, shown=present, series=series, label=label)
 
     def path_figure(self, benchmark: str) -> go.Figure | str:

@@ -171,7 +171,7 @@ class Study(_equipped.Study):
         rows = self.across(factor, CALL, TCP, MPI)
         shown = statistic_column("round_trip_us", "p99" if factor == "loss" else "p50")
         if len(rows) and not studies.present(rows, {shown: shown}):
-            return studies.TOO_FEW
+            return studies.too_few(rows)
         return self.drawn(figures.versus, rows, "level", shown={shown: shown}, series=["path"], label=FACTORS[factor])
 
     def bandwidth_figure(self, factor: str) -> go.Figure | str:

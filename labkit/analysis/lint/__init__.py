@@ -54,6 +54,11 @@ class Finding:
     rule: Rule
     breach: Breach
 
+    @property
+    def remedy(self) -> str:
+        """What to do; about an imported point, what can be done without measuring it again."""
+        return self.rule.brought if self.breach.brought and self.rule.brought else self.rule.remedy
+
 
 @dataclass(frozen=True)
 class Group:
@@ -109,6 +114,10 @@ class Result:
             groups.setdefault((one.rule.code, one.breach.benchmark), []).append(one)
         return [Group(tuple(each)) for each in groups.values()]
 
+    def remedies(self, rule: Rule) -> str:
+        """What to do about all places where a rule is broken."""
+        return " ".join(dict.fromkeys(one.remedy for one in self.findings if one.rule.code == rule.code))
+
     @property
     def broken(self) -> list[Rule]:
         """Rules that are broken, each once: errors first."""
@@ -144,9 +153,14 @@ def lint(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Result:
     return Result(evidence.name, tuple(findings), len(evidence.summary), evidence.odd)
 
 
+def _remedy(rule: Rule) -> str:
+    """Return the remedies of a rule in one text."""
+    return f"{rule.remedy} For imported points: {rule.brought}" if rule.brought else rule.remedy
+
+
 def described() -> str:
     """Return all rules as the tables of `docs/statistics.md`, in Markdown."""
-    rules = [(f"`{r.code}`", r.level, str(r.source or "labkit"), r.must, r.remedy) for r in RULES]
+    rules = [(f"`{r.code}`", r.level, str(r.source or "labkit"), r.must, _remedy(r)) for r in RULES]
     codes = {n: ", ".join(f"`{r.code}`" for r in RULES if r.source == n) or "not checkable" for n in range(1, 13)}
     twelve = [(str(one.number), one.text, codes[one.number], one.author) for one in JUDGEMENT]
     return "\n\n".join(

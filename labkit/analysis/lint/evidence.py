@@ -12,7 +12,7 @@ import pandas as pd
 from labkit.records import aggregate
 from labkit.records.factors import differing, named, text
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT
+from labkit.samples.facts import BROUGHT, FINGERPRINT
 from labkit.stats.modes import Modes
 from labkit.units import format_size
 
@@ -32,11 +32,13 @@ class Breach:
     benchmark : its name; empty for the whole campaign.
     point : size and settings of the point; empty for the whole benchmark.
     what : what is there, in a few words with its numbers.
+    brought : whether the point was imported, so that labkit cannot measure it again.
     """
 
     benchmark: str
     point: str
     what: str
+    brought: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class Evidence:
 
     def breach(self, row: Mapping[str, Any], what: str) -> Breach:
         """Say what is wrong with the point of a row."""
-        return Breach(str(row["benchmark"]), self.labels.get(str(row["fingerprint"]), ""), what)
+        label = self.labels.get(str(row["fingerprint"]), "")
+        return Breach(str(row["benchmark"]), label, what, row["origin"] in BROUGHT)
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ class Rule:
     must : what must be.
     remedy : what to do.
     check : yields the places where it is broken.
+    brought : what to do about imported points, if `remedy` needs another measurement.
     """
 
     code: str
@@ -134,6 +138,7 @@ class Rule:
     must: str
     remedy: str
     check: Callable[[Evidence], Iterator[Breach]]
+    brought: str = ""
 
     @property
     def origin(self) -> str:

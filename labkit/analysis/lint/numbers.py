@@ -128,6 +128,7 @@ NUMBERS = (
         "the clock resolves a tenth of the median",
         "Time more work at once, or use another clock source.",
         clock_step,
+        "Read imported values as bounds: the tool's clock or its printed digits resolve no more.",
     ),
     Rule(
         "interval-not-reached",
@@ -154,7 +155,13 @@ NUMBERS = (
         disturbed,
     ),
     Rule(
-        "doubted", "warning", 0, "no warning about the numbers themselves", "Read the warning; measure again.", doubted
+        "doubted",
+        "warning",
+        0,
+        "no warning about the numbers themselves",
+        "Read the warning; measure again.",
+        doubted,
+        "Import another run of the tool.",
     ),
     Rule("no-warmup", "warning", 0, "a warm-up precedes timing", "Measure again without -x 0.", no_warmup),
     Rule("made-up", "note", 0, "readers see what was not measured", "Name the origin beside the number.", made_up),

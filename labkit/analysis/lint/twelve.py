@@ -258,10 +258,8 @@ def round_ranks(evidence: Evidence) -> Iterator[Breach]:
             yield Breach(name, "", f"ranks {', '.join(map(str, ranks))} are all powers of two")
 
 
-_MORE_LAUNCHES = (
-    "Run again with --launches 6; labkit adds the missing launches. To import launches, run the tool 6 times, and "
-    "import all outputs with one --testbed."
-)
+_MORE_LAUNCHES = "Run again with --launches 6; labkit adds the missing launches."
+_MORE_LOGS = "To import launches, run the tool 6 times, and import all outputs with one --testbed."
 TWELVE = (
     Rule(
         "base-case",
@@ -311,6 +309,7 @@ TWELVE = (
         f"at least {stats.LAUNCHES} launches, for a 95 % interval",
         _MORE_LAUNCHES,
         one_launch,
+        _MORE_LOGS,
     ),
     Rule(
         "few-launches",
@@ -319,6 +318,7 @@ TWELVE = (
         f"at least {stats.LAUNCHES} launches, for a 95 % interval",
         _MORE_LAUNCHES,
         few_launches,
+        _MORE_LOGS,
     ),
     Rule(
         "only-mean",
@@ -327,6 +327,7 @@ TWELVE = (
         "a median or percentiles, because times are not normally distributed",
         "Measure with timing=each, or with a tool that reports percentiles.",
         only_mean,
+        "Import the output of a tool that reports percentiles.",
     ),
     Rule(
         "time-order",
