@@ -492,9 +492,13 @@ def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> Non
         ("soft-roce,memory=512M,rate=24mbit", "emulated on P", "0.5, one guest for both"),
         ("soft-roce,where=host", "P", "25"),
         ("simulated:fat-tree", "none", "–"),
+        ("soft-roce,memory=lots", "not recorded", "–"),
+        ("soft-roce,guest", "not recorded", "–"),
+        ("soft-roce,of_a_later_labkit=1", "not recorded", "–"),
+        ("osu.txt", "not recorded", "–"),  # imported: measured elsewhere
     ],
 )
 def test_a_node_has_its_own_memory_and_processor(testbed: str, processor: str, memory: str) -> None:
-    host = {"cpu_model": "P", "memory_total_B": 25_276_502_016}
+    host = parts_testbeds._hardware(testbed, {"cpu_model": "P", "memory_total_B": 25_276_502_016})
     assert parts_testbeds._processor(testbed, host) == processor
     assert parts_testbeds._memory(testbed, host) == memory

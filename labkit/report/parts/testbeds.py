@@ -41,13 +41,13 @@ def _ours(member: Member) -> list[list[str]]:
     records = member.records
     for testbed in dict.fromkeys(records["testbed"]) if len(records) else ():
         kind = str(testbed).partition(",")[0]
-        part = records[records["testbed"] == testbed]
+        part, host = records[records["testbed"] == testbed], _hardware(str(testbed), member.host)
         cells = [
             f"{member.name}, {kind}",
-            str(max(1, part["host"].nunique() if kind == "local" else _nodes(str(testbed)))),
-            _interconnect(kind, member.host),
-            _processor(str(testbed), member.host),
-            _memory(str(testbed), member.host),
+            str(max(1, part["host"].nunique())) if kind == "local" else _nodes(str(testbed)),
+            _interconnect(kind, host),
+            _processor(str(testbed), host),
+            _memory(str(testbed), host),
             ", ".join(sorted({str(name) for name in part["library"]} - {"", "none", "nan"})) or "none",
         ]
         if not any(row[0] == escape(cells[0]) for row in rows):
@@ -55,13 +55,26 @@ def _ours(member: Member) -> list[list[str]]:
     return rows
 
 
-def _nodes(testbed: str) -> int:
+def _hardware(testbed: str, host: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the facts of the host if the testbed uses its hardware; none of a testbed that labkit cannot read.
+
+    An imported log was measured on another machine.
+    """
+    kind = re.split("[:,]", testbed)[0]
+    if kind == "soft-roce":
+        return host if _options(testbed) else {}
+    return host if kind in ("local", "virtual-cluster", "simulated") else {}
+
+
+def _nodes(testbed: str) -> str:
     """Return the number of nodes of an emulated or simulated testbed: of ``virtual-cluster:4`` 4, of two devices 2."""
     if testbed.startswith("simulated"):
         chosen = re.search(r",nodes=(\d{1,4})(?:,|$)", testbed)
-        return int(chosen[1]) if chosen else NODES
-    number = testbed.partition(",")[0].partition(":")[2]
-    return int(number) if number.isdecimal() else 2
+        return chosen[1] if chosen else str(NODES)
+    name, _, number = testbed.partition(",")[0].partition(":")
+    if name not in ("virtual-cluster", "soft-roce"):
+        return "–"
+    return number if number.isdecimal() else "2"
 
 
 def _interconnect(kind: str, host: Mapping[str, Any]) -> str:
@@ -106,12 +119,17 @@ def _memory(testbed: str, host: Mapping[str, Any]) -> str:
 
 def _guest(testbed: str) -> soft_roce.Options | None:
     """Return the options of an emulated guest; None for other testbeds, and for text that describes none."""
+    options = _options(testbed)
+    return options if options and options.where == "guest" else None
+
+
+def _options(testbed: str) -> soft_roce.Options | None:
+    """Return the options of soft-RoCE; None for other testbeds, and for text that labkit cannot read."""
     try:
         name, _, given = known.parse(testbed)
-        options = soft_roce.options_of(given) if name == "soft-roce" else None
+        return soft_roce.options_of(given) if name == "soft-roce" else None
     except SpecError:  # of a campaign that this labkit did not measure
         return None
-    return options if options and options.where == "guest" else None
 
 
 BLOCKS = {"testbeds": testbeds}
