@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import labkit
+from labkit import importing
 from labkit.errors import DataError
 from labkit.formats import logs
 from labkit.formats._log import Run
 from labkit.importing.text import UnknownError, identify
+from labkit.notes import has
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())
@@ -89,3 +92,18 @@ def test_two_runs_of_sockperf_in_one_file_are_two_points() -> None:
     assert both[0].line < both[1].line
     with pytest.raises(DataError, match="line"):
         read(one + "".join(one.splitlines(True)[:9]), "the second one is cut")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["omb/pt2pt_latency.txt", "logs/netperf/*", "logs/ucx_perftest/*", "logs/wrk/*"])
+def test_a_log_that_ends_inside_a_line_says_so(name: str, tmp_path: Path) -> None:
+    """``1.2`` may be the begin of ``1.27``. A log without its last line end is marked, and a whole one is not."""
+    text = sorted(GOLDEN.glob(name))[0].read_text().rstrip("\n")
+    assert text[-1].isalnum()
+    for number, (content, marked) in enumerate([(text, True), (text + "\n", False)]):
+        file = tmp_path / f"{number}.txt"
+        file.write_text(content)
+        outcome = importing.bring([file], into=tmp_path / str(number))
+        assert any("may be cut" in one for one in outcome.warnings) is marked
+        warnings = labkit.load(outcome.campaign)["warnings"]
+        assert {has(each, "open-end") for each in warnings} == {marked}

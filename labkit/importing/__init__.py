@@ -174,11 +174,17 @@ def _read_text(
         new, present = logs.points(text, text.runs(read), given, messages, known)
         for benchmark, (points, size) in new.items():
             staging.add(benchmark, points, size)
-        return staging.added - added_before + present, present, messages.warnings("")
+        return staging.added - added_before + present, present, [*messages.warnings(""), *_doubts(text)]
     lines, converters = text.lines(read), Converters(text, given)
     for table in text.tables(lines):
         if converter := converters.of(table, messages):
             points, present_here, size = converter.points(table, messages, known)
             staging.add(converter.benchmark, points, size)
             present += present_here
-    return staging.added - added_before + present, present, messages.warnings(lines.skipped.text())
+    warnings = [*messages.warnings(lines.skipped.text()), *_doubts(text)]
+    return staging.added - added_before + present, present, warnings
+
+
+def _doubts(text: Text) -> list[Warned]:
+    """Return what is doubtful about a whole text as messages."""
+    return [Warned(str(text.path), f"{doubt.text}.") for doubt in text.doubts]

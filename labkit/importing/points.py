@@ -211,7 +211,7 @@ class Converter:
             "place": self._text.digest[:16],
         }
         meta |= clock_of(1e6 if table.test == "osu_init" else formats.clock_ns(self._text.kind))  # it prints whole ms
-        meta, origin = meta_of(meta, [*self.doubts, *doubts_of(table, checked)], given)
+        meta, origin = meta_of(meta, [*self.doubts, *doubts_of(table, checked), *self._text.doubts], given)
         facts = {"architecture": parameters.get("Machine"), "kernel": parameters.get("Release")}
         effort = Effort(launches=1, iterations=count if isinstance(count, int) and count > 0 else None)
         host = {name: value for name, value in facts.items() if value}

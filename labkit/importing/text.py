@@ -18,6 +18,7 @@ from labkit.formats import _wrapped, imb, logs, malformed, omb
 from labkit.formats._lines import LONGEST, Lines
 from labkit.formats._log import LARGEST, Log, Run
 from labkit.formats._table import Table
+from labkit.notes import Note, note
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
 PIECE = 1 << 20  # B read at once
@@ -35,6 +36,10 @@ _BEGINS = {
 _MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
+_IN_LINE = re.compile(r"[\w.,%+-]")  # a last character after which a line goes on; JSON ends with a bracket
+_OPEN = note(
+    "open-end", "the file does not end with a line end, so its last line may be cut. Compare it with the tool's output"
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Text:
     size : B.
     encoding : of its characters.
     name : of the file; with its folders, if a folder was named.
+    open : whether it ends inside a line, so that its last number may lack digits.
     """
 
     path: Path
@@ -57,6 +63,12 @@ class Text:
     size: int
     encoding: str
     name: str
+    open: bool = False
+
+    @property
+    def doubts(self) -> tuple[Note, ...]:
+        """What is doubtful about all points of the text."""
+        return (_OPEN,) if self.open else ()
 
     @property
     def log(self) -> Log | None:
@@ -166,10 +178,10 @@ def identify(path: str | Path, name: str = "") -> Text:
     UnknownError
         If it is in no format that labkit knows, or in several.
     """
-    digest, kinds, first_line, begin, rest, size = hashlib.sha256(), set[str](), "", "", "", 0
+    digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
     encoding = _encoding(path)
     for count, piece in _pieces(path, encoding):
-        size += count
+        size, last = size + count, piece[-1:] or last
         digest.update(piece.encode(errors="surrogatepass"))
         if not first_line:
             lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
@@ -190,7 +202,8 @@ def identify(path: str | Path, name: str = "") -> Text:
         kinds -= set(log.holds)
     if len(kinds) != 1:
         raise _unknown(str(path), sorted(kinds), first_line, begin)
-    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name or Path(path).name)
+    name, cut = name or Path(path).name, bool(_IN_LINE.match(last))
+    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut)
 
 
 def _unknown(path: str, kinds: list[str], first_line: str, begin: str) -> UnknownError:
