@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 import random
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,6 +27,7 @@ from labkit.spec import Reported, Spec
 
 from . import made
 
+SAMPLED = ("storage.encode", "storage.decode")  # tools whose points have iterations; none was recorded
 ITERATIONS = 100  # the fewest with a 99th percentile
 BUSY = "busy machine"
 Value = Callable[[int, int, str], float]  # place of a point, launch, name of the quantity → value
@@ -42,6 +44,7 @@ class Kind:
     busy : whether other programs took processor time.
     kept : share of the points that the campaign has.
     claims : whether a difference may be claimed.
+    clock_ns : step of the clock; NaN for the recorded one.
     """
 
     value: Value
@@ -49,6 +52,7 @@ class Kind:
     busy: bool = False
     kept: float = 1.0
     claims: bool = False
+    clock_ns: float = math.nan
 
 
 def _number(*key: object) -> float:
@@ -68,6 +72,7 @@ KINDS = {
     "parts above the whole": Kind(
         lambda place, launch, name: 10.0 ** (1 + 5 * _number(place, name)) * (1 + launch / 1000), claims=True
     ),
+    "below the clock": Kind(lambda place, launch, name: 50_000 / (1 + place) * (1 + launch / 1000), clock_ns=1e15),
     "missing levels": Kind(lambda place, launch, name: 10 * (1 + place) * (1 + launch / 1000), kept=0.4, claims=True),
 }
 
@@ -118,11 +123,12 @@ def point(spec: Spec, place: int, launch: int, kind: Kind) -> Samples:
 
     meta = dict(like.meta) if like else {"engine": "c", "library": "L"}
     meta |= {"badges": [BUSY] if kind.busy else [], "warnings": [], "fingerprint": f"{place:016x}"}
+    meta |= {"clock_ns": kind.clock_ns} if kind.clock_ns == kind.clock_ns else {}
     if like and not like.n:
         fields: dict[str, Any] = {
             "reported": [dataclasses.replace(one, value=value(one.name)) for one in like.reported if one.t is None]
         }
-    elif like or not isinstance(benchmark, benchmarks.ToolBenchmark):
+    elif like or spec.benchmark in SAMPLED or not isinstance(benchmark, benchmarks.ToolBenchmark):
         fields = _times(spec, like, value)
     else:
         names = dict.fromkeys([*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived])

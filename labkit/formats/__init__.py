@@ -55,13 +55,16 @@ def logs() -> dict[str, Log]:
 def clock_ns(kind: str) -> float:
     """Return the step of the times that a tool takes or prints, ns: `CLOCK_NS` of its format; NaN if it has none.
 
+    A format has none if the step limits no value: the tool divides the time of a whole run by its operations (qperf,
+    mdtest), or takes times in ns (fio). Rates over a whole run, such as those of iperf3 and netperf, have none either.
+
     Parameters
     ----------
     kind : name of a file of this package, or of a kind of log.
 
     Examples
     --------
-    >>> clock_ns("IOzone"), clock_ns("netperf")
+    >>> clock_ns("IOzone"), clock_ns("qperf")
     (1000.0, nan)
     """
     files, plain = {module.name for module in pkgutil.iter_modules(__path__)}, re.sub(r"\W", "_", kind.lower())

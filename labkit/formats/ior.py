@@ -19,6 +19,9 @@ from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, document
 from labkit.notes import note
 from labkit.spec import Reported, Scalar
 
+CLOCK_NS = 1e4  # prints s with five decimals
+_JSON_CLOCK_NS = 1e5  # and with four in JSON
+
 _BEGINS = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O|\s*"Command line": "\S*\bior\b')
 _TEXT = re.compile(r"IOR-(\S+): MPI Coordinated Test of Parallel I/O")
 _HEAD = re.compile(r"Operation +Max\(MiB\) +Min\(MiB\) +Mean\(MiB\) +StdDev +Max\(OPs\) ")
@@ -126,7 +129,8 @@ def _json(whole_text: Any, where: str) -> list[Run]:
     for number, row in enumerate(whole_text["summary"], 1):
         if not isinstance(row, dict) or row.get("operation") not in ("write", "read"):
             raise malformed(where, 0, str(row)[:80], "an operation, write or read", REMEDY)
-        made.append(_run(row, told, version, number, where, str(row)[:2000]))
+        run = _run(row, told, version, number, where, str(row)[:2000])
+        made.append(replace(run, clock_ns=_JSON_CLOCK_NS))
     return made
 
 

@@ -17,6 +17,8 @@ from labkit.formats._log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1000.0  # prints ms with three decimals
+
 _WHAT = "iperf output"
 _MB = 8e3  # kilobits
 _LINE = re.compile(r"\[ *(\*?\w+)\] +[\d.]+-([\d.]+) sec +([\d.]+) KBytes +([\d.]+) Kbits/sec *(.*)")

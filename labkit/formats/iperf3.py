@@ -34,6 +34,8 @@ from labkit.formats._log import (
 from labkit.outside import once
 from labkit.spec import Reported
 
+CLOCK_NS = 1000.0  # counts whole µs
+
 _WHAT = "iperf3 -J output"
 _MB = 8e6  # bits
 _PER_WAY = ("bandwidth_MBps", "sent_MBps", "retransmits", "jitter_us", "lost_percent")

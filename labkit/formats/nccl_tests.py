@@ -25,6 +25,8 @@ from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, flat,
 from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar
 
+CLOCK_NS = 10.0  # prints µs with two decimals
+
 _COLUMNS = r"#? +size +count +type +(?:redop +)?(?:root +)?(?:cpu)?time +algbw +busbw "
 _SUMMARIES = ("average_bus_bandwidth", "average_bus_bandwidith")  # the second one up to 2.17.8
 _BEGINS = re.compile(rf"{_COLUMNS}|[^\n]{{0,2000}}\"(?:{'|'.join(_SUMMARIES)})\"")

@@ -17,6 +17,8 @@ from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_n
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1000.0  # its histogram counts whole µs
+
 _WHAT = "netperf -k output"
 _LATENCIES = {
     "MIN_LATENCY": "min",

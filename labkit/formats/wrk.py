@@ -16,6 +16,8 @@ from labkit.formats._log import Lines, Log, Run, settings
 from labkit.notes import note
 from labkit.spec import Reported
 
+CLOCK_NS = 1000.0  # counts whole µs
+
 _BEGINS = re.compile(r"Running \S+ test @ (\S+)$")
 _CONNECTIONS = r" *(\d{1,9}) threads? and (\d{1,9}) connections?$"
 _TIME = r"(\d+\.\d+)(us|ms|s|m|h)"

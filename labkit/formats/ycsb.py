@@ -25,6 +25,8 @@ _BEGINS = re.compile(
     r"|\[? ?\{\s*\"metric\" ?: ?\"OVERALL\"|(?:TOTAL|READ|UPDATE|INSERT) *- Takes\(s\): "
     r"|[^\n]{0,40}\"metric\" ?: ?\"OVERALL\""
 )
+
+CLOCK_NS = 1000.0  # counts whole µs
 _LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER})$")
 _GO = re.compile(r"([A-Z_]+) *- Takes\(s\): ([\d.]+), Count: (\d+), OPS: ([\d.]+), (Avg\(us\): .*)$")
 _GO_PAIR = re.compile(r"(Avg|Min|Max|[\d.]+th)\(us\): (\d+(?:\.\d+)?)")

@@ -95,6 +95,7 @@ class Study(studies.Study):
                 f"{statement(least, 'message_rate_per_s')}."
             )
         stream = self.of("sockets.tcp_stream")
+        stream = sound(stream, "bandwidth_MBps")
         if not stream.empty:
             column = (
                 "bandwidth_MBps_p50"

@@ -11,7 +11,7 @@ from labkit.analysis import effects
 from labkit.markdown import table
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, bare, counts, markdown_list, number, size_words, statement, words
 from labkit.units import format_share, parse_sizes
 
 if TYPE_CHECKING:
@@ -146,9 +146,14 @@ class Study(studies.Study):
             rows = rows[rows["message_size_B"] == rows["message_size_B"].max()]
             rows = rows.sort_values("bandwidth_MBps_p50", ascending=False)
             codes = [(row["option_code"], row) for row in rows.to_dict("records")]
-            first, rest = codes[0], [f"{code} {number(centre(row, 'bandwidth_MBps'))}" for code, row in codes[1:]]
+            rates = [f"{code} {bare(row, 'bandwidth_MBps')}" for code, row in codes]
+            first, rest = codes[0], rates[1:]
             lost = ", one fragment lost" if name == DECODE else ""
-            what = f"{doing} blocks of {size_words(first[1]['message_size_B'])} ({shape}{lost}): {first[0]}"
+            what = f"{doing} blocks of {size_words(first[1]['message_size_B'])} ({shape}{lost})"
+            if len(records.sound(rows, "bandwidth_MBps")) < len(rows):  # a bound may be the fastest
+                sentences.append(f"{what}, MB/s: {', '.join(rates)}.")
+                continue
+            what = f"{what}: {first[0]}"
             rate = statement(first[1], "bandwidth_MBps")
             if rest:
                 others = f"; the others, MB/s: {', '.join(rest)}"

@@ -327,8 +327,12 @@ def availability(rows: list[Any]) -> tuple[float, Any, Any] | str:
     level = "bandwidth_MBps_p50"
     if len(rows) < 2 or rows[0]["option_compute_us"] != 0:
         return "the sweep has no point without computation and one with; name them in `compute_us`."
-    if not (rows[0][level] > 0 and all(effects.founded(row) and 0 <= row[SHARE] <= 100 for row in rows)):
-        return "it is not known, because times are zero, do not add up, or come from one launch on a busy machine."
+    known = effects.of_row(rows[0], "bandwidth_MBps").value > 0
+    if not (known and all(effects.founded(row) and 0 <= row[SHARE] <= 100 for row in rows)):
+        return (
+            "it is not known, because times are zero, too short for the clock, do not add up, or come from one launch "
+            "on a busy machine."
+        )
     wanted = FALL * rows[0][level]
     last = max(n for n, row in enumerate(rows) if row[level] >= wanted)
     if last == len(rows) - 1:

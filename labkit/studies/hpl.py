@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from labkit import figures, records, studies
 from labkit.analysis import effects
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import SpecError
+from labkit.records import resolution
 from labkit.samples.facts import BLAS, PEAK_METHOD
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, statement
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
     from labkit.samples import Samples
@@ -107,10 +108,12 @@ class Study(studies.Study):
             for end in _VALUE:
                 rate = rows.get("performance_GFLOPS" + end, np.nan)
                 rows["peak_percent" + end] = 100 * rate / (self.values.core_peak * rows["ranks"].astype(float))
-        alone = rows[rows["ranks"] == 1].drop_duplicates("option_n").set_index("option_n")
+        coarse = [records.coarse(row, "run_time_s") for row in rows.to_dict("records")]
+        known = rows.mask(pd.Series(coarse, rows.index))  # a ratio of bounds is unknown
+        alone = known[known["ranks"] == 1].drop_duplicates("option_n").set_index("option_n")
         for end, other in zip(_VALUE, ("_value", "_high", "_low"), strict=True):
             base = rows["option_n"].map(alone["run_time_s" + end]) if "run_time_s" + end in alone else np.nan
-            rows["speedup_times" + end] = base / rows.get("run_time_s" + other, np.nan)
+            rows["speedup_times" + end] = base / known.get("run_time_s" + other, np.nan)
         rows.loc[rows["ranks"] == 1, ["speedup_times_low", "speedup_times_high"]] = np.nan  # 1 by definition
         return rows
 
@@ -183,6 +186,7 @@ class Study(studies.Study):
         if rows.empty:
             return rows.reindex(columns=list(names)).rename(columns=names)
         rows = rows.assign(grid=[f"{p} × {q}" for p, q in zip(rows["option_p"], rows["option_q"], strict=True)])
+        rows["run_time_s_value"] = [records.value_of(row, "run_time_s").text for row in rows.to_dict("records")]
         return rows[[name for name in names if name in rows]].rename(columns=names)
 
     def others(self) -> pd.DataFrame:
@@ -190,8 +194,6 @@ class Study(studies.Study):
 
         A value is the median over launches.
         """
-        import pandas as pd
-
         largest = max((one.spec.option("n") for one in self.solutions), default=0)
         parts = []
         for one in self.solutions:
@@ -206,8 +208,20 @@ class Study(studies.Study):
         labels = every["name"].map(lambda name: METRICS[name].label)
         kinds = ", " + every["statistic"].map(lambda name: STATISTICS[name].label)
         every = every.assign(test=every["hpcc_test"], quantity=labels + kinds.where(~plain, ""))
-        table = every.pivot_table("value", columns, "ranks", aggfunc="median", sort=False, observed=True)
-        table = table[sorted(table.columns)]
+        table, coarse = (
+            every.pivot_table(name, columns, "ranks", aggfunc=function, sort=False, observed=True)
+            for name, function in (("value", "median"), ("coarse", "mean"))
+        )
+        table = pd.DataFrame(
+            {
+                ranks: [
+                    resolution.text(value, unit, share)
+                    for value, (_, _, unit), share in zip(table[ranks], table.index, coarse[ranks], strict=True)
+                ]
+                for ranks in sorted(table.columns)
+            },
+            index=table.index,
+        )
         table.columns = [_ranks(ranks) for ranks in table.columns]
         return table.reset_index()
 
@@ -233,6 +247,7 @@ class Study(studies.Study):
         rows = self.rows()
         if rows.empty:
             return
+        rows = records.sound(rows, "performance_GFLOPS")
         if rows["performance_GFLOPS_value"].isna().all():
             return
         row = rows.loc[rows["performance_GFLOPS_value"].idxmax()]

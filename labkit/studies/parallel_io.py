@@ -10,7 +10,7 @@ from labkit.analysis import effects
 from labkit.benchmarks.storage.metadata import Options as Metadata
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import centre, markdown_list, number, size_words, statement
+from labkit.studies import bare, markdown_list, number, size_words, statement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,7 +163,7 @@ class Study(studies.Study):
         rows = self._metadata()
         if len(rows):
             together = rows[~rows["option_unique"].astype(bool)].to_dict("records")
-            rates = [f"{row['option_operation']} {number(centre(row, 'operation_rate_per_s'))}" for row in together]
+            rates = [f"{row['option_operation']} {bare(row, 'operation_rate_per_s')}" for row in together]
             sentences.append(f"Operations per second in one directory: {', '.join(rates)}.")
         cached = sum(
             notes.has(badges, "page-cache") or notes.has(badges, "memory-file-system")
