@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def test_an_assumed_number_of_ranks_is_marked(tmp_path: Path, capsys: pytest.Cap
     assert json.loads(_shown(campaign, "json", capsys))["records"][0]["ranks_assumed"] is True
     (row,) = csv.DictReader(io.StringIO(_shown(campaign, "csv", capsys)))
     assert (row["ranks"], row["ranks_assumed"]) == ("2", "True")
+    for names in (row, json.loads(_shown(campaign, "json", capsys))["records"][0], labkit.load(campaign).iloc[0]):
+        assert {names[name] for name in ("transport", "launcher", "bind")} == {"not stated"}, "no default of labkit's"
     assert labkit.load(campaign)["ranks_assumed"].tolist() == [True]
     summary = records.summary(labkit.load(campaign))
     assert style.split(summary, ["ranks"])[0][0] == "ranks 2 (assumed) (imported)"
@@ -121,3 +124,50 @@ def test_rules_accept_every_table_of_osu_and_intel(tmp_path: Path, capsys: pytes
     campaign = importing.bring(files, into=tmp_path / "c").campaign
     main(["lint", str(campaign.path)])
     assert "of level error" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_advice_about_imported_points_needs_another_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same rules have other remedies for points that labkit measured."""
+    file = tmp_path / "log.txt"
+    file.write_text(OSU)
+    campaign = importing.bring([file, GOLDEN / "logs" / "sockperf" / "pingpong_udp.txt"], into=tmp_path / "c").campaign
+    measured = Campaign(tmp_path / "m")
+    measured.save(made.samples(Spec(benchmark="mpi.latency", size=8), [[1000] * 50] * 2), "a" * 16)
+    texts = {}
+    for name, one in (("imported", campaign), ("measured", measured)):
+        main(["lint", str(one.path)])
+        texts[name] = capsys.readouterr().out
+    assert "Run again with --launches 6" in texts["measured"]
+    assert "import all outputs" not in texts["measured"]
+    assert "import all outputs" in texts["imported"]
+    assert not re.search(r"--launches|time.cap|-i 1000|Measure|measure again|Time more", texts["imported"])
+    rows = records.summary(labkit.load(campaign))
+    assert studies.too_few(rows) == "*Omitted: the imported logs do not state these percentiles.*"
+    assert "Raise time_cap" in studies.too_few(records.summary(labkit.load(measured)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_comparison_marks_an_assumed_number_of_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In settings, differences, points of one side and names of sides."""
+    file = tmp_path / "log.txt"
+    file.write_text(OSU)
+    for name, ranks in (("old", (0, 4)), ("new", (0, 4, 8)), ("two", (0,)), ("four", (4,))):
+        for count in ranks:
+            importing.bring([file], into=tmp_path / name, testbed="T", ranks=count)
+
+    def compared(*words: str) -> str:
+        main(["compare", *words])
+        return capsys.readouterr().out
+
+    old, new, two, four = (str(tmp_path / name) for name in ("old", "new", "two", "four"))
+    assert "2 (assumed)" in compared(old, new)
+    assert {one["setting"]["ranks"] for one in json.loads(compared(old, new, "--format", "json"))["records"]} == {
+        "2 (assumed)",
+        "4",
+    }
+    assert "differs: ranks (2 (assumed), 4)" in compared(two, four, "--allow", "ranks")
+    assert "only in old: mpi.allreduce 4 B, ranks=2 (assumed)" in compared(old, four)
+    assert "4 against 2 (assumed)" in compared(old, "--by", "ranks")

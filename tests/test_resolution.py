@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,15 +16,17 @@ import pandas as pd
 import pytest
 
 from labkit import figures, importing, kernels, records
-from labkit.analysis import comparison, contrast, effects
+from labkit.analysis import comparison, contract, contrast, effects, gate
 from labkit.campaign import Campaign
 from labkit.models import verdict
 from labkit.notes import has
 from labkit.show import comparison as shown
+from labkit.show import contracted, gated
 from labkit.show.results import result_table
 from labkit.spec import Spec
 
 from . import made
+from .test_torn import GO, NETPERF
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "data/campaigns/examples/two-cores"
@@ -95,21 +98,97 @@ def test_a_bound_is_no_headline_of_any_kind() -> None:
     assert effects.of_row(table.iloc[0].to_dict(), "bandwidth_MBps").sign == 0
 
 
-def test_a_comparison_shows_which_of_its_values_are_bounds() -> None:
+def _compared(spec: Spec, old: float, new: float) -> comparison.Comparison:
+    """Compare two campaigns of eight launches, whose times are so many steps of 1 µs."""
     sides = {}
-    for name, ticks in (("old", 20), ("new", 2)):
+    for name, ticks in (("old", old), ("new", new)):
         points = [
             made.samples(
-                BANDWIDTH,
-                [ticks * 1000] * 30,
+                spec,
+                [round(ticks * 1000)] * 30,
                 launch=n,
                 meta={"clock_ns": 1000.0, "fingerprint": "f", "start": f"2026-01-0{n + 1}"},
             )
-            for n in range(2)
+            for n in range(8)
         ]
         sides[name] = comparison.of_samples(points, name)
-    text = shown.text(comparison.compare(sides), "table")
-    assert re.search(r"\b50 +≥ 500 ", text), text
+    return comparison.compare(sides)
+
+
+def test_a_comparison_shows_which_of_its_values_are_bounds() -> None:
+    compared = _compared(BANDWIDTH, 20, 2)
+    text = shown.text(compared, "table")
+    assert re.search(r"\b50 +≥ 500 +- ", text), text  # no ratio to a bound
+    assert "1 of 1 comparison without a ratio: a value spans fewer than 10 steps of the clock" in text
+    (row,) = json.loads(shown.text(compared, "json"))["records"]
+    assert (row["base_coarse"], row["coarse"], row["ratio"], row["shift"]) == (False, True, None, None)
+    assert row["verdict"] == "faster", "18 steps are a difference"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        (2, 3, "not enough data"),
+        (2, 2, "not enough data"),
+        (2, 5, "slower"),
+        (20, 21, "not enough data"),
+        (20, 23, "slower"),
+        (2000, 2001, "same"),
+        (20, 20, "same"),
+    ],
+)
+def test_a_comparison_claims_nothing_finer_than_the_clock(old: int, new: int, verdict: str) -> None:
+    """Each of the values may be wrong by one step."""
+    compared = _compared(LATENCY, old, new)
+    (row,) = json.loads(shown.text(compared, "json"))["records"]
+    assert row["verdict"] == verdict
+    unresolved = verdict == "not enough data"
+    assert ("steps of the clock" in row["reason"]) is unresolved
+    assert ("undecided: the values differ by less than 2 steps" in shown.text(compared, "table")) is unresolved
+
+
+def _table(spec: Spec, ticks: int) -> pd.DataFrame:
+    points = [
+        made.samples(spec, [1000 * ticks] * 200, launch=n, meta={"clock_ns": 1000.0, "fingerprint": "f"})
+        for n in range(6)
+    ]
+    return records.table(points)
+
+
+@pytest.mark.parametrize(("ticks", "outcome"), [(2, "blind"), (3, "blind"), (5, "fail"), (20, "fail")])
+def test_a_gate_marks_bounds_and_fails_nothing_finer_than_the_clock(ticks: int, outcome: str) -> None:
+    history = [(f"day{day}", _table(LATENCY, 2).assign(campaign=f"day{day}")) for day in range(8)]
+    result = gate.gate("today", _table(LATENCY, ticks), history)
+    assert {one.outcome for one in result.verdicts} == {outcome}
+    value = "10" if ticks == 20 else f"≤ {ticks / 2:.2g}"
+    for form, write in gated.FORMATS.items():
+        text = write(result)
+        if form == "json":
+            first = json.loads(text)["verdicts"][0]
+            assert (first["coarse"], first["usual_coarse"]) == (ticks < 10, True)
+        elif form != "github" or outcome == "fail":
+            assert re.search(rf"{value}[.0]* µs", text), text
+            assert re.search(r"≤ 1(\.0*)? µs", text), text
+    assert "≥, ≤: the time spans fewer than 10 steps of the clock" in gated.text(result)
+
+
+@pytest.mark.parametrize(
+    ("spec", "statistic", "relation", "passed"),
+    [
+        (LATENCY, "latency_us_p50", "<=", True),
+        (LATENCY, "latency_us_p50", ">=", False),
+        (BANDWIDTH, "bandwidth_MBps_p50", ">=", True),
+        (BANDWIDTH, "bandwidth_MBps_p50", "<=", False),
+    ],
+)
+def test_a_contract_takes_a_bound_for_one(spec: Spec, statistic: str, relation: Any, passed: bool) -> None:
+    """A time of at most 1 µs shows no clause that demands more than 1 µs."""
+    limit = (1.0 if spec is LATENCY else 500.0) * (1.01 if relation == "<=" else 0.99)
+    clause = contract.Clause(name="c", benchmark="mpi.*", statistic=statistic, relation=relation, bound=limit)
+    (verdict,) = contract.judge([clause], records.summary(_table(spec, 2)))
+    assert verdict.passed is passed
+    assert re.search(r"≤ 1(\.0*)? µs" if spec is LATENCY else "≥ 500 MB/s", verdict.sentence), verdict.sentence
+    assert "clock resolution" in contracted.text([verdict])
 
 
 def test_a_bound_has_no_colour_in_a_map() -> None:
@@ -186,6 +265,43 @@ def test_a_log_states_its_clock(tmp_path: Path) -> None:
     text = result_table(records.table(points), points)
     assert "≤ 0.07" in text
     assert "≤ 0.31" not in text
+
+
+def _text(name: str) -> str:
+    return (Path(__file__).parent / "golden" / "logs" / name).read_text()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("text", "metric", "shown"),
+    [
+        (NETPERF, "round_trip_us", {"mean": "12.0", "p50": "≤ 4", "p99": "35"}),
+        (GO.replace("Min(us): 11", "Min(us): 9"), "round_trip_us", {"mean": "26", "min": "≤ 9", "p99": "78"}),
+        (_text("iperf/bounceback.txt"), "round_trip_us", {"mean": "72", "min": "≤ 6"}),
+        (_text("iperf/udp_plain.txt"), "jitter_us", {"mean": "≤ 2"}),
+        (_text("wrk/wrk_latency.txt").replace("43.99ms", "8.00us"), "round_trip_us", {"p50": "≤ 8"}),
+        (_text("ior/shared.txt").replace("0.00011", "0.00009"), "run_time_s", {"mean": "≤ 0.00009"}),
+        (_text("nccl_tests/all_gather_command.txt").replace("41.41", " 0.09"), "latency_us", {"mean": "≤ 0.09"}),
+        (_text("nccl_tests/all_gather_command.txt"), "latency_us", {"mean": "41.0"}),
+    ],
+)
+def test_times_near_the_step_of_a_tools_clock_or_digits_are_bounds(
+    text: str, metric: str, shown: dict[str, str], tmp_path: Path
+) -> None:
+    """Rates over the whole run have no step of a clock."""
+    (tmp_path / "log").write_text(text)
+    campaign = importing.bring([tmp_path / "log"], into=tmp_path / "c").campaign
+    rows = records.summary(records.table(campaign.samples())).to_dict("records")
+    row = min(
+        (one for one in rows if records.statistic_of(one, metric)), key=lambda r: records.value_of(r, metric).value
+    )
+    for statistic, told in shown.items():
+        text = records.value_of(row, metric, statistic).text
+        assert float(text.strip("≤ ")) == pytest.approx(float(told.strip("≤ ")), rel=0.01), text
+        assert text.startswith("≤ ") is told.startswith("≤ "), (statistic, text)
+    assert has(row["badges"], "clock-resolution") is any("≤" in one for one in shown.values())
+    rates = ("transaction_rate_per_s", "bandwidth_MBps", "iops_per_s", "message_rate_per_s")
+    assert not any(records.value_of(row, name).coarse for name in rates)
 
 
 @pytest.mark.skipif(not kernels.compiled() or not shutil.which("cc"), reason="needs the C kernels and a compiler")

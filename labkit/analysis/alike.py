@@ -9,7 +9,7 @@ import pandas as pd
 
 from labkit import benchmarks
 from labkit.records import GIVEN, HEADLINES, has
-from labkit.records.factors import level, named
+from labkit.records.factors import level, named, text
 from labkit.units import format_size
 
 # what makes two points comparable: everything that was asked for, and how it was timed
@@ -88,7 +88,7 @@ def labelled(points: Mapping[Key, pd.DataFrame], keys: Sequence[str]) -> dict[Ke
         varied = [c for c in names if len({level(row.get(c)) for row in of_benchmark.values()}) > 1]
         for key, row in of_benchmark.items():
             size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
-            labels[key] = ", ".join(dict.fromkeys([*size, *(f"{named(c)}={level(row.get(c))}" for c in varied)]))
+            labels[key] = ", ".join(dict.fromkeys([*size, *(f"{named(c)}={text(row, c)}" for c in varied)]))
     return labels
 
 

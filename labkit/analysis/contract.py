@@ -23,8 +23,9 @@ from labkit.analysis.coverage import Coverage
 from labkit.columns import METRICS, end_column, split
 from labkit.errors import DataError, SpecError
 from labkit.notes import joined
-from labkit.records import GIVEN
+from labkit.records import GIVEN, value_of
 from labkit.records.factors import level
+from labkit.records.resolution import coarse, sign
 from labkit.samples import Samples
 from labkit.spec import validated
 from labkit.units import format_number, format_size, parse_size, plural
@@ -336,19 +337,34 @@ def _within(size: int, text: str) -> bool:
 def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]) -> Verdict:
     """Judge the selected points by one clause."""
     points = [(_number(clause, row), row) for row in rows]
-    good = [row["launches"] >= clause.launches and _fulfils(clause, number) for number, row in points]
-    sign = 1.0 if (clause.relation or "<").startswith("<") else -1.0
+    good = [
+        row["launches"] >= clause.launches and _fulfils(clause, number, _bound(clause, row)) for number, row in points
+    ]
+    worst = 1.0 if (clause.relation or "<").startswith("<") else -1.0
     order = sorted(
-        range(len(points)), key=lambda i: (good[i], -math.inf if math.isnan(points[i][0]) else -sign * points[i][0])
+        range(len(points)), key=lambda i: (good[i], -math.inf if math.isnan(points[i][0]) else -worst * points[i][0])
     )
     evidence = tuple(_evidence(clause, *points[i]) for i in order[:_SHOWN])
     return Verdict(clause, len(points), sum(good), evidence, _coverage(clause, rows, where))
 
 
-def _fulfils(clause: Clause, number: float) -> bool:
-    """Return whether a number is within the bound of a clause, or the clause has none."""
+def _bound(clause: Clause, row: Mapping[str, Any]) -> str:
+    """Return the sign of a statistic whose time spans fewer than ten steps of the clock; empty for any other."""
+    metric, statistic = split(clause.statistic) or ("", "")
+    return sign(METRICS[metric].unit) if metric and coarse(row, metric, statistic) else ""
+
+
+def _fulfils(clause: Clause, number: float, bound: str) -> bool:
+    """Return whether a number is within the bound of a clause, or the clause has none.
+
+    Parameters
+    ----------
+    bound : sign of a number that is itself a bound; one on the other side shows nothing.
+    """
     if clause.relation is None or clause.bound is None:
         return True
+    if bound and bound.startswith("≤") != clause.relation.startswith("<"):
+        return False
     return not math.isnan(number) and _COMPARE[clause.relation](number, clause.bound)
 
 
@@ -370,6 +386,9 @@ def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> str:
         return f"{where}, {launches}"
     text = format_number(number, clause.unit) if number == number else f"no {clause.statistic}"
     basis = "" if clause.basis == "value" else " (end of the interval)"
+    if _bound(clause, row):  # an interval of bounds encloses nothing
+        basis = " (clock resolution)"
+        text = f"{value_of(row, *(split(clause.statistic) or ('', ''))).text} {clause.unit}"
     return f"{where}: {text}{basis}, {launches}"
 
 

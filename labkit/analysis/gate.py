@@ -16,9 +16,10 @@ import pandas as pd
 
 from labkit import notes
 from labkit.analysis.alike import TAIL, Key, grouped, identifying, joined, labelled, statistics_of, variables
-from labkit.columns import METRICS, STATISTICS, statistic_column
+from labkit.columns import METRICS, STATISTICS, split, statistic_column
 from labkit.errors import DataError
 from labkit.records.factors import NONE, level, named
+from labkit.records.resolution import MOST, STEPS, coarse, sign, spans
 from labkit.stats import limits
 from labkit.units import format_number, format_share, plural
 
@@ -45,6 +46,8 @@ class Verdict:
     differs : conditions that differ from the past, such as the library.
     worse : practical rule: the point fails if most launches are worse than usual by this fraction; 0 for no such rule.
     over : new launches that are worse by that fraction.
+    coarse : whether the new value, and the usual one, spans fewer than ten steps of the clock: then it is a bound.
+    finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
     """
 
     benchmark: str
@@ -60,12 +63,24 @@ class Verdict:
     differs: tuple[str, ...] = ()
     worse: float = 0.0
     over: int = 0
+    coarse: tuple[bool, bool] = (False, False)
+    finest: float = 1.0
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The new and the usual value with their unit, with ``≥`` or ``≤`` where they are bounds."""
+        unit = METRICS[self.metric].unit
+        new, usual = (
+            (sign(unit) if bound else "") + format_number(value, unit, none="-")
+            for value, bound in zip((self.value, self.usual), self.coarse, strict=True)
+        )
+        return new, usual
 
     @property
     def times(self) -> float:
         """Smallest factor by which a point must be worse than usual to fail; infinity if it never does."""
         by_past = times_worse(self.limit.value, self.usual, METRICS[self.metric].better)
-        return min(by_past, 1 + self.worse if self.worse else math.inf)
+        return max(self.finest, min(by_past, 1 + self.worse if self.worse else math.inf))
 
     @property
     def smallest(self) -> float:
@@ -104,8 +119,7 @@ class Verdict:
             return f"the past has {self.limit.past}"
         if self.outcome == "not enough history":
             return f"{self.limit.past}, but {self.launches} new ones need {self.limit.needed} launches of the past"
-        number = [format_number(value, unit) for value in (self.value, self.usual)]
-        parts = [f"{number[0]} ({format_share(self.change, sign=True)} from {number[1]})"]
+        parts = [f"{self.texts[0]} ({format_share(self.change, sign=True)} from {self.texts[1]})"]
         if math.isfinite(self.allowed):
             limit = format_number(self.allowed, unit)
             parts[0] += (
@@ -266,6 +280,9 @@ def _verdict(
     limit = limits.limit(campaigns, len(values), share, higher=higher)
     beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
     usual = float(np.median(np.concatenate(campaigns)))
+    rows = [frame[_of_clock(frame, metric)].to_dict("records") for frame in (new, past)]
+    bounds = [sum(coarse(row, metric, statistic) for row in each) >= MOST * len(each) for each in rows]
+    steps = spans(rows[1], metric, statistic)
     over = sum(times_worse(float(one), usual, METRICS[metric].better) >= 1 + worse for one in values) if worse else 0
     one = Verdict(
         benchmark=str(new["benchmark"].iloc[0]),
@@ -281,14 +298,22 @@ def _verdict(
         differs=_differs(new, past),
         worse=worse,
         over=over,
+        coarse=(bounds[0], bounds[1]),
+        finest=1 + STEPS / max(steps, 1) if bounds[1] else 1.0,
     )
     return replace(one, outcome=_outcome(one))
+
+
+def _of_clock(frame: pd.DataFrame, metric: str) -> list[str]:
+    """Return the columns that show which values of a metric the clock resolves."""
+    return [c for c in frame if c in ("benchmark", "origin", "n") or (split(c) or ("",))[0] == metric]
 
 
 def _outcome(one: Verdict) -> Outcome:
     """Return the outcome that follows from the numbers of a comparison."""
     has_limit = not math.isnan(one.limit.value)
-    if (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
+    resolved = times_worse(one.value, one.usual, METRICS[one.metric].better) >= one.finest
+    if resolved and ((has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches):
         return "fail"
     if not has_limit and not one.worse:
         return "not enough history"

@@ -9,7 +9,8 @@ finer than each of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,11 @@ from labkit.spec import Reported
 from labkit.units import format_number
 
 TICKS = 10  # fewest steps of the clock in a reliable time
+STEPS = 2  # fewest steps between two values that differ; each may be wrong by one
 CODE = "clock-resolution"  # of the badge
 MEANING = f"≥, ≤: the time spans fewer than {TICKS} steps of the clock"
 MOST = 0.5  # fraction of the launches from which their median is a bound
+_NO_CLOCK = ("simulated", "modelled")  # origins
 _ROUNDING = 1e-6  # of a step
 _SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
 
@@ -36,10 +39,8 @@ _SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
 def step_s(samples: Samples) -> float:
     """Return the step of the clock behind the times or values of a point, s; NaN if nothing shows it."""
     known = CLOCK_NS.of(samples.meta)
-    if known != known:
-        known = formats.clock_ns(ENGINE.of(samples.meta))  # points of a labkit that did not record the clock
-    if known != known and samples.n:
-        known = float(stats.clock_step(samples.time_ns))
+    if known != known:  # points of a labkit that did not record the clock
+        known = float(stats.clock_step(samples.time_ns)) if samples.n else formats.clock_ns(ENGINE.of(samples.meta))
     return known * 1e-9
 
 
@@ -86,7 +87,7 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
     False
     """
     step = row.get(statistic_column(metric, "step"), math.nan)
-    if not step > 0 or row.get("origin") in ("simulated", "modelled"):
+    if not step > 0 or row.get("origin") in _NO_CLOCK:
         return False
     name = statistic or statistic_of(row, metric)
     value = float(row.get(statistic_column(metric, name), math.nan)) if name else math.nan
@@ -94,6 +95,16 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
         at = float(row.get(statistic_column(metric, statistic_of(row, metric)), math.nan))
         value = at * at / value if value > 0 else math.nan
     return value < (TICKS - _ROUNDING) * step and not _of_loop(row, name)
+
+
+def spans(rows: Sequence[Mapping[str, Any]], metric: str, statistic: str) -> float:
+    """Return how many steps of the clock a statistic spans, the median over launches; NaN if that is not known."""
+    counts = []
+    for row in rows:
+        value, step = (float(row.get(statistic_column(metric, one), math.nan)) for one in (statistic, "step"))
+        if step > 0 and value == value and row.get("origin") not in _NO_CLOCK:
+            counts.append(value / step)
+    return median(counts) if counts else math.nan
 
 
 def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:

@@ -14,7 +14,6 @@ from labkit.analysis.comparison.judging import DECILES, MOST, UNDECIDED
 from labkit.columns import METRICS, STATISTICS
 from labkit.notes import joined
 from labkit.records.factors import NONE
-from labkit.records.resolution import sign
 from labkit.show.texttable import text_table
 from labkit.units import format_number, format_size
 
@@ -86,6 +85,8 @@ def _record(one: Compared, comparison: Comparison) -> dict[str, Any]:
         "base_launches": one.launches[0],
         "launches": one.launches[1],
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "base_coarse": one.coarse[0],
+        "coarse": one.coarse[1],
         "design": judged.design,
         "verdict": judged.verdict,
         "reason": judged.reason,
@@ -125,11 +126,7 @@ def _part(rows: Sequence[Compared], comparison: Comparison) -> str:
         judged, effect = one.judgement, _effect(one)
         cells = [format_size(one.size), *(one.setting.get(name, NONE) for name in factors)]
         cells += [one.side] if several else []
-        width = judged.shift_high - judged.shift_low
-        signs = [sign(metric.unit) if bound else "" for bound in one.coarse]
-        values = [format_number(value, width=width) for value in (judged.base, judged.value)]
-        cells += [f"{before}{text}" for before, text in zip(signs, values, strict=True)]
-        cells += effect
+        cells += [*one.texts, *effect]
         cells.append("-" if math.isnan(judged.p_adjusted) else format_number(judged.p_adjusted, digits=2))
         cells += ["-" if math.isnan(one.p_any) else format_number(one.p_any, digits=2)] if several else []
         ends = (judged.deciles[0], judged.deciles[-1]) if judged.deciles else (math.nan, math.nan)

@@ -43,7 +43,7 @@ def line(text: object) -> str:
 def _cells(one: Verdict) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
     unit = METRICS[one.metric].unit
-    numbers = [format_number(value, unit, none="-") for value in (one.value, one.usual, one.allowed)]
+    numbers = [*one.texts, format_number(one.allowed, unit, none="-")]
     beyond = f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})" if math.isfinite(one.allowed) else "-"
     return (
         one.outcome,
@@ -73,7 +73,14 @@ def text(result: Result) -> str:
     ]
     if short := next((one for one in result.verdicts if one.outcome == "not enough history"), None):
         parts.append(line(f"not enough history: {short.sentence}"))
-    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_unlike(result)])])
+    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_bounds(result), *_unlike(result)])])
+
+
+def _bounds(result: Result) -> list[str]:
+    """Return what the signs before values mean, if there are any."""
+    from labkit.records import resolution
+
+    return [resolution.MEANING] if any(any(one.coarse) for one in result.verdicts) else []
 
 
 def as_json(result: Result) -> str:
@@ -89,6 +96,8 @@ def as_json(result: Result) -> str:
             "verdict": one.outcome,
             "value": _number(one.value),
             "usual": _number(one.usual),
+            "coarse": one.coarse[0],
+            "usual_coarse": one.coarse[1],
             "change": _number(one.change),
             "limit": _number(one.allowed),
             "limit_by": "campaigns" if one.limit.by_campaigns else "launches",
@@ -177,7 +186,8 @@ def as_markdown(result: Result) -> str:
     state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
     unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
     table = markdown.table(_HEAD, rows, align="lllrrrrrrl")
-    return f"**labkit gate: {state}** {in_code(result.sentence)}\n\n{table}" + (unlike and f"\n{unlike}")
+    below = "".join(f"\n\n{meaning}" for meaning in _bounds(result)) + (unlike and f"\n{unlike}")
+    return f"**labkit gate: {state}** {in_code(result.sentence)}\n\n{table}{below}"
 
 
 def in_code(text: str) -> str:

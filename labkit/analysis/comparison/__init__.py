@@ -35,14 +35,16 @@ from labkit.analysis.comparison.judging import (
     judge,
 )
 from labkit.analysis.comparison.matching import Difference, Point, match, undeclared
+from labkit.analysis.comparison.resolved import UNRESOLVED, Resolved, resolved
 from labkit.analysis.comparison.sides import Launch, by_levels, known, of_samples, read, restricted
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.notes import joined
+from labkit.records.resolution import TICKS, sign
 from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
-from labkit.units import format_share, format_size, plural
+from labkit.units import format_number, format_share, format_size, plural
 
 __all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "of_samples", "pairwise", "read", "restricted"]
 
@@ -77,6 +79,14 @@ class Compared:
     badges: Mapping[str, tuple[int, ...]]
     counts: tuple[int, ...]
     coarse: tuple[bool, bool] = (False, False)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Both values without their unit, with ``≥`` or ``≤`` where they are bounds."""
+        width = self.judgement.shift_high - self.judgement.shift_low
+        before = [sign(METRICS[self.metric].unit) if bound else "" for bound in self.coarse]
+        base, value = (format_number(one, width=width) for one in (self.judgement.base, self.judgement.value))
+        return before[0] + base, before[1] + value
 
 
 @dataclass(frozen=True)
@@ -222,18 +232,31 @@ def _rows(
         badges, counts = _badges(point), tuple(map(len, point.sides))
         if hidden:
             badges[f"not comparable: {', '.join(hidden)}"] = counts
-        base, *bounds = (any(records.coarse(one.row, *names) for one in part) for part in point.sides)
-        for side, other, bound in zip(sides[1:], each[1:], bounds, strict=True):
+        by_clock = resolved([[one.row for one in part] for part in point.sides], *names)
+        for side, other, clock in zip(sides[1:], each[1:], by_clock, strict=True):
             pairs.append(Pair(each[0], other, names[0]))
             made = _maker(point, side, names, (len(each[0].values), len(other.values)), p_any, badges, counts)
-            make.append(partial(_with_bounds, made, (base, bound)))
+            make.append(partial(_with_bounds, made, clock))
     doubts = [f"{len(without)} points have no statistic that all sides have: {_several(without)}"] if without else []
     if not pairs:
         wanted = f" of {metric}" if metric else ""
         raise DataError(f"No point has a statistic{wanted} that all sides have. Compare another metric or benchmark.")
     judged = judge(pairs, relevant=relevant)
-    doubts += _of_order(pairs, judged) + _of_correction(pairs)
-    return tuple(one(judgement) for one, judgement in zip(make, judged, strict=True)), doubts
+    rows = tuple(one(judgement) for one, judgement in zip(make, judged, strict=True))
+    return rows, [*doubts, *_of_order(pairs, judged), *_of_correction(pairs), *_of_clock(rows)]
+
+
+def _of_clock(rows: Sequence[Compared]) -> list[str]:
+    """Say how many comparisons the clock leaves undecided or without a ratio."""
+    undecided = sum(one.judgement.reason == UNRESOLVED for one in rows)
+    bounds = sum(any(one.coarse) for one in rows)
+    doubts = [f"{undecided} of {plural(len(rows), 'comparison')} undecided: {UNRESOLVED}"] if undecided else []
+    if bounds:
+        doubts.append(
+            f"{bounds} of {plural(len(rows), 'comparison')} without a ratio: a value spans fewer than {TICKS} steps of "
+            "the clock, so it is a bound (≥, ≤)"
+        )
+    return doubts
 
 
 def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
@@ -286,9 +309,9 @@ def _maker(
     return made
 
 
-def _with_bounds(made: Callable[[Judgement], Compared], coarse: tuple[bool, bool], judgement: Judgement) -> Compared:
-    """Return a row that knows which of its values are bounds."""
-    return replace(made(judgement), coarse=coarse)
+def _with_bounds(made: Callable[[Judgement], Compared], clock: Resolved, judgement: Judgement) -> Compared:
+    """Return a row without what the clock does not resolve, which knows which of its values are bounds."""
+    return replace(made(clock.applied(judgement)), coarse=clock.bounds)
 
 
 def _several(texts: Sequence[str], most: int = 5) -> str:

@@ -153,7 +153,8 @@ def _add(
     unstated = origins and {NONE} in levels
     allowed = name in declared or (unstated and "origin" in declared)
     missing = "not stated" if unstated else "none"
-    words = tuple(", ".join(sorted({missing if one == NONE else one for one in part})) for part in levels)
+    told = {one.factors.get(name, NONE): one.told(name) for one in launches} | {NONE: missing}
+    words = tuple(", ".join(sorted({told[one] for one in part})) for part in levels)
     if name not in differences or (differences[name].declared and not allowed):
         differences[name] = Difference(name, words, allowed, unstated)
 
@@ -170,7 +171,8 @@ def _match(
     matched, rest = [], []
     for _, present_on in sorted(groups.items()):
         launches = [one for part in present_on for one in part]
-        setting = {key: launches[0].factors.get(key, NONE) for key in keys}
+        # a level that is marked in one launch is the longer text
+        setting = {key: max(one.told(key) for one in launches) for key in keys}
         if all(present_on):
             matched.append(Point(benchmark, launches[0].size, setting, present_on))
         else:
@@ -182,9 +184,7 @@ def _match(
 def _labels(launches: Sequence[Launch], keys: Sequence[str]) -> list[str]:
     """Return a label for every point among launches."""
     labels = (
-        ", ".join(
-            [f"{one.benchmark} {format_size(one.size)}", *(f"{k}={one.factors[k]}" for k in keys if _set(one, k))]
-        )
+        ", ".join([f"{one.benchmark} {format_size(one.size)}", *(f"{k}={one.told(k)}" for k in keys if _set(one, k))])
         for one in launches
     )
     return list(dict.fromkeys(labels))

@@ -15,7 +15,7 @@ from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import SpecError, alike
 from labkit.records import GIVEN
-from labkit.records.factors import NONE, SETTING
+from labkit.records.factors import ASSUMED, NONE, SETTING
 from labkit.records.factors import level as level_text
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT, TIMING
@@ -26,7 +26,7 @@ _UNSTATED = ("transport", "library", "launcher", "engine", "device", "hosts", "p
 _NEEDED = (
     *SETTING,
     *("benchmark", "message_size_B", "host", "cpu_model", "launch", "fingerprint", "start", "elapsed_s"),
-    *("badges", "warnings", "n"),
+    *("badges", "warnings", "n", "ranks_assumed"),
     *(statistic_column(metric, statistic) for metric in METRICS for statistic in (*records.HEADLINES, "step")),
 )
 
@@ -48,6 +48,11 @@ class Launch:
     factors: Mapping[str, str]
     row: Mapping[str, Any]
     deciles: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def told(self, factor: str) -> str:
+        """Return the level of a factor for people; a number of ranks that labkit assumed is marked."""
+        assumed = factor == "ranks" and bool(self.row.get("ranks_assumed"))
+        return self.factors.get(factor, NONE) + (ASSUMED if assumed else "")
 
     @property
     def name(self) -> tuple[Any, ...]:
@@ -195,4 +200,5 @@ def by_levels(launches: Sequence[Launch], factor: str, levels: Sequence[str] = (
     if absent or len(set(chosen)) < 2:
         problem = f"no point has the level {absent[0]}" if absent else "a comparison needs two levels"
         raise SpecError(f"--by {factor}, but {problem}. There are: {', '.join(present) or 'none'}.")
-    return {name: [one for one in launches if one.factors.get(factor, NONE) == name] for name in chosen}
+    sides = [[one for one in launches if one.factors.get(factor, NONE) == name] for name in chosen]
+    return {max(one.told(factor) for one in side): side for side in sides}  # a marked text is the longer one
