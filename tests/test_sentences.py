@@ -30,7 +30,11 @@ OPEN = re.compile(
     r"[Nn]o (?:difference|claim)\b|not known|not shown|does not show|not certain|not differ certainly|[Nn]o \S+.* is certain"
 )
 SIMULATED = ("scale_out",)  # a simulation is neither disturbed nor scattered: it has one launch
-RATES = ("completion", "incast")  # their tools report rates over a whole run, which no step of a clock limits
+RATES = (
+    "completion",
+    "incast",
+    "registration_and_buffers",
+)  # their tools report rates over a whole run, which no step of a clock limits
 SILENT = {  # studies whose text does not follow from values of points
     "history": "it compares campaigns",
     "imported": "it lists logs",

@@ -209,7 +209,7 @@ class Study(_equipped.Study):
     def _means(self, name: str) -> pd.DataFrame:
         """Rows of a benchmark with means alone: how many calls clients make follows from the mean time of a call."""
         table = self.records
-        others = [one for one in table if (parts := split(str(one))) and parts[1] != "mean"]
+        others = [one for one in table if (parts := split(str(one))) and parts[1] not in ("mean", "step")]
         rows = records.summary(table.drop(columns=others)) if len(table) else table
         rows = rows[rows["benchmark"] == name] if len(rows) else rows
         return rows.assign(path=[_path(row) for row in rows.to_dict("records")]) if len(rows) else rows

@@ -99,7 +99,8 @@ class Study(_equipped.Study):
     @of_samples
     def means(self) -> pd.DataFrame:
         """The summary of means, of NetPIPE its best trial, with intervals over launches: few tools report a median."""
-        others = [name for name in self.records if (parts := split(str(name))) and parts[1] not in ("mean", "value")]
+        kept = ("mean", "value", "step")
+        others = [name for name in self.records if (parts := split(str(name))) and parts[1] not in kept]
         return records.summary(self.records.drop(columns=others))
 
     def rows(self, *names: str, **options: Any) -> pd.DataFrame:

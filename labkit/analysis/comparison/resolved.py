@@ -34,7 +34,8 @@ class Resolved:
         near, bound = self.apart < _ENOUGH, any(self.bounds)
         unknown = {SAME: bound, UNDECIDED: bound and near}.get(judgement.verdict, near)
         if bound:  # differences and ratios of bounds are unknown
-            judgement = replace(judgement, **dict.fromkeys(_NUMBERS, math.nan), deciles=())
+            nothing: dict[str, Any] = dict.fromkeys(_NUMBERS, math.nan)
+            judgement = replace(judgement, **nothing, deciles=())
         return replace(judgement, verdict=UNDECIDED, reason=UNRESOLVED, launches_needed=0) if unknown else judgement
 
 
