@@ -15,7 +15,8 @@ from labkit import figures, importing, records, studies
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.figures import style
-from labkit.report import caveats
+from labkit.report import caveats, sources
+from labkit.report.variables import key_numbers
 from labkit.spec import Spec
 from tests import made
 
@@ -118,10 +119,9 @@ def test_no_caveat_of_imported_points_advises_effort(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_rules_accept_every_table_of_osu_and_intel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A bandwidth whose log does not state the window ended `labkit lint` and `labkit report` in a traceback."""
-    files = [GOLDEN / "omb", GOLDEN / "imb"]
-    campaign = importing.bring(files, into=tmp_path / "c").campaign
+def test_rules_accept_a_bandwidth_without_a_stated_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """osu_bw does not print its window, so no rule can ask for the bytes of an iteration."""
+    campaign = importing.bring([GOLDEN / "omb" / "pt2pt_bw.txt"], into=tmp_path / "c").campaign
     main(["lint", str(campaign.path)])
     assert "of level error" in capsys.readouterr().out
 
@@ -171,3 +171,17 @@ def test_a_comparison_marks_an_assumed_number_of_ranks(tmp_path: Path, capsys: p
     assert "differs: ranks (2 (assumed), 4)" in compared(two, four, "--allow", "ranks")
     assert "only in old: mpi.allreduce 4 B, ranks=2 (assumed)" in compared(old, four)
     assert "4 against 2 (assumed)" in compared(old, "--by", "ranks")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_with_many_settings_has_one_column_of_those_that_are_stated(tmp_path: Path) -> None:
+    """Logs of several tools state different settings: a column of each would not fit on a page."""
+    files = [GOLDEN / "logs" / name for name in ("iperf3/tcp.json", "netperf/TCP_STREAM_o.txt", "iperf/tcp_plain.txt")]
+    campaign = importing.bring(files, into=tmp_path / "c").campaign
+    table = studies.get("imported")(campaign=str(campaign.path), measure=False).table("sockets.tcp_stream")
+    assert len(table.columns) <= 8, list(table.columns)
+    settings = dict(zip(table["testbed"], table["settings"], strict=True))
+    assert "streams=1" in settings["tcp.json"]
+    assert not any("not stated" in text for text in settings.values())
+    (number, *_) = key_numbers(sources.read(campaign.path))
+    assert "not stated" not in number.setting

@@ -15,7 +15,7 @@ from labkit.columns import METRICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.notes import joined
 from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
-from labkit.records.factors import NONE, differing, named
+from labkit.records.factors import NONE, UNSTATED, differing, named
 from labkit.records.factors import text as level_text
 from labkit.records.factors import texts as levels
 from labkit.report.sources import Source, read
@@ -107,7 +107,9 @@ def _curves(source: Source, rows: pd.DataFrame) -> Iterator[KeyNumber]:
     shown = [name for name in factors if name not in _COLUMNS]
     for _, group in rows.groupby(keys, sort=True):
         setting = ((named(name), texts[name][group.index[0]]) for name in shown)
-        yield from _ends(source, group, ", ".join(f"{name}={text}" for name, text in setting if text != NONE))
+        yield from _ends(
+            source, group, ", ".join(f"{name}={text}" for name, text in setting if text not in (NONE, UNSTATED))
+        )
 
 
 def _ends(source: Source, group: pd.DataFrame, setting: str) -> Iterator[KeyNumber]:

@@ -10,7 +10,7 @@ from labkit.analysis.contrast import quantities
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
 from labkit.figures import style
-from labkit.records.factors import differing, level, named
+from labkit.records.factors import NONE, UNSTATED, differing, level, named
 from labkit.records.factors import texts as factor_texts
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labkit.notes import Note
 
 _BESIDE = ("rank_min", "rank_max")  # statistics that logs may print beside the main one
+_FURTHER = 3  # settings that have a column each; more stand in one column
 _LINES = 8  # files that a figure shows at most
 _NUMBERS = ("option_threads", "option_streams", "option_connections", "option_n")  # options that are counts
 
@@ -108,7 +109,7 @@ class Study(studies.Study):
             columns[head] = chosen.apply(lambda row, m=metric, s=statistic: records.value_of(row, m, s).text, axis=1)
         if (chosen["launches"] > 1).any():
             columns |= self._spread(chosen, statistics)
-        columns |= texts  # numbers come first: the further factors may be many
+        columns |= texts if len(texts) <= _FURTHER else {"settings": _joined(texts)}  # numbers come first
         return chosen.assign(**columns)[list(columns)]
 
     def _spread(self, rows: pd.DataFrame, statistics: list[tuple[str, str]]) -> dict[str, pd.Series]:
@@ -159,3 +160,12 @@ class Study(studies.Study):
             return self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows)
         except DataError as error:  # rows that differ in nothing but their text
             return f"*Omitted: {error.brief}*"
+
+
+def _joined(texts: dict[str, pd.Series]) -> pd.Series:
+    """Return the settings of each row that its log states, as one text."""
+    joined = next(iter(texts.values())).copy()
+    for place, row in enumerate(zip(*texts.values(), strict=True)):
+        stated = [f"{name}={text}" for name, text in zip(texts, row, strict=True) if text not in (NONE, UNSTATED)]
+        joined.iloc[place] = ", ".join(stated) or UNSTATED
+    return joined
