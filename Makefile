@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: unbuilt help setup ycsb jupyter wheelhouse system testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
+.PHONY: help setup setup-all ycsb jupyter wheelhouse system system-all system-test testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,30 +11,34 @@ OTHER_MPIS := .venv-ompi5 .venv-mpich
 KERNELS := $(wildcard labkit/kernels/*.[ch] $(addprefix labkit/programs/*.,c cc h))
 INTERFACES := $(wildcard labkit/programs/*.proto labkit/programs/*.thrift labkit/programs/*.f90)
 NOTEBOOKS := $(shell find notebooks -name '*.ipynb' -not -path '*/.*' 2>/dev/null)
-# a compiler, or what a program is linked to, that came after the first set-up
-UNBUILT := $(if $(wildcard labkit/kernels/_kernels_*.so),,$(if $(shell command -v cc gcc),unbuilt))
-UNBUILT += $(if $(wildcard labkit/programs/rpc_grpc),,$(if $(shell command -v protoc),$(if $(wildcard /usr/include/grpcpp/grpcpp.h),unbuilt)))
-UNBUILT += $(if $(wildcard labkit/programs/rpc_thrift),,$(if $(shell command -v thrift),$(if $(wildcard /usr/include/thrift/Thrift.h),unbuilt)))
-UNBUILT += $(if $(wildcard labkit/programs/coarray),,$(if $(shell command -v gfortran),$(if $(wildcard /usr/lib/libcaf_openmpi.so /usr/lib/*/libcaf_openmpi.so),unbuilt)))
 # tests that need the machine for themselves run one after the other, the rest on all cores
 MACHINE := mpi or netns or verbs or slurm
 PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
 SETUP := templates/setup
 
+# $(call built,WHAT): build what could not be built before these packages came, and say why if it fails
+built = @$(SETUP)/python.sh programs $(VENV) && echo "$(1) is complete ($$(( $$(date +%s) - $(STARTED) )) s)."
 # $(call suite,NAME,OPTIONS): measure and report with these options; the report includes a failed notebook, and the exit status is nonzero
 suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) $(2) && exit $$status
 
 help: ## list the make targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-setup: system $(VENV)/.labkit ## install what measuring and reporting need: system packages with apt if run as root, Python packages into .venv
-	@echo "Set-up is complete ($$(( $$(date +%s) - $(STARTED) )) s)."
+setup: system $(VENV)/.labkit ## install what the suite quick and its report need: system packages with apt if run as root, Python packages into .venv
+	$(call built,Set-up)
+
+setup-all: system-all setup ## install what every benchmark needs, except PyTorch; NONFREE=yes also installs netperf and iozone3
+	$(call built,Set-up of all)
+
+testing: system-test $(VENV)/.tests setup ## install what the tests and linters need as well: Slurm, a second MPI, PyTorch, Python packages
+	$(call built,Set-up for the tests)
 
 system:
 	@$(SETUP)/system.sh
-
-testing: $(VENV)/.tests setup ## install what the tests and linters need as well: Slurm, a guest with soft-RoCE, a second MPI, Python packages
+system-all:
+	@$(SETUP)/system.sh all
+system-test:
 	@$(SETUP)/system.sh test
 
 # system packages come first: the kernels want a compiler
@@ -65,10 +69,9 @@ $(VENV)/.tests: $(VENV)/.lab $(SETUP)/test.lock
 	@$(SETUP)/python.sh packages $(@D) requirements.lock $(SETUP)/lab.lock $(SETUP)/test.lock $(SETUP)/$*.lock
 	@touch $@
 
-$(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFACES) $(UNBUILT)
+$(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFACES)
 	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
-unbuilt:
 # the kernels are the same for every MPI and lie in the checkout already
 .venv-%/.labkit: .venv-%/.packages $(VENV)/.labkit
 	@$(SETUP)/python.sh labkit $(@D)
@@ -84,14 +87,14 @@ course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for te
 report: setup ## measure this machine with the suite quick, build an HTML and a PDF report
 	@$(call suite,quick)
 
-survey: setup ## the same with the longer suite survey and two recorded examples, as a paper in the style survey
+survey: setup-all ## the same with the longer suite survey and two recorded examples, as a paper in the style survey
 	@$(call suite,survey,$(addprefix data/campaigns/examples/,two-cores virtual-cluster) --style survey)
 
-test: course testing ## run the quick tests (about 20 minutes on two cores)
+test: testing course ## run the quick tests (about 20 minutes on two cores)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
 	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" tests && exit $$pure
 
-test-all: venvs course testing .venv-crate/.packages ## run all tests, and those with ranks on two more MPIs (one to two hours)
+test-all: testing venvs course .venv-crate/.packages ## run all tests, and those with ranks on two more MPIs (one to two hours)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not ($(MACHINE))"; failed=$$?; \
 	    $(BIN)/python -m pytest -m "$(MACHINE)" tests || failed=1; \
 	    for venv in $(OTHER_MPIS); do \

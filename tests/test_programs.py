@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import yaml
 
-from labkit import host, launch, tools
+from labkit import host, launch, programs, project, tools
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = launch.programs() | tools.programs() | host.PROGRAMS
@@ -63,6 +64,46 @@ def test_doctor_tells_of_every_program_and_how_to_install_it(name: str) -> None:
     without = {check.name: check for check in host.checks(machine, installed, PROGRAMS)}
     if not program.mpi and program.needs != "slurm":
         assert program.package.split()[:1] == [] or program.package.split()[0] in without[name].remedy
+
+
+def test_doctor_tells_what_is_not_built_from_what_is_not_installed() -> None:
+    machine = host.describe()
+    installed = {"programs": {}, "kernels": [], "fonts": False, "pyverbs": "", "pyverbs_explained": "none"}
+    unbuilt = host.checks(machine, installed | {"unbuilt": ["rpc_thrift", "kv_client"]}, PROGRAMS)
+    checks = {check.name: check for check in unbuilt}
+    assert checks["thrift"].found.startswith("not built, although what builds it is installed")
+    assert checks["thrift"].remedy.startswith("make setup ")
+    assert checks["kv_client"].found == "not built"
+    assert checks["grpc"].found.startswith("not installed")
+    assert "libgrpc++-dev" in checks["grpc"].remedy
+
+
+def test_a_program_can_be_built_where_its_compiler_headers_and_libraries_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = {path.stem for path in programs.path("x").parent.iterdir() if path.suffix in (".c", ".cc", ".f90")}
+    assert set(programs.RECIPES) == sources
+    monkeypatch.setattr(programs, "path", lambda name: tmp_path / name)
+    monkeypatch.setitem(programs.RECIPES, "no_header", programs.Recipe(header="no/such.h"))
+    monkeypatch.setitem(programs.RECIPES, "no_library", programs.Recipe(library="libnosuch.so"))
+    if shutil.which("cc"):
+        assert {"kv_client", "delayed_link", "microservices"} <= set(programs.unbuilt())
+    assert not {"no_header", "no_library"} & set(programs.unbuilt())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert programs.unbuilt() == []
+
+
+def test_advice_names_make_in_a_checkout_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    hpcc, netperf = PROGRAMS["hpcc"], PROGRAMS["netperf"]
+    assert hpcc.remedy == "make setup-all   # or only this: sudo apt-get install hpcc libopenblas0-pthread"
+    assert netperf.remedy.startswith("NONFREE=yes make setup-all   # or only this, from the component non-free")
+    monkeypatch.setattr(project, "CHECKOUT", None)
+    assert hpcc.remedy == "sudo apt-get install hpcc libopenblas0-pthread"
+    machine = host.describe() | {"rdma_devices": ["mlx5_0"]}
+    installed = {"programs": {}, "kernels": [], "fonts": False, "pyverbs": "", "pyverbs_explained": "none"}
+    told = [check.remedy for check in host.checks(machine, installed, PROGRAMS) if check.name != "ycsb"]
+    assert not [remedy for remedy in told if re.search(r"\bmake\b", remedy)]
+    assert "make" not in programs.how("rpc_grpc", "libgrpc++-dev")
 
 
 def test_a_tool_names_the_format_that_reads_it() -> None:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import labkit
+from labkit import host, launch, programs, tools
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -68,15 +69,33 @@ def test_a_small_lock_holds_what_its_extra_adds(extra: str) -> None:
     assert asked - {"labkit"} <= locked
 
 
-def test_conda_gets_what_the_package_asks_for() -> None:
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    names = {normal(entry) for entry in environment["dependencies"]}
-    elsewhere = {"kaleido": "python-kaleido", "pypandoc-binary": "pypandoc", "typst": "typst-py"}
+CONDA = {  # name on PyPI → name on conda-forge, where they differ
+    "kaleido": "python-kaleido",
+    "playwright": "playwright-python",
+    "pypandoc-binary": "pypandoc",
+    "typst": "typst-py",
+}
+
+
+def bounds(requirements: list[str], names: dict[str, str]) -> dict[str, str]:
+    """Name → version bound; empty for none."""
+    found = {}
+    for one in requirements:
+        name, bound = re.fullmatch(r"([\w.-]+?) ?([<>=!~].*)?", one).groups()
+        found[names.get(normal(name), normal(name))] = bound or ""
+    return found
+
+
+def test_conda_gets_what_the_package_asks_for_name_by_name() -> None:
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    (pip,) = (one["pip"] for one in listed if isinstance(one, dict))
+    environment = bounds([*(one for one in listed if isinstance(one, str)), *pip], {})
     project = PYPROJECT["project"]
-    extras = [one for name in ("report", "lab") for one in project["optional-dependencies"][name]]
-    asked = {normal(requirement) for requirement in [*project["dependencies"], *extras]} - {"labkit"}
-    assert {elsewhere.get(name, name) for name in asked} <= names
-    assert not names & {"netperf", "perftest", "iozone", "pyverbs", "iperf3", "sockperf", "qperf"}
+    extras = [one for name in ("report", "lab", "test") for one in project["optional-dependencies"][name]]
+    asked = bounds([one for one in [*project["dependencies"], *extras] if not one.startswith("labkit[")], CONDA)
+    assert {name: environment.get(name, "absent") for name in asked} == asked
+    assert environment["python"] == project["requires-python"]
+    assert not environment.keys() & {"netperf", "perftest", "iozone", "pyverbs", "iperf3", "sockperf", "qperf"}
 
 
 def test_the_citation_names_this_version() -> None:
@@ -97,7 +116,153 @@ def test_every_marker_has_a_time_budget() -> None:
 
 def test_make_help_lists_the_fixed_words() -> None:
     shown = {line.split()[0] for line in run("make", "-s", "help").stdout.splitlines()}
-    assert {"setup", "report", "test", "test-all", "bench", "faults", "lab", "survey"} <= shown
+    assert {"setup", "setup-all", "testing", "report", "test", "test-all", "bench", "faults", "lab", "survey"} <= shown
+
+
+SYSTEM = ROOT / "templates" / "setup" / "system.sh"
+SHELL = (
+    "awk",
+    "bash",
+    "cat",
+    "env",
+    "find",
+    "grep",
+    "head",
+    "id",
+    "ls",
+    "mktemp",
+    "mv",
+    "rm",
+    "chmod",
+    "sed",
+    "sort",
+    "tr",
+    "uname",
+    "comm",
+)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """Variables of a user without Python, compilers and tools."""
+    (tmp_path / "bin").mkdir()
+    for name in SHELL:
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    (tmp_path / "bin" / "apt-get").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin" / "apt-get").chmod(0o755)
+    return {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), "APT": "no"}
+
+
+def asked_of_apt(level: str, cwd: Path, variables: dict[str, str]) -> list[str]:
+    """Packages that set-up asks an ordinary user to install."""
+    said = run("bash", SYSTEM, *level.split(), cwd=cwd, **variables).stdout
+    assert "Everything else works" not in said
+    return re.findall(r"^To install them: sudo apt-get install --no-install-recommends (.*)$", said, re.M)[0].split()
+
+
+def test_set_up_asks_for_each_package_once_and_for_more_at_each_level(tmp_path: Path, bare: dict[str, str]) -> None:
+    quick, everything, tests = (asked_of_apt(level, tmp_path, bare) for level in ("", "all", "test"))
+    assert all(len(packages) == len(set(packages)) for packages in (quick, everything, tests))
+    assert {"python3", "gcc", "openmpi-bin", "fio", "iperf3", "sockperf", "chromium-headless-shell"} <= set(quick)
+    assert not {"g++", "gfortran", "hpcc", "thrift-compiler", "redis-server", "qemu-system-x86"} & set(quick)
+    assert set(quick) < set(everything) < set(tests)
+    assert not {"netperf", "iozone3"} & set(tests), "non-free software comes with NONFREE=yes only"
+    for program in (launch.programs() | tools.programs() | host.PROGRAMS).values():
+        level = {"setup": quick, "setup-all": everything, "testing": tests}.get(program.target, tests)
+        there = set(program.package.split()) & {*tests, *quick}  # libraries may be on this machine already
+        assert there <= set(level), f"make {program.target} does not install {program.name}"
+        if program.target == "setup-all" and not program.install:
+            assert not set(program.package.split()) & set(quick), f"make setup installs {program.name} already"
+
+
+def test_a_user_without_python_is_told_in_one_sentence_what_is_missing(tmp_path: Path, bare: dict[str, str]) -> None:
+    copy = tmp_path / "templates" / "setup" / "python.sh"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "templates" / "setup" / "python.sh", copy)
+    (tmp_path / "bin" / "dirname").symlink_to(str(shutil.which("dirname")))
+    (tmp_path / "requirements.lock").touch()
+    done = run("bash", copy, "packages", ".venv", "requirements.lock", cwd=tmp_path, **bare)
+    assert done.returncode == 1
+    assert done.stderr.startswith("labkit needs Python 3.11 or newer, but this machine has no python3. Install it (")
+    assert "install uv, which brings a Python" in done.stderr
+    assert "command not found" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_services_that_packages_bring_are_neither_started_nor_enabled(tmp_path: Path) -> None:
+    """What was enabled before stays so; a policy of the machine's own is obeyed and put back."""
+    units, wants, rc = (
+        tmp_path / "systemd" / "system",
+        tmp_path / "systemd/system/multi-user.target.wants",
+        tmp_path / "rc2.d",
+    )
+    for folder in (wants, rc, tmp_path / "init.d"):
+        folder.mkdir(parents=True)
+    (tmp_path / "init.d" / "ssh").touch()
+    (wants / "ssh.service").symlink_to("/lib/systemd/system/ssh.service")
+    policy = tmp_path / "policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 104\n")
+    policy.chmod(0o755)
+    functions = SYSTEM.read_text().partition("\nmain() {")[0]
+    script = f"""{functions}
+ETC={tmp_path} POLICY={policy} KEPT={policy}.kept
+dpkg() {{ case "$*" in *getty*) say "systemd: x" ;; *) say "redis-server: x" ;; esac; }}
+dpkg-query() {{ case "$*" in *systemd*) say important ;; *) say optional ;; esac; }}
+update-rc.d() {{ say "$1 $2" >>{tmp_path}/told; }}
+enabled >{tmp_path}/before
+hold_services
+for unit in surely-new ssh ssh.service; do $POLICY $unit start && say "$unit 0" || say "$unit $?"; done
+ln -s /lib/systemd/system/redis-server.service {wants}/redis-server.service
+ln -s /lib/systemd/system/redis-server.service {units}/redis.service
+ln -s /lib/systemd/system/getty@.service {wants}/getty@tty1.service
+ln -s ../init.d/netperf {rc}/S01netperf
+touch {tmp_path}/init.d/netperf
+allow_services
+disable_new {tmp_path}/before
+"""
+    done = run("bash", "-c", script)
+    assert done.stdout.splitlines()[:3] == ["surely-new 101", "ssh 104", "ssh.service 104"], done.stderr
+    assert "neither started nor enabled: netperf redis-server." in done.stdout
+    assert policy.read_text() == "#!/bin/sh\nexit 104\n"
+    assert not policy.with_name("policy-rc.d.kept").exists()
+    assert sorted(path.name for path in wants.iterdir()) == ["getty@tty1.service", "ssh.service"]
+    assert not (units / "redis.service").is_symlink()
+    assert (tmp_path / "told").read_text() == "netperf disable\n"
+
+
+def test_an_interrupted_installation_leaves_no_policy(tmp_path: Path) -> None:
+    functions, policy = SYSTEM.read_text().partition("\nmain() {")[0], tmp_path / "policy-rc.d"
+    done = run(
+        "bash",
+        "-c",
+        f"{functions}\nPOLICY={policy} KEPT={policy}.kept\nhold_services; ls {policy}; kill -TERM $$; sleep 9",
+    )
+    assert done.returncode == 143
+    assert done.stdout.strip() == str(policy)
+    assert not policy.exists()
+
+
+@pytest.mark.slow
+def test_set_up_says_why_a_program_was_not_built(tmp_path: Path) -> None:
+    if not (programs.path("coarray").exists() and shutil.which("gfortran")):
+        pytest.skip("no coarrays here")
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "labkit", "templates"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+        copy(ROOT / name, tmp_path / name)
+    source = tmp_path / "labkit" / "programs" / "coarray.f90"
+    before = source.stat()
+    source.write_text(source.read_text().replace("implicit none", "implicit nothing", 1))
+    os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))  # the others stay as they are
+    source.with_suffix("").unlink()
+    for built in [*(programs.path(name).name for name in programs.RECIPES), "../kernels/_kernels_*.so"]:
+        for path in source.parent.glob(built):
+            path.touch()  # newer than its sources: not built again
+    done = run(
+        "bash", tmp_path / "templates/setup/python.sh", "programs", BIN.parent, cwd=tmp_path, PYTHONPATH=str(tmp_path)
+    )
+    assert "Not built: coarray." in done.stdout, done.stdout + done.stderr
+    assert re.search(r"coarray\.f90 was not built: .*Error", done.stdout), done.stdout
+    assert "run make setup again" in done.stdout
 
 
 @pytest.mark.parametrize(

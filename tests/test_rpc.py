@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, studies, testbeds, tools
+from labkit import benchmarks, programs, studies, testbeds, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
@@ -54,7 +54,7 @@ def run(name: str, effort: Effort = SHORT, transport: str = "auto", **options: o
 
 
 def program(system: str) -> str:
-    path = _rpc.path(PROGRAMS[system])
+    path = programs.path(PROGRAMS[system])
     if not path.exists():
         pytest.skip(_rpc.program(PROGRAMS[system], "its libraries"))
     return str(path)
@@ -369,7 +369,7 @@ def test_options_of_the_other_system_are_refused(options: dict[str, object], wro
 @pytest.mark.parametrize("system", PROGRAMS)
 def test_python_and_c_plus_plus_understand_each_other(system: str, tmp_path: Path) -> None:
     """The client in Python checks every byte that it sends to the server in C++ and gets back."""
-    command = [python(system), "-I", str(_rpc.path("rpc_python.py")), "client", f"system={system}"]
+    command = [python(system), "-I", str(programs.path("rpc_python.py")), "client", f"system={system}"]
     with server(system, tmp_path) as path:
         words = [f"address=unix:{path}", "buffers=3000", "clients=2", "seconds=5", "limit=40", "out=samples"]
         done = subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=240)
@@ -402,7 +402,7 @@ def test_a_library_that_no_python_has_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_client_in_python_without_a_server_fails(tmp_path: Path) -> None:
-    command = [python("thrift"), "-I", str(_rpc.path("rpc_python.py")), "client", "system=thrift", "buffers=8"]
+    command = [python("thrift"), "-I", str(programs.path("rpc_python.py")), "client", "system=thrift", "buffers=8"]
     words = [f"address=unix:{tmp_path}/none", "clients=2", "seconds=1", "limit=4", "out=samples"]
     done = subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
@@ -411,8 +411,8 @@ def test_a_client_in_python_without_a_server_fails(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_rpc, "path", lambda name: tmp_path / name)
-    with pytest.raises(LaunchError, match=r"make setup builds it with libgrpc\+\+-dev"):
+    monkeypatch.setattr(programs, "path", lambda name: tmp_path / name)
+    with pytest.raises(LaunchError, match=r"make setup-all builds it with libgrpc\+\+-dev"):
         job("latency")
     assert _rpc.version("rpc_grpc") == "unknown"
 

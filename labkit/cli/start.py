@@ -79,7 +79,7 @@ def machine() -> str:
     checks = json.loads(show.doctor("json")[0])
     tools = {one["name"] for one in checks if one["state"] == "ok"}
     odd = [one for one in checks if one["state"] != "ok"]
-    absent = [one["name"] for one in odd if one["found"].startswith("not installed")]
+    absent = [one["name"] for one in odd if one["found"].startswith(("not installed", "not built"))]
     doubtful = [one["name"] for one in odd if one["name"] not in absent]
     can = [words for name, words in (("MPI", "MPI"), ("sockperf", "sockets"), ("fio", "storage")) if name in tools]
     can += [name for name in sorted(tools) if name.startswith("testbed ")]

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shlex
+import shutil
 import sys
 import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -32,6 +33,7 @@ _SMALL = (  # what Chromium gets beside kaleido's own flags; for 126 figures it 
     "--disable-features=SpareRendererForSitePerProcess",  # no renderer in reserve
 )
 KEPT = 1000  # pictures in the user's cache, about 30 kB each
+_HEADLESS = "chromium-headless-shell"  # Debian's package without windows, which choreographer does not look for
 PROFILE = "labkit-chromium-"  # begins the name of a folder
 
 
@@ -77,7 +79,7 @@ def _browser_path() -> str:
     absent = _absent()
     from choreographer.browsers.chromium import Chromium
 
-    path = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False)
+    path = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False) or shutil.which(_HEADLESS)
     if not path or not Path(path).is_file():
         raise absent(path)
     return str(path)
@@ -167,7 +169,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
                     failed.append(f"figure {number}: {error}")
     except absent:
         missing = "Chromium is missing: the PDF shows a note instead of each figure."
-        return [None] * len(specs), f"{missing} Install it (Debian: chromium), or set BROWSER_PATH."
+        return [None] * len(specs), f"{missing} Install it (Debian: chromium-headless-shell), or set BROWSER_PATH."
     except (RuntimeError, OSError) as error:
         return [None] * len(specs), f"Chromium failed, so figures have no static picture: {error}"
     return drawn, f"No static picture of {'; '.join(failed)}." if failed else ""

@@ -7,7 +7,7 @@
 from labkit.host.checks import Check, badges, checks, warnings_for_run
 from labkit.host.machine import describe, gpus, identity, lasting, load_snapshot
 from labkit.host.others import Watch
-from labkit.host.programs import PROGRAMS, VERSION, Program, find, installed, present
+from labkit.host.programs import PROGRAMS, VERSION, Program, find, installed, kernels, present
 
 __all__ = [
     "PROGRAMS",
@@ -22,6 +22,7 @@ __all__ = [
     "gpus",
     "identity",
     "installed",
+    "kernels",
     "lasting",
     "load_snapshot",
     "present",

@@ -287,7 +287,7 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
             len(kernels) == 2,
             f"compiled for {' and '.join(kernels)} handles" if kernels else "not compiled",
             "compiled for int and ptr handles; else mpi4py loops measure, with a higher cost per iteration",
-            project.rebuild() if "cc" in programs_here else f"{programs['cc'].remedy} && {project.rebuild()}",
+            project.rebuild() if "cc" in programs_here else f"{programs['cc'].alone} && {project.rebuild()}",
         ),
         _check(
             "fonts",
@@ -301,14 +301,18 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
             bool(installed.get("pyverbs", True)),
             installed.get("pyverbs_explained", "not asked for"),
             "a Python that imports pyverbs",
-            f"{programs['pyverbs'].remedy}   # perftest and qperf work without it",
+            f"{programs['pyverbs'].remedy}; perftest and qperf work without it",
         ),
     ]
+
+
+_CLIENTS = {"kv_client": "kv.*", "delayed_link": "delay and loss on virtual-cluster"}  # labkit's, and no tools
 
 
 def _programs(facts: Facts, installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
     """Check every other program; those of no use on this machine only if they are installed."""
     of_use = {"": True, "rdma": bool(facts.get("rdma_devices")), "slurm": False}
+    unbuilt, build = installed.get("unbuilt", ()), f"{project.rebuild()}   # prints what the compiler says"
     lines = []
     for name, program in programs.items():
         library = installed.get("libraries", {}).get(name, "")
@@ -317,16 +321,19 @@ def _programs(facts: Facts, installed: Facts, programs: Mapping[str, Program]) -
             continue
         if not program.commands and (program.read_version is None or name == "pyverbs"):  # which has a check of its own
             continue
-        without = f"; instead: {program.instead}" if program.instead else ""
+        lacks = "not built, although what builds it is installed" if program.built in unbuilt else "not installed"
+        without = f"{lacks}{f'; instead: {program.instead}' if program.instead else ''}"
         lines.append(
             _check(
                 name,
                 program_here is not None,
-                f"{program_here['version']} ({program_here['path']})" if program_here else f"not installed{without}",
+                f"{program_here['version']} ({program_here['path']})" if program_here else without,
                 f"for {program.purpose}",
-                program.remedy,
+                build if program.built in unbuilt else program.remedy,
             )
         )
+    clients = {name: use for name, use in _CLIENTS.items() if name in unbuilt}
+    lines += [_check(name, False, "not built", f"for {use}", build) for name, use in clients.items()]
     return lines
 
 

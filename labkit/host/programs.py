@@ -6,6 +6,7 @@ A tool's file describes its own program, and so does a launcher's (`labkit.tools
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from typing import Any
 
 import labkit
 from labkit import folders as user
+from labkit import project
 from labkit.host import filesystems, pyverbs
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
@@ -43,6 +45,8 @@ class Program:
     free : whether Debian has it in its main component; else in non-free.
     conda : package in `environment.yml` that brings it; empty if none does.
     install : the exact command that installs it, if it is not the Debian package.
+    target : of ``make`` in a checkout, which installs it; empty if none does.
+    built : program of labkit (`labkit.programs`) that runs as this tool; empty for a program of somebody else.
     purpose : what it is for.
     instead : what stands in for it; empty for nothing.
     needs : kind of machine it is of use on: ``rdma``, ``slurm``, or any.
@@ -58,17 +62,36 @@ class Program:
     free: bool = True
     conda: str = ""
     install: str = ""
+    target: str = "setup-all"
+    built: str = ""
     purpose: str
     instead: str = ""
     needs: str = ""
     mpi: bool = False
 
     @property
+    def alone(self) -> str:
+        """The exact command that installs it and nothing else."""
+        if self.install:
+            return self.install
+        if self.conda and os.environ.get("CONDA_PREFIX") and not shutil.which("apt-get"):
+            return f"conda install -c conda-forge {self.conda}"
+        return f"sudo apt-get install {self.package}"
+
+    @property
+    def made(self) -> str:
+        """The ``make`` command of this checkout that installs it; empty outside a checkout, or if none does."""
+        if self.install or not self.target or project.CHECKOUT is None:
+            return ""
+        return f"{'' if self.free else 'NONFREE=yes '}make {self.target}"
+
+    @property
     def remedy(self) -> str:
-        """The exact command that installs it."""
-        if self.install or self.free:
-            return self.install or f"sudo apt-get install {self.package}"
-        return f"sudo make setup   # adds the component of the distribution that has it, then installs {self.package}"
+        """The commands that install it, for a line of the shell."""
+        source = "" if self.free else "from the component non-free (Debian) or multiverse (Ubuntu)"
+        if self.made:
+            return f"{self.made}   # or only this{f', {source}' if source else ''}: {self.alone}"
+        return f"{self.alone}{f'   # {source}' if source else ''}"
 
 
 PROGRAMS = {
@@ -79,13 +102,22 @@ PROGRAMS = {
             commands=("cc", "gcc", "clang"),
             package="gcc libc6-dev",
             conda="compilers",
+            target="setup",
             purpose="compiling the kernels",
             instead="mpi4py loops",
         ),
         Program(
             name="chromium",
-            commands=("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
-            package="chromium",
+            commands=(
+                "chromium",
+                "chromium-browser",
+                "google-chrome",
+                "google-chrome-stable",
+                "chrome",
+                "chromium-headless-shell",
+            ),
+            package="chromium-headless-shell",
+            target="setup",
             purpose="static figures, which the PDF needs",
             instead="interactive figures in HTML only",
         ),
@@ -177,7 +209,7 @@ def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
     of MPI handle they are compiled for; ``fonts``: whether Liberation Sans is there; ``pyverbs``: which Python is used
     for it, and ``pyverbs_explained`` why; ``loaded_from``: as from `labkit.host.filesystems.facts`.
     """
-    software = {"programs": present(programs), "kernels": _kernels(), "fonts": _fonts()}
+    software = {"programs": present(programs), "kernels": kernels(), "fonts": _fonts()}
     software |= {"loaded_from": filesystems.facts(), "libraries": _libraries(programs)}
     return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
 
@@ -191,7 +223,8 @@ def _libraries(programs: Mapping[str, Program]) -> dict[str, str]:
     return {name: version for name, version in asked.items() if version != "unknown"}
 
 
-def _kernels() -> list[str]:
+def kernels() -> list[str]:
+    """Return the kinds of MPI handle that the kernels are compiled for."""
     folder = str(Path(labkit.__file__).parent / "kernels")
     return [kind for kind in ("int", "ptr") if PathFinder.find_spec(f"_kernels_{kind}", [folder])]
 

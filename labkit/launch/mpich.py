@@ -14,6 +14,7 @@ PROGRAM = Program(
     commands=("mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"),
     pattern=rf"\A(?!.*Intel\(R\) MPI).*?HYDRA[^\n]*\s+Version:\s+{VERSION}",  # Intel has a Hydra of its own
     package="mpich",
+    target="testing",
     purpose="starting ranks",
     mpi=True,
 )

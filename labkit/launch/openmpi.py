@@ -14,6 +14,7 @@ PROGRAM = Program(
     pattern=rf"(?:Open MPI|OpenRTE)\) {VERSION}",
     package="openmpi-bin",
     conda="openmpi",
+    target="setup",
     purpose="starting ranks",
     mpi=True,
 )

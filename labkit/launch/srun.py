@@ -25,6 +25,7 @@ PROGRAM = Program(
     commands=("srun",),
     pattern=rf"slurm\S* {VERSION}",
     package="slurm-client",
+    target="testing",
     purpose="starting ranks in a Slurm job",
     instead="mpirun",
     needs="slurm",

@@ -1,1 +1,77 @@
-"""Programs that labkit starts as tools; `make setup` builds those in C and C++ beside their sources (``setup.py``)."""
+"""Programs that labkit starts as tools; ``setup.py`` builds those in C, C++ and Fortran beside their sources."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import project
+
+_FOLDER = Path(__file__).parent
+_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a program is built with.
+
+    Parameters
+    ----------
+    compilers : commands of the compiler, one of which is enough.
+    generator : command that makes sources from an interface; empty for none.
+    header, library : a header that the sources include, and a library that the program is linked to; empty for none.
+    """
+
+    compilers: tuple[str, ...] = ("cc", "gcc", "clang")
+    generator: str = ""
+    header: str = ""
+    library: str = ""
+
+
+_CXX = ("c++", "g++", "clang++")
+RECIPES: Mapping[str, Recipe] = {
+    "coarray": Recipe(("gfortran",), library="libcaf_openmpi.so"),
+    "delayed_link": Recipe(),
+    "kv_client": Recipe(),
+    "microservices": Recipe(),
+    "rpc_grpc": Recipe(_CXX, "protoc", "grpcpp/grpcpp.h", "libgrpc++.so"),
+    "rpc_thrift": Recipe(_CXX, "thrift", "thrift/Thrift.h", "libthriftnb.so"),
+}
+
+
+def path(name: str) -> Path:
+    """Return where set-up builds a program."""
+    return _FOLDER / name
+
+
+def unbuilt() -> list[str]:
+    """Return the programs of a checkout that are not built although what they are built with is installed."""
+    if project.CHECKOUT is None:
+        return []
+    return [name for name, recipe in RECIPES.items() if not path(name).exists() and _can_build(recipe)]
+
+
+def how(name: str, packages: str) -> str:
+    """Return the name of a program that is not built, with what builds it, for a sentence."""
+    if project.CHECKOUT is None:
+        return f"{name} (a checkout of labkit builds it with {packages})"
+    recipe = RECIPES[name]
+    return f"{name} (make {'setup' if recipe == Recipe() else 'setup-all'} builds it with {packages})"
+
+
+def _can_build(recipe: Recipe) -> bool:
+    compiler = next(filter(shutil.which, recipe.compilers), None)
+    if compiler is None or (recipe.generator and not shutil.which(recipe.generator)):
+        return False
+    asked = f"#if !__has_include(<{recipe.header}>)\n#error\n#endif\n"
+    if recipe.header and _asked([compiler, "-E", "-x", "c++", "-"], asked).returncode:
+        return False
+    # a library that the compiler does not find is printed as it was asked for
+    return not recipe.library or "/" in _asked([compiler, f"-print-file-name={recipe.library}"]).stdout
+
+
+def _asked(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)

@@ -73,11 +73,13 @@ def doctor(form: str) -> tuple[str, bool]:
     import dataclasses
 
     from labkit import host, launch, testbeds, tools
+    from labkit import programs as own
 
     programs = launch.programs() | tools.programs() | host.PROGRAMS
     watch, machine, testbed_checks = host.Watch(), host.describe(), testbeds.checks()
     machine["load"]["others"] = watch.after_a_while()
-    checks = [*host.checks(machine, host.installed(programs), programs), *testbed_checks]
+    installed = host.installed(programs) | {"unbuilt": own.unbuilt()}
+    checks = [*host.checks(machine, installed, programs), *testbed_checks]
     sound = all(check.state != "bad" for check in checks)
     if form == "json":
         return json.dumps([dataclasses.asdict(check) for check in checks], indent=1), sound

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit import supervise
+from labkit import programs, supervise
 from labkit.errors import LabkitError, LaunchError, SpecError, known
 from labkit.notes import badge
 from labkit.spec import Spec
@@ -110,9 +110,9 @@ def _relay() -> str:
     SpecError
         If it was not built, or cannot be used here.
     """
-    program, device = _HERE.parent / "programs" / "delayed_link", Path("/dev/net/tun")
+    program, device = programs.path("delayed_link"), Path("/dev/net/tun")
     lacking = "" if os.access(device, os.R_OK | os.W_OK) else f"this user may not open {device}"
-    lacking = lacking if program.exists() else "delayed_link was not built (make setup builds it with a C compiler)"
+    lacking = lacking if program.exists() else f"there is no {programs.how('delayed_link', 'a C compiler')}"
     if lacking:
         raise SpecError(
             f"testbed virtual-cluster: this kernel lacks sch_netem, so delay and loss need TAP devices, but {lacking}. "

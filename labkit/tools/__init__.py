@@ -88,8 +88,9 @@ def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[st
     )
     instead = f" Instead: {', or '.join(others)}." if others else ""
     cannot = f" These cannot do it: {' '.join(refusals)}" if refusals else ""
-    known = (programs()[invocation.tool] for invocation in invocations if invocation.tool in programs())
-    ways = [f"'{tool.remedy}'" for tool in known if tool.package or tool.install]
+    known = [programs()[invocation.tool] for invocation in invocations if invocation.tool in programs()]
+    commands = [*(tool.made for tool in known), *(tool.alone for tool in known if tool.package or tool.install)]
+    ways = [f"'{command}'" for command in dict.fromkeys(commands) if command]
     return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
 
 

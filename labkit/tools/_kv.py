@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from labkit import programs
 from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
 from labkit.notes import Note, note
@@ -27,7 +28,7 @@ WORKLOADS: Mapping[str, tuple[Mapping[str, float], str]] = {
 FIELDS = 10
 _SAMPLES = "samples"
 _MOST = 500_000  # operations of a closed loop
-ABSENT = "kv_client (make setup builds it with a C compiler)"
+ABSENT = programs.how("kv_client", "a C compiler")
 _LOADED_PER_S = 2000  # records at least, over a slow link
 
 
@@ -126,5 +127,5 @@ def _parsed(text: str, folder: Path, effort: Effort, *, paced: bool) -> Parsed:
 
 def program() -> str:
     """Path of the client, or what is missing where it was not built."""
-    path = Path(__file__).parent.parent / "programs" / "kv_client"
+    path = programs.path("kv_client")
     return str(path) if path.exists() else ABSENT

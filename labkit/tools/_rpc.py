@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from labkit import programs
 from labkit.errors import SpecError
 from labkit.formats import rpc_client as layout
 from labkit.spec import Effort, Spec
@@ -40,21 +41,16 @@ def buffers(spec: Spec) -> list[int]:
     return [size for size, begin, end in zip(sizes, [0, *ends], ends, strict=False) for _ in range(end - begin)]
 
 
-def path(name: str) -> Path:
-    """Where set-up builds a program of labkit."""
-    return Path(__file__).parent.parent / "programs" / name
-
-
 def program(name: str, package: str) -> str:
     """Path of a program, or what is missing where it was not built."""
-    return str(path(name)) if path(name).exists() else f"{name} (make setup builds it with {package})"
+    return str(programs.path(name)) if programs.path(name).exists() else programs.how(name, package)
 
 
 def version(name: str) -> str:
     """Version of the library that a program is linked to; ``unknown`` if it was not built, or does not start."""
-    if not path(name).exists():
+    if not programs.path(name).exists():
         return "unknown"
-    done = subprocess.run([path(name), "--version"], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run([programs.path(name), "--version"], capture_output=True, text=True, timeout=20, check=False)
     found = re.search(r"\(.+ (\d+(?:\.\d+)+[\w.-]*)\)", done.stdout)
     return found[1] if found else "unknown"
 

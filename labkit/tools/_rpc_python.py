@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from labkit import programs
 from labkit.errors import SpecError
 from labkit.host import pythons
 from labkit.spec import Effort, Spec
@@ -37,5 +38,5 @@ def load(
         raise SpecError(f"{tool.name} is in Python. Set language=python.")
     python = pythons.having(*distribution)[0]
     missing = f"a python3 with {distribution[0]} (pip install 'labkit[rpc]')"
-    command = (python or missing, "-I", str(_rpc.path("rpc_python.py")))
+    command = (python or missing, "-I", str(programs.path("rpc_python.py")))
     return _rpc.invocation(tool, spec, effort, command, {"system": system, **both}, server, system=system)

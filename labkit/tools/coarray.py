@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from labkit import __version__
+from labkit import __version__, programs
 from labkit.host import allocation
 from labkit.notes import badge
 from labkit.spec import Effort, Spec
@@ -12,8 +10,8 @@ from labkit.tools import Invocation, Tool, _linked, _own_json
 from labkit.units import KiB
 
 _PACKAGES = "gfortran libcoarrays-openmpi-dev"
-_PROGRAM = Path(__file__).parent.parent / "programs" / "coarray"
-_ABSENT = f"coarray (make setup builds it with {_PACKAGES})"
+_PROGRAM = programs.path("coarray")
+_ABSENT = programs.how("coarray", _PACKAGES)
 _LIBRARY = "libcaf_"
 _WARMUP = (1000, 10)  # for sizes up to 8 KiB and above, as of the kernels of OpenSHMEM
 _START_S = 30.0
@@ -27,6 +25,7 @@ TOOL = Tool(
     name="coarray",
     read_version=_version,
     package=_PACKAGES,
+    built="coarray",
     purpose="pgas.coarray_*, a program of labkit's own",
     instead="shmem.put_latency and get_latency need no Fortran",
 )

@@ -24,6 +24,7 @@ TOOL = Tool(
     conda="fio",
     programs=("fio",),
     format=layout,
+    target="setup",
     purpose="storage.read, storage.write, storage.mixed and sockets.unix_rr",
     instead="iozone, for files",
 )

@@ -12,6 +12,7 @@ TOOL = Tool(
     read_version=lambda: _rpc.version(_PROGRAM),
     package="libgrpc++-dev libprotobuf-dev protobuf-compiler",
     format=layout,
+    built=_PROGRAM,
     purpose="rpc.* with system=grpc",
     instead="thrift",
 )

@@ -17,6 +17,7 @@ TOOL = Tool(
     conda="iperf",
     programs=("iperf3",),
     format=layout,
+    target="setup",
     purpose="streams over TCP and UDP, several and both ways",
     instead="netperf or iperf",
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit import __version__, host
+from labkit import __version__, host, programs
 from labkit.errors import DataError, LaunchError
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
@@ -25,7 +25,7 @@ from labkit.tools import _call_graph, _load, _microservices, memcached, this_mac
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool, version
 
-ABSENT = "microservices (make setup builds it with a C compiler)"
+ABSENT = programs.how("microservices", "a C compiler")
 MOST = 20_000  # requests of a run
 TRACES = 10  # requests whose spans a point keeps: as many of the slowest, and as many at even distances
 _SAMPLES, _PLAN, _GRAPH = "samples", "services.json", "graph"
@@ -54,7 +54,7 @@ class Service:
 
 def program() -> str:
     """Path of the program, or what is missing where it was not built."""
-    path = Path(__file__).parent.parent / "programs" / "microservices"
+    path = programs.path("microservices")
     return str(path) if path.exists() else ABSENT
 
 
@@ -67,6 +67,8 @@ TOOL = Tool(
     read_version=_version,
     package="gcc",
     conda="compilers",
+    target="setup",
+    built="microservices",
     purpose="services.*, a program of labkit's own",
 )
 

@@ -27,6 +27,7 @@ TOOL = Tool(
     package="sockperf",
     programs=("sockperf",),
     format=layout,
+    target="setup",
     purpose="sockets.under_load; round trips with every sample",
     instead="netperf or qperf, but for under_load",
 )

@@ -10,8 +10,9 @@ _PROGRAM = "rpc_thrift"
 TOOL = Tool(
     name="thrift",
     read_version=lambda: _rpc.version(_PROGRAM),
-    package="libthrift-dev libevent-dev thrift-compiler",
+    package="libthrift-dev libboost-dev libevent-dev thrift-compiler",
     format=layout,
+    built=_PROGRAM,
     purpose="rpc.* with system=thrift",
     instead="grpc",
 )

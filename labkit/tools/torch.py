@@ -19,6 +19,7 @@ TOOL = Tool(
     name="torch",
     read_version=version,
     package="python3-torch",
+    target="",
     purpose="learning.*",
 )
 ABSENT = "a python3 with torch (pip install 'labkit[learning]')"  # what is missing where no Python has it

@@ -12,14 +12,16 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from labkit import programs, project
 from labkit.errors import LaunchError, SpecError
 from labkit.formats import ycsb as layout
 from labkit.notes import Note, note
 from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, version
 
-FOLDER = Path(__file__).parent.parent / "programs" / "ycsb"  # jars and classes
-ABSENT = "YCSB's jars (make ycsb brings them from Maven Central, with maven and default-jdk-headless)"
+FOLDER = programs.path("ycsb")  # jars and classes
+_INSTALL = "make ycsb" if project.CHECKOUT else "clone labkit's repository, and build YCSB in it"
+ABSENT = f"YCSB's jars ({_INSTALL}: they come from Maven Central, with maven and default-jdk-headless)"
 _SHARES = {
     "reads": "readproportion",
     "updates": "updateproportion",
@@ -46,7 +48,7 @@ def _version() -> str:
 TOOL = Tool(
     name="ycsb",
     read_version=_version,
-    install="make ycsb",
+    install=_INSTALL,
     format=layout,
     purpose="kv.ycsb, beside labkit's own client",
     instead="kv.closed_loop and kv.open_loop",

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes a virtual environment from a lock file and installs labkit in it.
 #   python.sh packages VENV LOCK…   makes VENV if it is missing, installs the locked packages
-#   python.sh labkit VENV           builds the C kernels and installs this checkout as labkit, editable
+#   python.sh labkit VENV           installs this checkout as labkit, editable, and builds its kernels and programs
+#   python.sh programs VENV         builds those that are missing although what they are built from is installed
 #   python.sh wheelhouse LOCK…      fetches the locked packages into the folder wheelhouse, for a machine without internet
 # uv where there is one, else a uv of its own in .venv-uv, else venv and pip. PYTHON names another interpreter.
 # Where there is a folder wheelhouse, packages come from it, and no network is asked.
@@ -27,6 +28,11 @@ interpreter() {
     return 1
 }
 
+PYTHON_FROM="Install it (Debian, Ubuntu: sudo apt-get install python3 python3-venv), or without root install uv, which brings a Python (https://docs.astral.sh/uv), or use conda env create -f environment.yml"
+its_python() {
+    if ! command -v python3 >/dev/null; then say "this machine has no python3"; else say "python3 here is $(python3 -V 2>&1)"; fi
+}
+
 # A uv inside the checkout; without network or venv there is none, and pip does.
 own_uv() {
     if python3 -m venv .venv-uv && .venv-uv/bin/python -m pip install -q --require-hashes -r templates/setup/uv.lock; then
@@ -40,10 +46,10 @@ make_venv() {
     [ -x "$1/bin/python" ] && recent "$1/bin/python" && return
     if [ -n "$uv_path" ]; then
         "$uv_path" venv -q --clear --python "${PYTHON:->=3.11}" "$1" \
-            || fail "labkit needs Python 3.11 or newer, but none was found, and uv could not download one. Install python3.11, or use: conda env create -f environment.yml"
+            || fail "labkit needs Python 3.11 or newer, but $(its_python), and uv could not download one. $PYTHON_FROM, then run make setup again."
     else
         local python
-        python=$(interpreter) || fail "python3 is $(python3 -V 2>&1 || true), but labkit needs 3.11 or newer. Install a newer Python, or use: conda env create -f environment.yml"
+        python=$(interpreter) || fail "labkit needs Python 3.11 or newer, but $(its_python). $PYTHON_FROM, then run make setup again."
         "$python" -m venv --clear "$1" || fail "$python cannot make virtual environments. Install python3-venv (Debian, Ubuntu), or uv: pip install --user uv"
     fi
 }
@@ -77,7 +83,7 @@ packages() {
     local venv=$1; shift
     uv_path=$(find_uv) || { own_uv && uv_path=$(find_uv); } || uv_path=
     make_venv "$venv"
-    say "Installing Python packages into $venv with ${uv_path:-pip}${UV_OFFLINE:+ from wheelhouse}: $*"
+    say "Installing $(cat "$@" | grep -c '^[^ #].*==') Python packages into $venv with ${uv_path:-pip}${UV_OFFLINE:+ from wheelhouse}: $*"
     local locks=(); for lock in "$@"; do locks+=(-r "$lock"); done
     install "$venv" --require-hashes "${locks[@]}"
 }
@@ -89,16 +95,20 @@ labkit() {
     rm -f labkit/kernels/_kernels_*.so
     install "$1" --no-deps --no-build-isolation "${again[@]}" -e .
     "$1/bin/python" -m compileall -q labkit || true
-    compgen -G 'labkit/kernels/_kernels_*.so' >/dev/null || compile_again "$1"
 }
 
-# Installing is quiet; this shows what the compiler says, and succeeds where the machine had only too little memory.
-compile_again() {
-    local said
-    said=$(LABKIT_KERNELS=required "$1/bin/python" setup.py -q build_ext --inplace 2>&1) && return
-    say "$(grep -m 5 -A 2 'error:' <<<"$said" || tail -n 5 <<<"$said")"
-    say "The C kernels did not compile, and the lines above are what the compiler said. Install a C compiler, or correct what they name. Then run make setup again."
-    say "Until then labkit uses mpi4py loops, for latency, bandwidth, allreduce and bcast."
+# Installing is quiet. This builds again what is missing, one after the other, and shows what the compiler says.
+programs() {
+    local unbuilt said
+    unbuilt=$("$1/bin/python" -m labkit.programs)
+    [ -n "$unbuilt" ] || return 0
+    say "Building" $unbuilt
+    said=$("$1/bin/python" setup.py -q build_ext --inplace 2>&1) || true
+    unbuilt=$("$1/bin/python" -m labkit.programs)
+    [ -n "$unbuilt" ] || return 0
+    say "Not built:" $unbuilt". This is what the compiler said first:"
+    grep -E -m 12 -A 2 'was not built:|error:' <<<"$said" || tail -n 5 <<<"$said"
+    say "Correct what these lines name, then run make setup again. Until then, labkit doctor lists what is not built."
 }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -106,6 +116,6 @@ if [ -d wheelhouse ] && [ "${1:-}" != wheelhouse ]; then
     export PIP_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheelhouse UV_OFFLINE=1 UV_NO_INDEX=1 UV_FIND_LINKS=$PWD/wheelhouse
 fi
 case ${1:-} in
-    packages | labkit | wheelhouse) "$@" ;;
-    *) fail "python.sh: unknown command '${1:-}'. Commands: packages VENV LOCK…, labkit VENV, wheelhouse LOCK…." ;;
+    packages | labkit | programs | wheelhouse) "$@" ;;
+    *) fail "python.sh: unknown command '${1:-}'. Commands: packages VENV LOCK…, labkit VENV, programs VENV, wheelhouse LOCK…." ;;
 esac

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs missing system packages with apt if run as root; else lists them and what does not work without them.
-#   system.sh                  what measuring and reporting need; APT=no only looks, NONFREE=no never adds a component
-#   system.sh test             also what only the tests need: Slurm, a guest with soft-RoCE, a second MPI
-#   system.sh non-free-source  prints the source it would add for netperf and iozone3
+#   system.sh                  what the suite quick and its report need
+#   system.sh all              what every benchmark and testbed needs, except PyTorch
+#   system.sh test             also what only the tests need: Slurm, a second MPI, PyTorch
+#   system.sh non-free-source  prints the source that NONFREE=yes adds for netperf and iozone3
+# APT=no only looks. NONFREE=yes with all or test also installs netperf and iozone3, which are not free software.
 set -euo pipefail
 
 MACHINE=$(uname -m)
@@ -11,13 +13,16 @@ case $MACHINE in
     *) QEMU=qemu-system-x86 IMAGE=linux-image-amd64 ;;
 esac
 # any of these commands | Debian package | what needs it
-MEASURING=(
+QUICK=(
     "cc gcc|gcc libc6-dev|C kernels; without them, mpi4py loops measure latency, bandwidth, allreduce and bcast"
     "mpirun mpiexec|openmpi-bin|everything with MPI"
     "fio|fio|storage.read, storage.write, storage.mixed and sockets.unix_rr"
+    "iperf3|iperf3|streams of TCP and UDP"
+    "sockperf|sockperf|round trips of TCP and UDP, sockets.under_load"
+    "chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable chrome|chromium-headless-shell|static figures, which the PDF needs"
+)
+MEASURING=(
     "nbdkit|nbdkit|storage.network_read and storage.network_write"
-    "iperf3|iperf3|sockets.tcp_bidirectional, UDP at a rate, several streams; replaces netperf for streams"
-    "sockperf|sockperf|sockets.under_load; replaces netperf for round trips"
     "qperf|qperf|replaces netperf and perftest if those are missing"
     "hpcc|hpcc libopenblas0-pthread|compute.hpl, unless an xhpl is on the PATH"
     "redis-server|redis-server|kv.closed_loop and kv.open_loop on redis"
@@ -33,17 +38,15 @@ MEASURING=(
     "ip|iproute2|network namespaces and properties of interfaces"
     "nsenter|util-linux|the testbed virtual-cluster"
     "git|git|labkit's commit in every record"
+    "smpirun|libsimgrid-dev|the testbed simulated"
     "qemu-system-$MACHINE|$QEMU|the guest of the testbed soft-roce (RDMA without an RDMA adapter)"
-)
-REPORTING=(
-    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|static figures, which the PDF needs"
-)
-TESTING=(
-    "pdftotext|poppler-utils|the tests that read the PDF"
     "busybox|busybox-static|the guest of soft-roce"
     "cpio|cpio|the guest of soft-roce"
     "modprobe /usr/sbin/modprobe|kmod|the guest of soft-roce"
-    "smpirun|libsimgrid-dev|the testbed simulated"
+)
+TESTING=(
+    "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|the tests that open pages in a browser"
+    "pdftotext|poppler-utils|the tests that read the PDF"
     "strace|strace|only the test that counts file system calls of a rank"
     "slurmctld /usr/sbin/slurmctld|slurmctld|only the tests that start Slurm on four virtual nodes"
     "slurmd /usr/sbin/slurmd|slurmd slurm-wlm-basic-plugins|only the Slurm tests"
@@ -58,23 +61,27 @@ NOT_FREE=(
 )
 CODES="|liberasurecode1 libisal2 libjerasure2|storage.encode and storage.decode"
 GRPC="|g++ libgrpc++-dev libprotobuf-dev protobuf-compiler|rpc.* with gRPC"
-THRIFT="|g++ libthrift-dev libevent-dev thrift-compiler|rpc.* with Apache Thrift"
+THRIFT="|g++ libthrift-dev libboost-dev libevent-dev thrift-compiler|rpc.* with Apache Thrift"
 COARRAYS="|gfortran libcoarrays-openmpi-dev|pgas.coarray_put and pgas.coarray_get"
 PYVERBS="|python3-pyverbs|RDMA loops that keep every iteration; without them, perftest measures"
 KERNEL="|$IMAGE|the kernel of the soft-roce guest; does not replace the running kernel"
-RPC="|python3-grpcio python3-protobuf python3-thrift|rpc.* with language=python; optional for others"
-TORCH="|python3-torch|learning.*; optional for others: 140 MB to download, 600 MB installed"
+RPC="|python3-grpcio python3-protobuf python3-thrift|rpc.* with language=python"
+TORCH="|python3-torch|learning.*: 240 MB to download, 1 GB installed"
 PMIX="|libpmix-dev|the Slurm tests with srun: Slurm's plugin loads libpmix.so, which is in no other package"
 FONTS="|fonts-liberation|the fonts of static figures; other fonts replace them"
+PYTHON="|python3 python3-venv|labkit itself"
 VENV="|python3-venv|Python environments if uv is missing"
 
 say() { printf '%s\n' "$*"; }
 have() { for name in $1; do command -v "$name" >/dev/null 2>&1 && return 0; done; return 1; }
+found() { for pattern in "$@"; do compgen -G "$pattern" >/dev/null && return 0; done; return 1; }
+python_has() { python3 -c "import $1" 2>/dev/null; }
 
 # apt says little, unless it fails.
 apt() {
     local log
-    log=$(DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2>&1) && return
+    log=$(DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+        -o APT::Keep-Downloaded-Packages=false "$@" 2>&1) && return
     tail -n 5 <<<"$log" >&2
     return 1
 }
@@ -88,24 +95,30 @@ missing() {
 
 # Rows of this run's groups that are missing.
 all_missing() {
-    missing "${MEASURING[@]}" "${REPORTING[@]}"
-    compgen -G '/usr/lib*/*-linux-gnu/liberasurecode.so.1' >/dev/null || compgen -G '/usr/lib*/liberasurecode.so.1' >/dev/null || say "$CODES"
-    { have protoc && have c++ && [ -e /usr/include/grpcpp/grpcpp.h ]; } || say "$GRPC"
-    { have thrift && have c++ && [ -e /usr/include/thrift/Thrift.h ]; } || say "$THRIFT"
-    { have gfortran && compgen -G '/usr/lib*/*-linux-gnu/libcaf_openmpi.so' >/dev/null; } || say "$COARRAYS"
-    compgen -G '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' >/dev/null || say "$PYVERBS"
-    compgen -G '/usr/share/fonts/truetype/liberation*/*' >/dev/null || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
-    have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python" || python3 -c 'import ensurepip, venv' 2>/dev/null || say "$VENV"
-    [ -n "$TESTS" ] || return 0
+    if ! have "uv $HOME/.local/bin/uv .venv-uv/bin/uv .venv/bin/python"; then
+        if ! have python3; then say "$PYTHON"; else python_has "ensurepip, venv" || say "$VENV"; fi
+    fi
+    missing "${QUICK[@]}"
+    found '/usr/share/fonts/truetype/liberation*/*' || fc-list 2>/dev/null | grep -q Liberation || say "$FONTS"
+    [ "$LEVEL" != quick ] || return 0
+    missing "${MEASURING[@]}"
+    found '/usr/lib*/*-linux-gnu/liberasurecode.so.1' '/usr/lib*/liberasurecode.so.1' || say "$CODES"
+    { have protoc && have c++ && found /usr/include/grpcpp/grpcpp.h; } || say "$GRPC"
+    { have thrift && have c++ && found /usr/include/thrift/Thrift.h && found /usr/include/boost/version.hpp; } || say "$THRIFT"
+    { have gfortran && found '/usr/lib*/*-linux-gnu/libcaf_openmpi.so'; } || say "$COARRAYS"
+    found '/usr/lib*/python3*/*-packages/pyverbs/__init__.py' || say "$PYVERBS"
+    found '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' || say "$KERNEL"
+    { found '/usr/lib*/python3*/*-packages/grpc/__init__.py' && found '/usr/lib*/python3*/*-packages/thrift/__init__.py'; } \
+        || python_has "google.protobuf, grpc, thrift" || say "$RPC"
+    [ "$LEVEL" != all ] || return 0
     missing "${TESTING[@]}"
-    compgen -G '/lib/modules/*/kernel/drivers/infiniband/sw/rxe/rdma_rxe.ko*' >/dev/null || say "$KERNEL"
-    { compgen -G '/usr/lib*/python3*/*-packages/grpc/__init__.py' && compgen -G '/usr/lib*/python3*/*-packages/thrift/__init__.py'; } >/dev/null \
-        || python3 -c 'import google.protobuf, grpc, thrift' 2>/dev/null || say "$RPC"
-    compgen -G '/usr/lib*/python3*/*-packages/torch/__init__.py' >/dev/null || python3 -c 'import torch' 2>/dev/null || say "$TORCH"
-    compgen -G '/usr/lib*/*-linux-gnu/libpmix.so' >/dev/null || say "$PMIX"
+    found '/usr/lib*/python3*/*-packages/torch/__init__.py' || python_has torch || say "$TORCH"
+    found '/usr/lib*/*-linux-gnu/libpmix.so' || say "$PMIX"
 }
+not_free_missing() { [ "$LEVEL" = quick ] || missing "${NOT_FREE[@]}"; }
 
-packages() { while IFS='|' read -r _ package _; do printf '%s ' "$package"; done; }
+# The packages of rows, each once.
+packages() { while IFS='|' read -r _ package _; do printf '%s\n' $package; done | awk '!seen[$0]++' | tr '\n' ' '; }
 tell() { while IFS='|' read -r _ package purpose; do say "  $package: $purpose"; done; }
 
 # shellcheck disable=SC1091
@@ -148,69 +161,160 @@ add_non_free() {
     local source file=/etc/apt/sources.list.d/labkit-non-free
     source=$(non_free_source) && [ -n "$source" ] || { say "labkit found no apt source of this distribution to add non-free to."; return 0; }
     case $source in deb*) file=$file.list ;; *) file=$file.sources ;; esac
-    say "Adding the apt component of netperf and iozone3 (non-free software) in $file. Remove that file to undo this; set NONFREE=no to prevent it."
+    say "Adding the apt component of netperf and iozone3 (non-free software) in $file. Remove that file to undo this."
     say "$source" >"$file"
     apt update || { rm -f "$file"; say "apt could not read that component. It is removed again."; apt update || true; }
 }
 
-# Installs the packages that this distribution has; one by one if they conflict.
-install() {
-    local known=()
-    for package in "$@"; do
-        if can_be_had "$package"; then known+=("$package"); fi
+PYTHON_SIZE="0.8 GB on disk"
+# What apt would install for some packages: their number, MB to download, MB on disk.
+cost() {
+    local names
+    names=$(LC_ALL=C apt-get -s install --no-install-recommends "$@" 2>/dev/null | awk '$1 == "Inst" { print $2 }')
+    # shellcheck disable=SC2086
+    apt-cache show --no-all-versions $names 2>/dev/null | awk -v count="$(wc -w <<<"$names")" '
+        $1 == "Size:" { size += $2 / 1e6 } $1 == "Installed-Size:" { disk += $2 / 1e3 }
+        END { printf "%d %d %d\n", count, size, disk }'
+}
+
+# Says what the packages cost, and what the browser alone adds to them.
+tell_cost() {
+    local browser count size disk others fetched kept
+    read -r count size disk <<<"$(cost "$@")"
+    say "In all: $count packages, $size MB to download, $disk MB on disk. The Python packages in .venv come on top: $PYTHON_SIZE."
+    for browser in "$@"; do
+        case $browser in
+            chromium*)
+                read -r others fetched kept <<<"$(cost $(printf '%s\n' "$@" | grep -vx "$browser"))"
+                say "Of these, $browser brings $((count - others)) packages, $((size - fetched)) MB to download, $((disk - kept)) MB on disk." ;;
+        esac
     done
-    [ "${#known[@]}" != 0 ] || return 0
-    say "Installing with apt: ${known[*]}"
-    apt install -y --no-install-recommends "${known[@]}" && return
-    for package in "${known[@]}"; do
+}
+
+ETC=/etc POLICY=/usr/sbin/policy-rc.d KEPT=/usr/sbin/policy-rc.d.before-labkit
+# Names of the services that are here, and of those that start with the machine.
+services() { find $ETC/init.d $ETC/systemd/system /lib/systemd/system /usr/lib/systemd/system -printf '%f\n' 2>/dev/null | sed 's/\.service$//' | sort -u; }
+enabled() {
+    {
+        find $ETC/systemd/system -type l \( -path '*.wants/*' -o -path '*.requires/*' \) -printf '%f\n'
+        find $ETC/rc[2-5].d -name 'S[0-9][0-9]*' -printf '%f\n' | sed 's/^S[0-9][0-9]//'
+    } 2>/dev/null | sed 's/\.service$//' | sort -u
+}
+
+# Until allow_services, a package that is installed starts no service. Those that were here before obey the policy of before.
+hold_services() {
+    allow_services
+    trap allow_services EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    if [ -e $POLICY ]; then mv $POLICY $KEPT; fi
+    {
+        say "#!/bin/sh"
+        say "# made by labkit's set-up, which removes it when apt has finished"
+        say "[ \"\$1\" != --quiet ] || shift"
+        say "case ' $(services | tr '\n' ' ')' in *\" \${1%.service} \"*) [ ! -x $KEPT ] || exec $KEPT \"\$@\"; exit 0 ;; esac"
+        say "exit 101"
+    } >$POLICY
+    chmod 755 $POLICY
+}
+allow_services() {
+    if grep -qs "made by labkit's set-up" $POLICY; then rm -f $POLICY; fi
+    if [ -e $KEPT ]; then mv $KEPT $POLICY; fi
+}
+
+# Disables the services that packages enabled since the list $1, unless the system itself is made of these packages.
+disable_new() {
+    local unit priority off=()
+    for unit in $(enabled | comm -13 "$1" -); do
+        priority=$(dpkg-query -W -f '${Priority} ' $(dpkg -S "/etc/init.d/$unit" "/lib/systemd/system/$unit"{,.service} \
+            "/usr/lib/systemd/system/$unit"{,.service} 2>/dev/null | sed 's/:.*//' | sort -u) 2>/dev/null || true)
+        case $priority in *required* | *important* | *standard*) continue ;; esac
+        find $ETC/systemd/system -type l \( -name "$unit" -o -name "$unit.service" -o -lname "*/$unit.service" \) -delete
+        if [ -e "/etc/init.d/$unit" ]; then update-rc.d "$unit" disable >/dev/null 2>&1 || true; fi
+        off+=("$unit")
+    done
+    [ "${#off[@]}" = 0 ] || say "Installed, but neither started nor enabled: ${off[*]}. labkit starts servers of its own when it measures."
+}
+
+# Installs packages; one by one if they conflict.
+install() {
+    [ $# != 0 ] || return 0
+    say "Installing with apt: $*"
+    apt install -y --no-install-recommends "$@" && return
+    for package in "$@"; do
         apt install -y --no-install-recommends "$package" || say "apt could not install $package."
     done
 }
 
+# Those of the packages that this distribution has.
+known() {
+    for package in "$@"; do
+        # Ubuntu's chromium is a snap, which needs a running snapd and cannot read below hidden folders
+        [ "$package" != chromium ] || [ "$(distribution)" != ubuntu ] || continue
+        if can_be_had "$package"; then printf '%s ' "$package"; fi
+    done
+}
+
 install_missing() {
-    local free nonfree
-    free=$(all_missing | packages) nonfree=$(missing "${NOT_FREE[@]}" | packages)
-    # Ubuntu's chromium is a snap, which needs a running snapd and cannot read below hidden folders
-    if [ "$(distribution)" = ubuntu ]; then free=${free/chromium/}; fi
+    local rows free nonfree='' before
+    rows=$(all_missing)
+    if wants_not_free; then nonfree=$(not_free_missing | packages); fi
+    [ -n "$rows$nonfree" ] || return 0
     say "Some system packages are missing. You are root: labkit installs them with apt (set APT=no to prevent this):"
-    all_missing | tell
-    missing "${NOT_FREE[@]}" | tell
+    [ -z "$rows" ] || tell <<<"$rows"
+    [ -z "$nonfree" ] || not_free_missing | tell
     apt update || say "apt could not read all of its sources. Set-up continues with the packages that apt knows."
+    # shellcheck disable=SC2046,SC2086
+    free=$(known $([ -z "$rows" ] || packages <<<"$rows"))
+    # shellcheck disable=SC2086
+    [ -z "$free" ] || tell_cost $free
+    before=$(mktemp)
+    enabled >"$before"
+    hold_services
     # shellcheck disable=SC2086
     install $free
-    [ -n "$nonfree" ] && [ "${NONFREE:-yes}" != no ] || return 0
-    # shellcheck disable=SC2086
-    can_be_had $nonfree || add_non_free
-    # shellcheck disable=SC2086
-    install $nonfree
+    if [ -n "$nonfree" ]; then
+        # shellcheck disable=SC2086
+        can_be_had $nonfree || add_non_free
+        # shellcheck disable=SC2046,SC2086
+        install $(known $nonfree)
+    fi
+    allow_services
+    disable_new "$before"
+    rm -f "$before"
 }
 
 # Lists what is still missing and how to install it; prints nothing if all is there.
 report() {
     local left outside
-    left=$(all_missing) outside=$(missing "${NOT_FREE[@]}")
-    [ -n "$left$outside" ] || return 0
-    say "Not installed, and what needs it:"
-    [ -n "$left" ] && tell <<<"$left"
-    [ -n "$outside" ] && tell <<<"$outside"
-    if ! have apt-get; then
-        say "This system has no apt. Install these with your package manager (names may differ), or use: conda env create -f environment.yml"
-    elif ! may_install; then
-        [ -n "$left" ] && say "To install them: sudo apt-get install $(packages <<<"$left")"
-        [ -n "$outside" ] && say "Add the component $(component "$(distribution)") to the apt sources before you install these: $(packages <<<"$outside")"
+    left=$(all_missing) outside=$(not_free_missing)
+    if [ -n "$left" ]; then
+        say "Not installed, and what needs it:"
+        tell <<<"$left"
+        if ! have apt-get; then
+            say "This system has no apt. Install these with your package manager (names may differ), or use: conda env create -f environment.yml"
+        elif ! may_install; then
+            say "To install them: sudo apt-get install --no-install-recommends $(packages <<<"$left")"
+        fi
+        if grep -q '|chromium-headless-shell|' <<<"$left"; then say "To install Chrome without root: .venv/bin/choreo_get_chrome"; fi
     fi
-    if grep -q chromium <<<"$left"; then say "To install Chrome without root: .venv/bin/choreo_get_chrome"; fi
-    say "Everything else works. labkit names the missing package when a command needs it."
+    if [ -n "$outside" ]; then
+        say "Not free software, and installed by root only with NONFREE=yes make $GOAL:"
+        tell <<<"$outside"
+    fi
 }
+wants_not_free() { [ "${NONFREE:-no}" = yes ]; }
 
 main() {
-    if [ -n "$(all_missing)$(missing "${NOT_FREE[@]}")" ] && may_install; then install_missing; fi
+    LEVEL=$1 GOAL=$2
+    if may_install; then install_missing; fi
     report
 }
 
 case ${1:-} in
-    "") TESTS='' main ;;
-    test) TESTS=yes main ;;
+    "") main quick setup ;;
+    all) main all setup-all ;;
+    test) main test testing ;;
     non-free-source) non_free_source ;;
-    *) say "system.sh: there is no '$1'. Write: system.sh, system.sh test, or system.sh non-free-source." >&2; exit 1 ;;
+    *) say "system.sh: there is no '$1'. Write: system.sh, system.sh all, system.sh test, or system.sh non-free-source." >&2; exit 1 ;;
 esac

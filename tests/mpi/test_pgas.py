@@ -31,7 +31,7 @@ def job(call: str, transport: str, size: int) -> tools.Invocation:
 def built() -> None:
     """The program was built."""
     if not SOURCE.with_suffix("").exists():
-        pytest.skip("make setup builds no coarray here: gfortran or libcoarrays-openmpi-dev is missing")
+        pytest.skip("make setup-all builds no coarray here: gfortran or libcoarrays-openmpi-dev is missing")
 
 
 @pytest.mark.usefixtures("built")
@@ -77,5 +77,5 @@ def test_a_byte_too_few_or_too_many_is_noticed(
 
 def test_a_program_that_was_not_built_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(coarray, "_PROGRAM", tmp_path / "coarray")
-    with pytest.raises(LaunchError, match=r"make setup builds it with gfortran libcoarrays-openmpi-dev"):
+    with pytest.raises(LaunchError, match=r"make setup-all builds it with gfortran libcoarrays-openmpi-dev"):
         job("put", "shm", 8)

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from labkit import records
+from labkit import programs, records
 from labkit.campaign import Campaign
 from labkit.samples import Samples
-from labkit.tools import _kv, _rpc, microservices
+from labkit.tools import _kv, microservices
 from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
 
@@ -33,7 +33,7 @@ CASES = {
 def built(name: str) -> None:
     """Skip where a program was not built, or a store is not installed."""
     family = name.partition(".")[0]
-    if family == "rpc" and not _rpc.path("rpc_grpc").exists():
+    if family == "rpc" and not programs.path("rpc_grpc").exists():
         pytest.skip("rpc_grpc is not built")
     if family == "kv" and (_kv.program() == _kv.ABSENT or not shutil.which("redis-server")):
         pytest.skip("kv_client or redis is missing")
