@@ -74,8 +74,10 @@ wheelhouse() {
 # Installs into venv $1 with the rest of the arguments.
 install() {
     local venv=$1; shift
-    # every rank, notebook and tool starts a Python: compiled once here, pandas alone comes a second sooner
-    if [ -n "$uv_path" ]; then "$uv_path" pip install -q --compile-bytecode --python "$venv/bin/python" "$@"
+    if [ -n "$uv_path" ]; then
+        "$uv_path" pip install -q --python "$venv/bin/python" "$@"
+        # every rank, notebook and tool starts a Python: compiled once here, pandas alone comes a second sooner
+        "$venv/bin/python" -m compileall -q -j 0 -x '/tests/' "$venv"/lib/python3*/site-packages || true
     else "$venv/bin/python" -m pip install -q --disable-pip-version-check --root-user-action=ignore "$@"; fi
 }
 

@@ -230,7 +230,7 @@ disable_new() {
             "/usr/lib/systemd/system/$unit"{,.service} 2>/dev/null | sed 's/:.*//' | sort -u) 2>/dev/null || true)
         case $priority in *required* | *important* | *standard*) continue ;; esac
         find $ETC/systemd/system -type l \( -name "$unit" -o -name "$unit.service" -o -lname "*/$unit.service" \) -delete
-        if [ -e "/etc/init.d/$unit" ]; then update-rc.d "$unit" disable >/dev/null 2>&1 || true; fi
+        if [ -e "$ETC/init.d/$unit" ]; then update-rc.d "$unit" disable >/dev/null 2>&1 || true; fi
         off+=("$unit")
     done
     [ "${#off[@]}" = 0 ] || say "Installed, but neither started nor enabled: ${off[*]}. labkit starts servers of its own when it measures."
@@ -296,7 +296,7 @@ report() {
         elif ! may_install; then
             say "To install them: sudo apt-get install --no-install-recommends $(packages <<<"$left")"
         fi
-        if grep -q '|chromium-headless-shell|' <<<"$left"; then say "To install Chrome without root: .venv/bin/choreo_get_chrome"; fi
+        if grep -q '|chromium-headless-shell|' <<<"$left"; then say "To install Chrome without root, after set-up: .venv/bin/choreo_get_chrome"; fi
     fi
     if [ -n "$outside" ]; then
         say "Not free software, and installed by root only with NONFREE=yes make $GOAL:"
