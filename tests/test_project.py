@@ -163,7 +163,9 @@ def asked_of_apt(level: str, cwd: Path, variables: dict[str, str]) -> list[str]:
 def test_set_up_asks_for_each_package_once_and_for_more_at_each_level(tmp_path: Path, bare: dict[str, str]) -> None:
     quick, everything, tests = (asked_of_apt(level, tmp_path, bare) for level in ("", "all", "test"))
     assert all(len(packages) == len(set(packages)) for packages in (quick, everything, tests))
-    assert {"python3", "gcc", "openmpi-bin", "fio", "iperf3", "sockperf", "chromium-headless-shell"} <= set(quick)
+    assert {"python3", "gcc", "openmpi-bin", "fio", "iperf3", "sockperf", "qperf", "chromium-headless-shell"} <= set(
+        quick
+    )
     assert not {"g++", "gfortran", "hpcc", "thrift-compiler", "redis-server", "qemu-system-x86"} & set(quick)
     assert set(quick) < set(everything) < set(tests)
     assert not {"netperf", "iozone3"} & set(tests), "non-free software comes with NONFREE=yes only"

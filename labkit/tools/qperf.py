@@ -23,6 +23,7 @@ TOOL = Tool(
     package="qperf",
     programs=("qperf",),
     format=layout,
+    target="setup",
     purpose="TCP and UDP, and verbs over RC",
     instead="netperf or sockperf, and perftest",
 )

@@ -19,11 +19,11 @@ QUICK=(
     "fio|fio|storage.read, storage.write, storage.mixed and sockets.unix_rr"
     "iperf3|iperf3|streams of TCP and UDP"
     "sockperf|sockperf|round trips of TCP and UDP, sockets.under_load"
+    "qperf|qperf|round trips of messages below 14 B; replaces perftest if that is missing"
     "chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable chrome|chromium-headless-shell|static figures, which the PDF needs"
 )
 MEASURING=(
     "nbdkit|nbdkit|storage.network_read and storage.network_write"
-    "qperf|qperf|replaces netperf and perftest if those are missing"
     "hpcc|hpcc libopenblas0-pthread|compute.hpl, unless an xhpl is on the PATH"
     "redis-server|redis-server|kv.closed_loop and kv.open_loop on redis"
     "redis-benchmark|redis-tools|kv.redis_benchmark"
