@@ -81,9 +81,8 @@ class Program:
     @property
     def made(self) -> str:
         """The ``make`` command of this checkout that installs it; empty outside a checkout, or if none does."""
-        if self.install or not self.target or project.CHECKOUT is None:
-            return ""
-        return f"{'' if self.free else 'NONFREE=yes '}make {self.target}"
+        command = project.make(self.target) if self.target and not self.install else ""
+        return f"NONFREE=yes {command}" if command and not self.free else command
 
     @property
     def remedy(self) -> str:

@@ -56,10 +56,8 @@ def unbuilt() -> list[str]:
 
 def how(name: str, packages: str) -> str:
     """Return the name of a program that is not built, with what builds it, for a sentence."""
-    if project.CHECKOUT is None:
-        return f"{name} (a checkout of labkit builds it with {packages})"
-    recipe = RECIPES[name]
-    return f"{name} (make {'setup' if recipe == Recipe() else 'setup-all'} builds it with {packages})"
+    command = project.make("setup" if RECIPES[name] == Recipe() else "setup-all")
+    return f"{name} ({command or 'a checkout of labkit'} builds it with {packages})"
 
 
 def _can_build(recipe: Recipe) -> bool:

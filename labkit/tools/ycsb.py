@@ -20,7 +20,7 @@ from labkit.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, version
 
 FOLDER = programs.path("ycsb")  # jars and classes
-_INSTALL = "make ycsb" if project.CHECKOUT else "clone labkit's repository, and build YCSB in it"
+_INSTALL = project.make("ycsb") or "clone labkit's repository, and build YCSB in it"
 ABSENT = f"YCSB's jars ({_INSTALL}: they come from Maven Central, with maven and default-jdk-headless)"
 _SHARES = {
     "reads": "readproportion",
