@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
 
-from labkit.analysis import effects
+from labkit import benchmarks
+from labkit.analysis import effects, stated
 from labkit.analysis.effects import Effect, Measured
+from labkit.columns import METRICS
 from labkit.models.breakdown import Breakdown, Level, by_difference, of_launches
+from labkit.records import Value
 from labkit.studies import breakdown, what_if
 
 
@@ -56,3 +60,67 @@ def test_layers_that_exceed_the_whole_add_and_save_nothing(paths: tuple[float, .
 def test_a_share_is_between_nothing_and_all() -> None:
     assert [effects.share(part, 4.0) for part in (-1.0, 0.0, 4.0, 5.0)] == ["", "0 %", "100 %", ""]
     assert not effects.share(0.0, 0.0)
+
+
+SET_BY_AN_OPTION = [
+    ("mpi.file_iread", "overlap", "bandwidth_MBps"),
+    ("mpi.availability", "compute_us", "message_rate_per_s"),
+    ("mpi.hotspot_send", "window", "latency_us"),
+    ("mpi.stencil", "dimensions", "latency_us"),
+    ("apps.halo3d26", "neighbours", "exchange_us"),
+    ("apps.halo3d26", "nx", "latency_us"),
+    ("apps.fft_subcom3d", "size_y", "latency_us"),
+    ("compute.hpcg", "nx", "run_time_s"),
+    ("learning.training_step", "batch", "step_s"),
+    ("learning.recommendation", "lookups", "operation_rate_per_s"),
+    ("rpc.tensor_latency", "large", "round_trip_us"),
+    ("rpc.parameter_server", "buffers", "transaction_rate_per_s"),
+    ("storage.metadata", "write_size", "operation_rate_per_s"),
+    ("storage.ior", "block_size", "run_time_s"),
+    ("storage.stonewalled_write", "stonewall", "moved_MB"),
+    ("storage.stonewalled_write", "wear_out", "run_time_s"),
+    ("storage.bt_io", "interval", "io_percent"),
+    ("verbs.write_bandwidth", "bidirectional", "message_rate_per_s"),
+    ("sockets.udp_stream", "offered", "bandwidth_MBps"),
+]
+MEASURED = [
+    ("mpi.bandwidth", "window", "bandwidth_MBps"),
+    ("mpi.bandwidth", "buffers", "message_rate_per_s"),
+    ("learning.training_step", "batch", "operation_rate_per_s"),
+    ("learning.training_step", "bucket", "step_s"),
+    ("storage.ior", "block_size", "bandwidth_MBps"),
+    ("congestion.incast", "streams", "bandwidth_MBps"),
+    ("kv.open_loop", "rate", "round_trip_us"),
+    ("storage.read", "depth", "latency_us"),
+    ("mpi.iallreduce", "tests", "latency_us"),
+]
+
+
+@pytest.mark.parametrize(("benchmark", "option", "metric"), SET_BY_AN_OPTION + MEASURED)
+def test_levels_of_an_option_that_sets_a_metric_are_not_compared(benchmark: str, option: str, metric: str) -> None:
+    one = benchmarks.get(benchmark)
+    assert option in {field.name for field in dataclasses.fields(one.options)}
+    assert metric in (*one.metrics, *one.phases.values(), *one.derived)
+    expected = (benchmark, option, metric) in SET_BY_AN_OPTION
+    assert stated.by_definition(f"option_{option}", metric) is expected
+
+
+def test_every_option_that_sets_a_metric_belongs_to_a_benchmark_with_such_a_metric() -> None:
+    known = {
+        (field.name, each)
+        for one in benchmarks.every().values()
+        for field in dataclasses.fields(one.options)
+        for metric in (*one.metrics, *one.phases.values(), *one.derived)
+        for each in (metric, METRICS[metric].kind)
+    }
+    reached = {(name, "rate") for name in ("rate", "load", "message_rate")}  # tools report it beside the metrics
+    for names, sets in stated._DECIDED:
+        assert not [name for name in names if not {(name, one) for one in sets} & (known | reached)]
+
+
+def test_links_with_another_throttle_differ_and_have_no_share_of_the_rate() -> None:
+    plain, slow = ({"testbed": f"virtual-cluster:4,rate=200mbit{more}"} for more in ("", ",throttle=vc3:20mbit"))
+    assert stated.links_differ(plain, slow)
+    value = Value("bandwidth_MBps", "mean", 2.4)
+    assert "% of the link's rate" in stated.beside_link(plain, value)
+    assert not stated.beside_link(slow, value)
