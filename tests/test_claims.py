@@ -13,7 +13,7 @@ import pytest
 from labkit import benchmarks, studies
 from labkit.campaign import Campaign
 from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.spec import Reported, Spec
 
 from . import made
 
@@ -99,3 +99,74 @@ def test_a_difference_is_claimed_where_launches_show_it_and_nowhere_else(name: s
     assert not CLAIM.search(said(name, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])), "zeros"
     assert not CLAIM.search(said(name, [1.0], [3.0], busy=True)), "one launch on a busy machine"
     assert "one launch each" in said(name, [1.0], [3.0]), "one launch on a quiet machine"
+
+
+def incast(
+    senders: int, mbps: float, again: float, launch: int = 0, *, busy: bool = False, size: int = 1 << 20
+) -> Samples:
+    """A launch of senders that share a link of 200 Mbit/s evenly."""
+    options = (("senders", senders), ("streams", 1), ("duration", 2))
+    spec = benchmarks.resolve(
+        Spec(benchmark="congestion.incast", size=size, transport="tcp", testbed="virtual-cluster:4", options=options)
+    )
+    streams = [
+        Reported("bandwidth_MBps", "MB/s", "mean", mbps / senders, rank=n, labels={"sender": n}) for n in range(senders)
+    ]
+    total = [Reported("bandwidth_MBps", "MB/s", "mean", mbps), Reported("retransmits", "", "total", again)]
+    badges = ["busy-machine"] if busy else []
+    meta = {"fingerprint": spec.fingerprint({}), "badges": badges, "testbed": {"rate_bps": 200e6}}
+    return made.samples(spec, launch=launch, reported=[*total, *streams], meta=meta)
+
+
+def found(name: str, samples: list[Samples], folder: Path, **parameters: Any) -> str:
+    """What a study finds in samples."""
+    Campaign(folder)
+    kind = studies.get(name)
+    study = type("Read", (kind,), {"samples": samples, "__module__": kind.__module__})
+    return str(study(campaign=str(folder), measure=False, **parameters).findings())
+
+
+def test_incast_claims_losses_and_full_links_only_where_launches_show_them(tmp_path: Path) -> None:
+    def said(one: Sequence[float], several: Sequence[float], mbps: float = 24.0, *, busy: bool = False) -> str:
+        counts = [(1, n, again) for n, again in enumerate(one)] + [(3, n, again) for n, again in enumerate(several)]
+        return found("incast", [incast(k, mbps, again, n, busy=busy) for k, n, again in counts], tmp_path / "c")
+
+    apart = said([0, 1, 0], [90, 100, 95])
+    assert "several senders certainly send more segments again than one: at most 95" in apart
+    assert "96 % of the receiver's link, which is full" in apart
+    for none in (said([0, 0, 0], [0, 0, 0]), said([0, 90, 200], [10, 100, 150]), said([0], [90], busy=True)):
+        assert "in none do several senders certainly send more" in none
+        assert "overflows" not in none
+    assert "one launch each" in said([0], [90])
+    above = said([0, 0], [0, 0], mbps=40.0)  # more than the link carries: no share of it
+    assert "of the receiver's link" not in above
+    assert "2 of 2 sums are above the link's rate" in above
+
+
+def test_interference_claims_a_factor_only_where_launches_show_it(tmp_path: Path) -> None:
+    def said(alone: Sequence[float], beside: Sequence[float], *, busy: bool = False) -> str:
+        spec = benchmarks.resolve(
+            Spec(benchmark="congestion.interference", size=10_000, ranks=2, testbed="virtual-cluster:4")
+        )
+        meta = {"fingerprint": spec.fingerprint({}), "badges": ["busy-machine"] if busy else []}
+        clock = 1 + np.arange(200) % 7 / 1000
+        times = [
+            [np.tile(us * 1000 * clock, (2, 1)).astype(np.int64) for us in pair]
+            for pair in zip(alone, beside, strict=True)
+        ]
+        launches = [
+            made.samples(spec, late, launch=n, meta=meta, extras={"alone_ns": quiet})
+            for n, (quiet, late) in enumerate(times)
+        ]
+        return found("interference_and_qos", launches, tmp_path / "c")
+
+    assert re.search(r"the median takes 3 times as long", said([10, 10.1, 10.2], [30, 30.3, 30.6]))
+    for none, why in (
+        (said([10, 10, 10], [10, 10, 10]), "the interval includes 1"),
+        (said([10, 10, 10], [5, 20, 30]), "the interval includes 1"),
+        (said([10], [30], busy=True), "one launch on a busy machine"),
+        (said([0, 0, 0], [30, 30, 30]), "a time of zero"),
+        (said([30, 30, 30], [10, 10, 10]), "it fell"),
+    ):
+        assert "no rise of the median is certain" in none
+        assert why in none

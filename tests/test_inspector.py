@@ -18,6 +18,7 @@ from labkit.cli import main
 from labkit.errors import DataError
 from labkit.records import again
 from labkit.samples import Samples
+from labkit.show import explained
 from labkit.spec import Spec
 from labkit.stats import periodic
 from tests.made import samples, values
@@ -140,6 +141,19 @@ def test_explain_prints_what_was_observed(capsys: pytest.CaptureFixture[str]) ->
     assert all(one["sentence"].endswith(".") and one["evidence"] for one in observations)
     assert main(["explain", str(EXAMPLE), "--benchmark", "mpi.reduce"]) == 0
     assert "observed:\n" in capsys.readouterr().out
+
+
+def test_explain_groups_what_a_busy_machine_shows_at_many_points() -> None:
+    seen = [
+        Observation(kind=kind, subject=f"mpi.bcast ({n} B)", sentence=f"S{n}.", evidence=f"E{n}", command="")
+        for kind in ("two modes", "switch point")
+        for n in range(3)
+    ]
+    text = explained.table([], seen)
+    assert text.count("two modes") == 1
+    assert "two modes at 3 points, for example mpi.bcast (0 B). S0." in text
+    assert "all points: mpi.bcast (0 B); mpi.bcast (1 B); mpi.bcast (2 B)" in text
+    assert text.count("switch point: ") == 3
 
 
 @pytest.mark.slow

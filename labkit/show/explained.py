@@ -15,9 +15,10 @@ from labkit.models import bounds, verdict
 from labkit.models.verdict import Judged, Step
 from labkit.notes import joined
 from labkit.show.texttable import text_table
-from labkit.units import format_number, format_range, format_share, format_size
+from labkit.units import format_number, format_range, format_share, format_size, plural
 
 _NAMED = 6  # settings of a benchmark in a line
+_AT_MANY = ("two modes", "warm-up", "drift")  # kinds that a busy machine shows at many points
 
 
 def table(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str:
@@ -37,16 +38,28 @@ def table(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str
     if steps := _steps(judged):
         parts.append("\n".join(["check next:", *steps]))
     if observed:
-        parts.append("\n".join(["observed:", *(line for one in observed for line in _observed(one))]))
+        parts.append("\n".join(["observed:", *(line for alike in _alike(observed) for line in _observed(alike))]))
     return "\n\n".join(parts)
 
 
-def _observed(one: Observation) -> Iterator[str]:
-    """Lines of an observation: sentence, evidence, command."""
-    yield f"  {one.kind}: {one.subject}. {one.sentence}"
+def _observed(alike: Sequence[Observation]) -> Iterator[str]:
+    """Lines of the observations of one kind: the first with evidence and command, and the points of all."""
+    one, many = alike[0], len(alike) > 1
+    count = f" at {plural(len(alike), 'point')}, for example" if many else ":"
+    yield f"  {one.kind}{count} {one.subject}. {one.sentence}"
     yield f"     evidence: {one.evidence}"
     if one.command:
         yield f"     {one.command}"
+    if many:
+        yield f"     all points: {joined(each.subject for each in alike)}"
+
+
+def _alike(observed: Sequence[Observation]) -> list[list[Observation]]:
+    """Group what a busy machine shows at many points by its kind; anything else is an observation of its own."""
+    groups: dict[object, list[Observation]] = {}
+    for number, one in enumerate(observed):
+        groups.setdefault(one.kind if one.kind in _AT_MANY else number, []).append(one)
+    return [*groups.values()]
 
 
 def _table(judged: Sequence[Judged], limit: str, part: str) -> list[str]:
