@@ -115,10 +115,12 @@ def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:
 
 
 def badges(samples: Samples, row: Mapping[str, Any]) -> tuple[Note, ...]:
-    """Return the badge of a point that has a coarse value."""
-    names = dict.fromkeys(parts[0] for column in row if (parts := split(column)))
+    """Return the badge of a point that has a coarse value of its benchmark; a tool's further values have marks only."""
+    known = benchmarks.find().get(samples.spec.benchmark)
+    own = {*known.metrics, *known.phases.values(), *known.derived} if known else {*METRICS}
+    names = own & {parts[0] for column in row if (parts := split(column))}
     shown = any(coarse(row, name, s) for name in names for s in SHOWN if statistic_column(name, s) in row)
-    if not shown and not any(coarse_value(samples, value) for value in samples.reported):
+    if not shown and not any(value.name in own and coarse_value(samples, value) for value in samples.reported):
         return ()
     return (badge("clock resolution", step_ns=step_s(samples) * 1e9),)
 

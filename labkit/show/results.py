@@ -48,6 +48,7 @@ def _factors(rows: pd.DataFrame) -> list[str]:
 
 def _further(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     """Return a table of the imported values that no column holds: of one rank, or under a name of the tool's own."""
+    from labkit.records import resolution
     from labkit.records.factors import named, texts
 
     brought = frame[frame["origin"].isin(BROUGHT)]
@@ -70,7 +71,8 @@ def _further(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
         body.append([*cells, *(str(value[name]) for name in ("name", "statistic", "shown", "unit"))])
     title = f"{benchmark.name} · further values of {', '.join(dict.fromkeys(brought['library']))}"
     table = text_table([*head, "value", "statistic", "", "unit"], body, right=(*range(len(head)), len(head) + 2))
-    return [f"{title}\n{table}"]
+    bounds = any(str(value["shown"]).startswith(("≤", "≥")) for *_, value in each)
+    return ["\n".join([title, table, *([resolution.MEANING] if bounds else [])])]
 
 
 def _sorted(rows: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
