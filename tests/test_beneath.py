@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 import threading
+import time
+import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from labkit import beneath, writing
+from labkit import beneath, supervise, writing
 from labkit.campaign import Campaign, archive
 from labkit.cli import main
 from labkit.errors import DataError, LostError, ReportError
@@ -305,3 +310,56 @@ def test_an_output_that_the_user_links_elsewhere_is_followed(tmp_path: Path) -> 
 def test_a_name_never_leads_up(name: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="leads out of its folder"):
         beneath.put(tmp_path, f"{name}/file", "text")
+
+
+def _linked(top: Path, name: str) -> tuple[Path, dict[str, bytes]]:
+    """Return a campaign in which almost everything is a link to another one's, and the content of that one."""
+    for one in (*FILES[1:], "samples", "starts", "jobs", "notebooks", "records"):
+        planted(top / name, one, "link")
+    return top / name, content(top / "victim")
+
+
+def _got(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.slow
+def test_the_explorer_leaves_targets_of_links_alone(master: Path, tmp_path: Path) -> None:
+    """It reads a campaign, may keep what it worked out, and serves a page."""
+    shutil.copytree(master, top := tmp_path / "top")
+    folder, before = _linked(top, "c")
+    words = [sys.executable, "-m", "labkit", "explore", str(folder), "--no-browser"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+        lines = iter(server.stderr or ())
+        address = next(line.strip() for line in lines if "http://" in line)
+        assert any("ready after" in line for line in lines)
+        assert "labkit" in _got(address)
+        server.terminate()
+        server.communicate(timeout=60)
+    assert content(top / "victim") == before
+
+
+@pytest.mark.slow
+def test_the_lab_leaves_targets_of_links_alone(master: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its start page lists campaigns, and its server shows their files."""
+    pytest.importorskip("jupyterlab")
+    project = tmp_path / "project"
+    assert main(["init", str(project)]) == 0
+    campaigns = project / "data" / "campaigns"
+    shutil.copytree(master, campaigns, dirs_exist_ok=True)
+    _, before = _linked(campaigns, "c")
+    for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("LABKIT_PROJECT", str(project))
+    monkeypatch.setenv("JUPYTER_TOKEN", "secret")
+    words = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port=0"]
+    with supervise.start(words, stdout=supervise.DEVNULL, grace=8.0) as server:
+        found = (tmp_path / "jupyter_runtime_dir").glob
+        while not (notes := [one for one in found("jpserver-*.json") if one.stat().st_size]):
+            assert server.poll() is None, server.stderr_tail(20)
+            time.sleep(0.2)
+        url = json.loads(notes[0].read_text())["url"]
+        assert "jupyter" in _got(f"{url}lab?token=secret")
+        assert "start" in _got(f"{url}api/contents?token=secret")
+    assert content(campaigns / "victim") == before
