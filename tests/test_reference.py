@@ -139,6 +139,10 @@ def test_a_part_that_is_passed_twice_counts_twice(paper: reference.Paper) -> Non
             'where = "Table 1"\n[[number]]\nname = "b"\ntext = "sum"\nvalue = 1.0\nunit = "µs"\nwhere = "x"\nparts = ["a"]',
         ),
         ("[[number]]", "[[numbers]]"),
+        ("[[number]]", "[number]"),
+        ("[[number]]", "number = [1]\n[other]"),
+        ('where = "Table 1"', 'where = "Table 1"\n[claim]\ntotal = "a"'),
+        ('unit = "ns"', "unit = 3"),
         ('where = "Table 1"', 'where = "Table 1"\n[[number]]\nname = "a"\ntext = "again"\nvalue = 2.0\nwhere = "x"'),
     ],
 )
@@ -150,6 +154,19 @@ def test_a_spoiled_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "bad-2001.toml").write_text(GOOD.replace(old, new))
     with pytest.raises(DataError, match=r"bad-2001.toml is not a table of published numbers"):
         reference.load("bad-2001")
+
+
+@pytest.mark.parametrize("error", [AttributeError, TypeError, KeyError])
+def test_a_programming_error_in_reading_is_no_spoiled_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def broken(paper: reference.Paper) -> None:
+        raise error("a bug")
+
+    (tmp_path / "own-2026.toml").write_text(GOOD)
+    monkeypatch.setattr(reference, "_follow", broken)
+    with pytest.raises(error, match="a bug"):
+        reference.read(tmp_path / "own-2026.toml")
 
 
 def test_a_file_that_is_edited_is_read_again_and_one_that_never_ends_is_not_read(tmp_path: Path) -> None:

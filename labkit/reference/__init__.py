@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from labkit import benchmarks, outside, project
 from labkit.columns import METRICS, STATISTICS
@@ -368,22 +368,36 @@ def _read(file: Path, changed: int) -> Paper:
     """Read a file as it is since it was changed, ns."""
     text = outside.text(file)
     try:
-        table = outside.toml_of(text, Written)
-        numbers, claims = table.pop("number"), table.pop("claim", [])
-        unit = table.get("unit", "")
-        made = [
-            validated(Number, written(one) | {"unit": unit} | one, what=f"number {one.get('name', n + 1)}")
-            for n, one in enumerate(numbers)
-        ]
-        claimed = tuple(validated(Claim, one, what="a claim") for one in claims)
-        paper = validated(Paper, table, what="the head of the file")
-        paper = dataclasses.replace(paper, numbers=_named(made), claims=claimed)
-        _follow(paper)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, SpecError) as error:
+        return _made(outside.toml_of(text, Written))
+    except (ValueError, RecursionError, SpecError) as error:  # not TOML, parts that contain themselves, a wrong entry
         raise DataError(
             f"{file} is not a table of published numbers: {error}. Correct it, or restore it from git."
         ) from error
+
+
+def _made(table: dict[str, Any]) -> Paper:
+    """Make a paper from the table of its file; raise a SpecError for an entry that is not what it must be."""
+    numbers, claims = _tables(table, "number"), _tables(table, "claim")
+    if not numbers:
+        raise SpecError("it has no number. Write each below [[number]]")
+    unit = {"unit": table["unit"]} if "unit" in table else {}
+    made = [
+        validated(Number, written(one) | unit | one, what=f"number {one.get('name', n)}")
+        for n, one in enumerate(numbers, 1)
+    ]
+    claimed = tuple(validated(Claim, one, what="a claim") for one in claims)
+    paper = validated(Paper, table, what="the head of the file")
+    paper = dataclasses.replace(paper, numbers=_named(made), claims=claimed)
+    _follow(paper)
     return paper
+
+
+def _tables(table: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Take a list of tables out of the table of a file."""
+    found = table.pop(name, [])
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise SpecError(f"{name} is {str(found)[:60]!r}, but it must be tables below [[{name}]]")
+    return found
 
 
 def _named(numbers: Sequence[Number]) -> dict[str, Number]:
