@@ -166,7 +166,6 @@ add_non_free() {
     apt update || { rm -f "$file"; say "apt could not read that component. It is removed again."; apt update || true; }
 }
 
-PYTHON_SIZE="0.8 GB on disk"
 # What apt would install for some packages: their number, MB to download, MB on disk.
 cost() {
     local names
@@ -181,12 +180,13 @@ cost() {
 tell_cost() {
     local browser count size disk others fetched kept
     read -r count size disk <<<"$(cost "$@")"
-    say "In all: $count packages, $size MB to download, $disk MB on disk. The Python packages in .venv come on top: $PYTHON_SIZE."
+    say "System packages in all: $count ($size MB to download, $disk MB on disk)."
+    [ -e .venv/.packages ] || say "Python packages in .venv come on top: about 0.7 GB on disk."
     for browser in "$@"; do
         case $browser in
             chromium*)
                 read -r others fetched kept <<<"$(cost $(printf '%s\n' "$@" | grep -vx "$browser"))"
-                say "Of these, $browser brings $((count - others)) packages, $((size - fetched)) MB to download, $((disk - kept)) MB on disk." ;;
+                say "Of these, $((count - others)) are for $browser alone ($((size - fetched)) MB to download, $((disk - kept)) MB on disk)." ;;
         esac
     done
 }
