@@ -85,7 +85,8 @@ apt() {
     tail -n 5 <<<"$log" >&2
     return 1
 }
-can_be_had() { [[ $(apt-cache policy "$@") =~ Candidate:\ [^\(] ]]; }
+# Whether apt knows all of the packages.
+can_be_had() { for one in "$@"; do [[ $(apt-cache policy "$one") =~ Candidate:\ [^\(] ]] || return 1; done; }
 may_install() { [ "${APT:-yes}" != no ] && [ "$(id -u)" = 0 ] && have apt-get; }
 
 # Prints the rows whose command is missing.
@@ -299,7 +300,8 @@ report() {
         if grep -q '|chromium-headless-shell|' <<<"$left"; then say "To install Chrome without root, after set-up: .venv/bin/choreo_get_chrome"; fi
     fi
     if [ -n "$outside" ]; then
-        say "Not free software, and installed by root only with NONFREE=yes make $GOAL:"
+        if may_install && wants_not_free; then say "Not free software, and apt does not have it here:"
+        else say "Not free software, which root installs with NONFREE=yes make $GOAL:"; fi
         tell <<<"$outside"
     fi
 }
