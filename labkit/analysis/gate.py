@@ -26,6 +26,7 @@ from labkit.units import format_number, format_share, plural
 Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
 BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
+_STEP = 1e-6  # of a step of the clock, for rounding
 _FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
 _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past; the verdict says so
 
@@ -277,13 +278,15 @@ def _verdict(
     column, higher = statistic_column(metric, statistic), METRICS[metric].better == "lower"
     values = new[column].dropna().to_numpy(np.float64)
     campaigns = [rows[column].dropna().to_numpy(np.float64) for _, rows in past.groupby("campaign", sort=False)]
-    limit = limits.limit(campaigns, len(values), share, higher=higher)
-    beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
     usual = float(np.median(np.concatenate(campaigns)))
-    rows = [frame[_of_clock(frame, metric)].to_dict("records") for frame in (new, past)]
-    bounds = [sum(coarse(row, metric, statistic) for row in each) >= MOST * len(each) for each in rows]
-    steps = spans(rows[1], metric, statistic)
-    over = sum(times_worse(float(one), usual, METRICS[metric].better) >= 1 + worse for one in values) if worse else 0
+    bounds, finest = _resolved(new, past, metric, statistic)
+    limit = limits.limit(campaigns, len(values), share, higher=higher)
+    if finest > 1:  # a time that is two steps longer is beyond the limit
+        least = usual * finest * (1 - _STEP) if higher else usual / finest * (1 + _STEP)
+        limit = replace(limit, value=max(limit.value, least) if higher else min(limit.value, least))
+    beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
+    less = max(1 + worse, finest * (1 - _STEP))
+    over = sum(times_worse(float(one), usual, METRICS[metric].better) >= less for one in values) if worse else 0
     one = Verdict(
         benchmark=str(new["benchmark"].iloc[0]),
         point=label,
@@ -298,22 +301,27 @@ def _verdict(
         differs=_differs(new, past),
         worse=worse,
         over=over,
-        coarse=(bounds[0], bounds[1]),
-        finest=1 + STEPS / max(steps, 1) if bounds[1] else 1.0,
+        coarse=bounds,
+        finest=finest,
     )
     return replace(one, outcome=_outcome(one))
 
 
-def _of_clock(frame: pd.DataFrame, metric: str) -> list[str]:
-    """Return the columns that show which values of a metric the clock resolves."""
-    return [c for c in frame if c in ("benchmark", "origin", "n") or (split(c) or ("",))[0] == metric]
+def _resolved(new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str) -> tuple[tuple[bool, bool], float]:
+    """Return whether the new and the usual value are bounds, and the smallest factor that the clock resolves."""
+    rows = []
+    for frame in (new, past):
+        needed = [c for c in frame if c in ("benchmark", "origin", "n") or (split(c) or ("",))[0] == metric]
+        rows.append(frame[needed].to_dict("records"))
+    bounds = [sum(coarse(row, metric, statistic) for row in each) >= MOST * len(each) for each in rows]
+    steps = max(spans(rows[1], metric, statistic), 1) if bounds[1] else math.inf
+    return (bounds[0], bounds[1]), 1 + STEPS / steps
 
 
 def _outcome(one: Verdict) -> Outcome:
     """Return the outcome that follows from the numbers of a comparison."""
     has_limit = not math.isnan(one.limit.value)
-    resolved = times_worse(one.value, one.usual, METRICS[one.metric].better) >= one.finest
-    if resolved and ((has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches):
+    if (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
         return "fail"
     if not has_limit and not one.worse:
         return "not enough history"
