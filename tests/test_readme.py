@@ -42,7 +42,15 @@ def test_there_are_commands() -> None:
     assert len(README.splitlines()) <= 90
     assert len(LABKIT) >= 20
     assert len(MAKE) >= 4
-    assert {line.split()[0] for line in COMMANDS if " " in line} <= {"labkit", "make", "papermill", "cd", ".", "git", "pip"}
+    assert {line.split()[0] for line in COMMANDS if " " in line} <= {
+        "labkit",
+        "make",
+        "papermill",
+        "cd",
+        ".",
+        "git",
+        "pip",
+    }
 
 
 @pytest.mark.parametrize("line", MAKE)
