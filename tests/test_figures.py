@@ -528,6 +528,18 @@ def spec() -> dict:
     )
 
 
+def test_the_chromium_without_windows_draws_where_there_is_no_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from choreographer.browsers.chromium import Chromium
+
+    monkeypatch.delenv("BROWSER_PATH", raising=False)
+    monkeypatch.setattr(Chromium, "find_browser", lambda **_: None)
+    (tmp_path / "chromium-headless-shell").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert static.browser_identity().startswith(str(tmp_path / "chromium-headless-shell"))
+
+
 def test_without_chromium_there_is_one_warning_and_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROWSER_PATH", "/nowhere")
     with pytest.warns(LabkitWarning, match="Chromium is missing") as caught:

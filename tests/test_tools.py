@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, storage, tools
+from labkit import benchmarks, project, storage, tools
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
@@ -263,6 +263,21 @@ def test_the_first_tool_that_is_installed_is_taken(empty_path: Callable[..., Non
     assert tools.available(jobs, spec, SHORT).tool == "sockperf", "netserver is missing"
     empty_path("netserver")
     assert tools.available(jobs, spec, SHORT).tool == "netperf"
+
+
+def test_a_missing_tool_is_installed_by_the_smallest_set_up_or_alone(
+    empty_path: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, spec = benchmarks.get("sockets.tcp_rr").tools, resolved("sockets.tcp_rr", 64)
+    empty_path()
+    monkeypatch.setattr(project, "make", lambda target: f"make {target}")
+    with pytest.raises(
+        LaunchError, match=r"Install with 'make setup', or 'sudo apt-get install sockperf', or .*netperf'"
+    ):
+        tools.available(jobs, spec, SHORT)
+    monkeypatch.setattr(project, "make", lambda target: "")
+    with pytest.raises(LaunchError, match=r"Install with 'sudo apt-get install sockperf', or .*netperf'"):
+        tools.available(jobs, spec, SHORT)
 
 
 def test_a_tool_that_cannot_is_passed_over(empty_path: Callable[..., None]) -> None:
