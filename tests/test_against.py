@@ -45,7 +45,7 @@ def test_every_number_that_is_compared_has_a_benchmark_a_unit_and_a_statistic_of
         assert number.metric, f"{number.name} fits no metric"
         assert set(number.benchmarks) & set(literature.matching(list(benchmarks.find()), one.labkit)), number.name
         assert number.measures == reference.UNITS[METRICS[number.metric].unit][0], number.name
-        assert number.statistic in STATISTICS, number.name
+        assert number.statistic in STATISTICS or paper.paper.key == "liu2003", number.name
     assert not [number.name for number in paper.numbers_of(one, further=True) if number.metric]
     possible = {metric for name in literature.matching(list(benchmarks.find()), one.labkit) for metric in every(name)}
     assert not one.metric or not possible or one.metric in possible
@@ -56,8 +56,9 @@ def every(name: str) -> list[str]:
     return [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
 
 
-def test_every_shipped_number_of_a_benchmark_names_its_statistic() -> None:
-    assert not [one.number.name for one in reference.entries() if one.number.metric and not one.number.statistic]
+def test_every_shipped_number_of_a_benchmark_names_its_statistic_if_the_paper_states_one() -> None:
+    without = {one.paper.key for one in reference.entries() if one.number.metric and not one.number.statistic}
+    assert without == {"liu2003"}
 
 
 def test_halo3d_with_other_arguments_than_the_papers_is_not_shown() -> None:
@@ -178,6 +179,9 @@ def test_published_numbers_beside_points_have_their_arguments() -> None:
 def test_units_of_both_sides_are_equal_in_every_cell() -> None:
     for paper, one in EXPERIMENTS:
         for number in paper.numbers_of(one):
+            if not number.statistic:
+                assert "does not say which statistic" in against.cell(number, [])
+                continue
             name = number.benchmarks[0]
             row = {f"option_{key}": value for key, value in number.options.items() if value != reference.ANY}
             row |= {

@@ -278,9 +278,9 @@ def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:
 
 
 def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> None:
-    """Refuse streams without the line of the whole test, which follows those of the intervals.
+    """Refuse streams whose line of the whole test is missing, as in a log that was cut.
 
-    An interval ends at a whole second to all four digits; the whole test ends a little later.
+    Intervals end at whole seconds (``1.0000``). The whole test ends a little later (``10.0123``).
     """
     for way in wanted:
         own = [row for _, row in rows if row["way"] == way]

@@ -43,8 +43,11 @@ def counts(content: Content) -> str:
 
 
 def _state(one: Experiment, paper: Literature, content: Content) -> str:
-    """Say whether a report repeats an experiment: with the paper's arguments where its numbers are compared."""
-    numbers, members = paper.numbers_of(one), all_members(content)
+    """Say whether a report repeats an experiment: with the paper's arguments where its numbers are compared.
+
+    Numbers whose statistic the paper does not name are compared with nothing.
+    """
+    numbers, members = [number for number in paper.numbers_of(one) if number.statistic], all_members(content)
     if not matching(sorted(names(content)), one.labkit):
         return _NOT
     done = [number for number in numbers if against.compared(number, members)]
