@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, stats, studies
+from labkit import benchmarks, figures, records, stats, studies
 from labkit.analysis import loggp
 from labkit.analysis.effects import Effect, Measured, disturbed
 from labkit.analysis.loggp import Path
@@ -330,7 +330,7 @@ class Study(studies.Study):
             return self.predicted.reindex(columns=["transport", "collective", "ranks", "algorithm", "off"])
         keys = ["transport", "collective", "ranks", "message_size_B"]
         ends = {f"{LATENCY}_{end}": f"measured_{end}" for end in ("p50", "low", "high")}
-        rows = self.measured().reindex(columns=[*keys, *ends, "badges"]).rename(columns=ends)
+        rows = records.sound(self.measured(), LATENCY).reindex(columns=[*keys, *ends, "badges"]).rename(columns=ends)
         both = self.predicted.merge(rows, on=keys)
         offs = {
             name: np.log(both[f"{LATENCY}_{ours}"] / both[f"measured_{theirs}"])
