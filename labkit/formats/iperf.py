@@ -326,7 +326,7 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
     rows = [(number, row) for number, row in _rows(lines, first, last) if row["way"].isdecimal()]
     _closed(lines, last, rows, {row["way"] for _, row in rows})
     begun = [(n, match[1]) for n in range(first, last + 1) if (match := _STREAM.match(lines.texts[n - 1]))]
-    longest = {  # a server gives the number of a connection that ended to a new one
+    longest = {  # a server uses the number of a closed connection again
         (row["way"], sum(at < number for at, way in begun if way == row["way"])): (number, row)
         for number, row in rows
         if float(row["start"]) == 0

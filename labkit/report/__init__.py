@@ -170,7 +170,7 @@ def _made(
 
 
 def _home(campaigns: Sequence[Path], into: Path | None) -> Path:
-    """Return the folder that gets that of the report."""
+    """Return the folder in which labkit puts the report."""
     return into or Campaign(Path(campaigns[0])).derived
 
 

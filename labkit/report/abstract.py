@@ -149,7 +149,7 @@ def _extent(member: Member) -> str:
 
 
 def claim(one: Finding, text: str) -> str:
-    """Return the text of a finding; of one that supports no claim, why it does not."""
+    """Return the text of a finding, or the reason why it supports no claim."""
     return f"No claim, because {one.doubtful}." if one.doubtful else text
 
 

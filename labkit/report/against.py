@@ -27,7 +27,7 @@ _PATH = ("transport", "testbed")
 
 
 def groups(one: Experiment, paper: Literature) -> list[list[Number]]:
-    """Return the compared numbers of an experiment; those of one list are compared with the same points."""
+    """Return the numbers of an experiment in lists; all numbers of a list are compared with the same points."""
     parts: dict[Any, list[Number]] = {}
     for number in paper.numbers_of(one):
         same = (number.benchmarks, number.metric, number.statistic, number.arguments, number.size)
