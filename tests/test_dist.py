@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
 import zipfile
 from pathlib import Path
 
+import pypdf
 import pytest
+
+from . import built
 
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ROOT / ".venv-dist"
@@ -110,3 +114,64 @@ def test_an_installed_wheel_measures_outside_the_checkout(dist: Path, tmp_path: 
     assert (here / "data/campaigns/quick/samples/mpi.latency").is_dir()
     run(labkit, "init", "mine", cwd=here)
     assert "10-latency" in run(labkit, "plan", "quick", cwd=here / "mine")
+
+
+# ---- the wheel alone -----------------------------------------------------------------------------------------------
+
+
+def pythons() -> dict[str, Path]:
+    """The oldest and the newest Python here that labkit supports: on the PATH, and beside the one that runs this."""
+    beside = sorted(Path(sys.base_prefix).parent.glob("*/bin/python3"))
+    named = [shutil.which(f"python3.{minor}") for minor in range(11, 15)]
+    found: dict[tuple[int, int], Path] = {sys.version_info[:2]: Path(sys.executable)}
+    for path in (*beside, *(Path(name) for name in named if name)):
+        asked = subprocess.run(
+            [path, "-c", "import sys, venv, ensurepip; print(*sys.version_info[:2])"], capture_output=True, text=True
+        )
+        if asked.returncode == 0 and (3, 11) <= (version := tuple(map(int, asked.stdout.split()))) < (3, 15):
+            found.setdefault(version, path)  # type: ignore[arg-type]
+    return {".".join(map(str, version)): found[version] for version in (min(found), max(found))}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel for this machine."""
+    return built.wheel(tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist"), LABKIT_KERNELS="required")
+
+
+PLAIN = ("sh", "bash", "env", "cat", "uname", "hostname", "id", "ls", "sed", "grep")  # of every Linux
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", pythons().values(), ids=pythons().keys())
+def test_the_wheel_alone_measures_and_reports_in_an_empty_folder(wheel: Path, python: Path, tmp_path: Path) -> None:
+    """With nothing but Python: no MPI, no tool, no compiler, no browser, no Quarto."""
+    (tmp_path / "bin").mkdir()
+    for name in PLAIN:
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    began, venv, here = time.monotonic(), tmp_path / "venv", tmp_path / "here"
+    run(python, "-m", "venv", venv)
+    uv = next(filter(None, (shutil.which("uv"), shutil.which("uv", path=ROOT / ".venv-uv/bin"))), "")
+    pip = [uv, "pip", "install", "--python", venv / "bin/python"] if uv else [venv / "bin/pip", "install"]
+    run(*pip, "-q", f"labkit[mpich,report] @ file://{wheel}", cwd=tmp_path)
+    size = sum(file.stat().st_size for file in venv.rglob("*") if file.is_file() and not file.is_symlink())
+    print(f"\n[pip install: {time.monotonic() - began:.0f} s, {size / 1e6:.0f} MB]")
+    here.mkdir()
+    env = {"PATH": f"{venv / 'bin'}:{tmp_path / 'bin'}", "HOME": str(tmp_path), "BROWSER_PATH": "/nowhere"}
+
+    def labkit(*words: str) -> str:
+        done = subprocess.run(["labkit", *words], cwd=here, env=env, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return done.stdout + done.stderr
+
+    said = labkit("run", "quick", "-p", "launches=1", "-p", "time_cap=0.01", "-p", "sizes=64Ki")
+    assert "4 of 4 notebooks done" in said
+    assert "left out: storage.read needs fio" in said
+    said += labkit("report")
+    report = here / "data/campaigns/quick/report"
+    assert "application/vnd.plotly.v1+json" in (report / "10-latency.ipynb").read_text()
+    assert "Plotly.newPlot" in (report / "html/latency.html").read_text()
+    pages = "".join(page.extract_text() for page in pypdf.PdfReader(report / "report.pdf").pages)
+    assert "Install Chromium" in pages
+    assert "Debian: chromium" in said
+    assert not [line for line in said.splitlines() if "make " in line]

@@ -18,9 +18,9 @@ import pytest
 from labkit import campaign, cli, project, suites
 from labkit.errors import DataError, LaunchError, SpecError
 
+from . import built
+
 ROOT = Path(__file__).resolve().parents[1]
-BUILD = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_wheel(out); b.build_sdist(out)"
-BESIDE = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "environment.yml", "requirements.lock")
 
 
 def laid_out(folder: Path) -> dict[str, bytes]:
@@ -232,19 +232,7 @@ def test_a_suite_and_a_notebook_that_the_project_lacks_are_named_with_their_path
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this checkout without kernels, so that it is there soon."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    left = shutil.ignore_patterns("__pycache__", "*.so", "_shipped", "run-*", ".ipynb_checkpoints")
-    for name in ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples"):
-        shutil.copytree(ROOT / name, source / name, ignore=left)
-    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "README.md", "LICENSE", *BESIDE):
-        shutil.copy(ROOT / name, source)
-    (source / "notebooks/labs/2-layers/run-somebody").mkdir()
-    (source / "notebooks/labs/2-layers/run-somebody/answers.json").touch()
-    done = subprocess.run(
-        [sys.executable, "-c", BUILD, out], cwd=source, env=os.environ | {"CC": "false"}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return next(out.glob("*.whl"))
+    return built.wheel(tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist"), CC="false")
 
 
 def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
@@ -288,7 +276,7 @@ def test_the_source_archive_holds_what_a_packager_reads(wheel: Path) -> None:
         names = {name.partition("/")[2] for name in packed.getnames()}
     locks = {str(path.relative_to(ROOT)) for path in (ROOT / "templates/setup").glob("*.lock")}
     assert locks
-    assert {*BESIDE, *locks, "LICENSE", "README.md", "setup.py", "labkit/programs/rpc_grpc.cc"} <= names
+    assert {*built.BESIDE, *locks, "LICENSE", "README.md", "setup.py", "labkit/programs/rpc_grpc.cc"} <= names
 
 
 @pytest.fixture(scope="module")

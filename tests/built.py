@@ -1,0 +1,31 @@
+"""A wheel and a source archive of this checkout, built from a copy of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BESIDE = ("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "environment.yml", "requirements.lock")
+_BUILD = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_wheel(out); b.build_sdist(out)"
+_FOLDERS = ("labkit", "notebooks", "templates", "docs", "data/reference", "data/campaigns/examples")
+_FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "_quarto.yml", "README.md", "LICENSE", *BESIDE)
+
+
+def wheel(source: Path, out: Path, **variables: str) -> Path:
+    """Build both into a folder, and return the wheel."""
+    left = shutil.ignore_patterns("__pycache__", "*.so", "_shipped", "run-*", ".ipynb_checkpoints")
+    for name in _FOLDERS:
+        shutil.copytree(ROOT / name, source / name, ignore=left)
+    for name in _FILES:
+        shutil.copy(ROOT / name, source)
+    (source / "notebooks/labs/2-layers/run-somebody").mkdir()
+    (source / "notebooks/labs/2-layers/run-somebody/answers.json").touch()
+    done = subprocess.run(
+        [sys.executable, "-c", _BUILD, out], cwd=source, env=os.environ | variables, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return next(out.glob("*.whl"))
