@@ -21,7 +21,8 @@ from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, ver
 
 FOLDER = programs.path("ycsb")  # jars and classes
 _INSTALL = project.make("ycsb") or "clone labkit's repository, and build YCSB in it"
-ABSENT = f"YCSB's jars ({_INSTALL}: they come from Maven Central, with maven and default-jdk-headless)"
+_BRINGS = project.make("ycsb") or "a checkout of labkit"
+ABSENT = f"YCSB's jars ({_BRINGS} brings them from Maven Central, with maven and default-jdk-headless)"
 _SHARES = {
     "reads": "readproportion",
     "updates": "updateproportion",
