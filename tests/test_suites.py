@@ -410,3 +410,12 @@ def test_long_values_that_are_swept_give_names_of_their_own() -> None:
     assert len(set(names)) == 2
     assert all(len(name) == definition.PART and name.endswith("_bin_mpirun") for name in names)
     assert definition._part("4Ki") == "4Ki"
+
+
+def test_a_run_measures_into_the_campaign_of_into_alone(tmp_path: Path) -> None:
+    """Points in another folder would be missing from the run's campaign and its counts."""
+    suite = tmp_path / "one.toml"
+    suite.write_text('[[notebook]]\nname = "10-latency"\n')
+    with pytest.raises(SpecError, match=r"-p campaign=.*Name it with --into"):
+        suites.load(suite, [f"campaign={tmp_path / 'x'}"])
+    assert suites.load(suite, [f"campaign={tmp_path / 'x'}", "measure=false"])

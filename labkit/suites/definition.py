@@ -213,6 +213,12 @@ def _pairs(overrides: Sequence[str]) -> dict[str, str]:
 
 def _used(path: Path, shared: Shared, notebooks: Sequence[Notebook]) -> None:
     """Refuse a parameter that no notebook has, and name similar ones."""
+    command = shared.command_line
+    if "campaign" in command and command.get("measure", "").lower() not in ("false", "no", "off", "0"):
+        raise SpecError(
+            f"-p campaign={ranges.shown(command['campaign'])}, but all notebooks of a run measure into one campaign. "
+            "Name it with --into; with -p measure=false too, notebooks read this one."
+        )
     accepted = {name for notebook in notebooks for name in studies.defaults(studies.of_notebook(_file(notebook.name)))}
     for prefix, values in (("-p ", shared.command_line), ("[parameters] ", shared.suite)):
         for name in values:
