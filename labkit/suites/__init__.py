@@ -24,7 +24,7 @@ from labkit.suites.notebooks import (
     progress_reported,
     raise_open_file_limit,
 )
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ class Outcome:
         lines += [f"failed: {text}" for text in self.failed]
         if self.retried:
             lines.append(f"{self.retried} points needed a second start and carry a mark")
-        lines += [f"warning: {text} ({count} records)" for text, count in self.warnings[:SHOWN]]
+        lines += [f"warning: {text} ({plural(count, 'record')})" for text, count in self.warnings[:SHOWN]]
         more = len(self.warnings) - SHOWN
         if extras.absent(*extras.NOTEBOOKS):
             lines.append(
