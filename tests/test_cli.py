@@ -269,7 +269,7 @@ def test_a_file_gets_a_line_of_progress_every_30_s(monkeypatch: pytest.MonkeyPat
     file = io.StringIO()
     monkeypatch.setattr(sys, "stderr", file)
     with console.Bar() as bar:
-        for done in range(0, 81, 10):
+        for done in [*range(0, 81, 10), 80]:
             bar(Progress(done=done, total=80, label=f"point {done}", elapsed=float(done), remaining=80.0 - done))
     assert file.getvalue().splitlines() == [
         "labkit: 30 of 80, 50 s left · point 30",
@@ -281,7 +281,7 @@ def test_a_file_gets_a_line_of_progress_every_30_s(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("mesure mpi.latency", "There is no command 'mesure'. Did you mean measure or merge? List all"),
+        ("mezure mpi.latency", "There is no command 'mezure'. Did you mean measure or merge? List all"),
         ("show x --format jsn", "There is no choice for --format 'jsn'. Did you mean json? There are: csv,"),
         ("measure mpi.latency --lanuches 3", "Did you mean --launches or"),
     ],

@@ -89,7 +89,7 @@ class Bar(_Drawn):
 
     def __init__(self) -> None:
         super().__init__()
-        self._told = 0.0
+        self._told, self._ended = 0.0, False  # s of the last line; whether it was that of the end
 
     def say(self, text: str) -> None:
         """Print a message above the bar."""
@@ -103,8 +103,9 @@ class Bar(_Drawn):
         """Show a new state."""
         remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         if not sys.stderr.isatty():
-            if state.elapsed - self._told >= self.EVERY or (self._told and state.done == state.total):
-                self._told = state.elapsed
+            ended = state.done == state.total and not self._ended
+            if state.elapsed - self._told >= self.EVERY or (self._told and ended):
+                self._told, self._ended = state.elapsed, state.done == state.total
                 say(f"{state.done} of {state.total}, {remaining}{state.label}")
             return
         if self._bar is None:

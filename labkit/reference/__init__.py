@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from labkit import benchmarks, outside, project
-from labkit.columns import METRICS, STATISTICS
-from labkit.errors import DataError, SpecError, alike, known
-from labkit.reference._units import RELATIONS, UNITS, Written, written
+from labkit import outside, project
+from labkit.errors import DataError, SpecError, known
+from labkit.reference._units import UNITS, Written, written
 from labkit.reference.number import ANY, LARGE, SMALL, Claim, Number
 from labkit.spec import validated
-from labkit.units import format_exact, format_number, format_size, parse_size
 
 __all__ = [
     "ANY",
