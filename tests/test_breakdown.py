@@ -257,7 +257,10 @@ def test_what_no_part_explains_is_a_part_of_its_own() -> None:
     [
         (lambda: breaking_band.Components(wire=-1.0), "wire=-1.0, but a component takes at least 0"),
         (lambda: breaking_band.Components(wire=math.nan), "wire=nan, but a component takes at least 0"),
-        (lambda: breaking_band.breakdown("latncy"), "There is no model 'latncy'. There are: injection_llp"),
+        (
+            lambda: breaking_band.breakdown("latncy"),
+            "There is no model 'latncy'. Did you mean latency or latency_llp? There are:",
+        ),
         (lambda: Change(text="x", parts=(), cheaper=101), "x: 101 % cheaper, but it must be at most 100 %"),
         (lambda: what_if.to("x", breaking_band.breakdown("latency"), "cable", 1), "There is no part 'cable'"),
         (

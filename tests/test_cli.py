@@ -337,4 +337,4 @@ LOCAL_TRANSPORT_RETRANS=-1
     assert cli.main(["show", str(tmp_path / "campaign")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(re.match(r"^sent, mean \(MB/s\) +send call us, minimum", line) for line in lines)
-    assert any(re.match(r"^ *94\.24 +0 +5\.02 ", line) for line in lines)
+    assert any(re.match(r"^ *94\.24 +≤ 0 +≤ 5\.02 ", line) for line in lines)

@@ -493,5 +493,6 @@ def test_links_that_cannot_be_delayed_are_measured_without_and_the_findings_say_
     sentence = "Delay and loss of the links were not measured: This kernel lacks sch_netem."
     assert sentence in study.findings()
     monkeypatch.setattr(_linked, "refusal", lambda testbed: "")
+    study = studies.get(name)(campaign=str(tmp_path / "c"))
     assert {"delay", "loss"} <= {key for spec in study.specs() for key in testbeds.parse(spec.testbed)[2]}
     assert sentence not in study.findings()

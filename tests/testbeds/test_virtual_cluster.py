@@ -492,7 +492,7 @@ def test_where_neither_the_kernel_nor_labkit_can_delay_the_error_says_what_to_do
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(virtual_cluster, "_has_netem", lambda: False)
-    monkeypatch.setattr(virtual_cluster, "_HERE", tmp_path)
+    monkeypatch.setattr(virtual_cluster.programs, "path", lambda name: tmp_path / name)
     refused = "lacks sch_netem, so delay and loss need TAP devices, but .*modprobe sch_netem"
     with pytest.raises(SpecError, match=refused), testbeds.open("virtual-cluster:2,delay=1ms"):
         pass
