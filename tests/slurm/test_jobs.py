@@ -194,6 +194,7 @@ def test_an_array_repeats_in_allocations_of_their_own(background: Background) ->
 
 
 def test_a_job_measures_what_a_plain_run_does(lab: Lab, background: Background, tmp_path: Path) -> None:
+    assert until(lambda: background.array.state().kind == "ended", 240), background.array.output()
     study = load(lab.folder / "small.toml").entries[0].study()
     measured = measuring.measure(study.specs(), study.effort, into=tmp_path / "plain")
     plain, job = (records.table(one.samples()) for one in (measured, Campaign(background.array.campaign)))
