@@ -280,6 +280,7 @@ def line(seed: int, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("sizes", [POWERS, pytest.param(DENSE, marks=pytest.mark.slow)], ids=["powers", "dense"])
 @pytest.mark.parametrize("noisy", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
 def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
     false = 0
     for seed in range(200):
@@ -291,6 +292,7 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
 
 
 @pytest.mark.parametrize("kind", ["step", pytest.param("factor", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> None:
     hits = 0
     for seed in range(100):

@@ -389,6 +389,7 @@ def test_a_cut_off_run_is_offered_again(tmp_path: Path) -> None:
         assert measurement.unfinished(cut.path) == wanted
 
 
+@pytest.mark.slow
 def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
     with server_of(tmp_path) as (process, _):
         process.send_signal(signal.SIGTERM)

@@ -22,6 +22,7 @@ read: Callable[[Path], Source] = cache(read_once)
 EXAMPLES = sorted((Path(__file__).parents[1] / "data/campaigns/examples").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda path: path.name)
 def test_no_two_key_numbers_have_the_same_label(folder: Path) -> None:
     numbers = key_numbers(read(folder))

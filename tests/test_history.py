@@ -143,6 +143,7 @@ def test_so_many_campaigns_are_needed_and_suffice(chance: float) -> None:
 @pytest.mark.parametrize(
     "shape", [name if name == "lognormal" else pytest.param(name, marks=pytest.mark.slow) for name in simulation.SHAPES]
 )
+@pytest.mark.slow
 def test_false_changes_are_as_rare_as_declared(shape: str) -> None:
     false, possible, power = simulation.rates(12, shape, 60)
     assert false <= 10 / 60  # 5 % declared; more than 10 of 60 would have a chance of 0.03 %
@@ -186,6 +187,7 @@ def test_the_notebook_reads_a_folder_of_campaigns(nightly: Path, tmp_path: Path)
     assert "application/vnd.plotly.v1+json" in text
 
 
+@pytest.mark.slow
 def test_the_study_says_what_is_missing(nightly: Path) -> None:
     alone = Study(campaign=str(nightly / "day00"), measure=False)
     assert alone.figure() == alone.findings()

@@ -300,6 +300,7 @@ def python(installed: Path, folder: Path, *words: str, **variables: str) -> subp
     return subprocess.run([sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=240)
 
 
+@pytest.mark.slow
 def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) -> None:
     program = "from labkit import campaign, project; print(project.SHIPPED, campaign.root())"
     printed = python(installed, tmp_path, "-c", program)
@@ -320,6 +321,7 @@ def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) 
     assert laid_out(tmp_path / "mine")["suites/quick.toml"] == (ROOT / "templates/suites/quick.toml").read_bytes()
 
 
+@pytest.mark.slow
 def test_advice_outside_a_checkout_names_what_pip_installs_and_no_make(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     none = {"PATH": str(tmp_path / "bin")}

@@ -250,6 +250,7 @@ def test_proportions_and_counts_are_exact() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.05, 1.0])
+@pytest.mark.slow
 def test_overload_is_told_whether_or_not_what_waited_was_done_in_the_end(seconds: float) -> None:
     need(redis)
     client()

@@ -130,7 +130,7 @@ def test_what_is_missing_without_a_reason_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["two-cores", pytest.param("two-cores-labs", marks=pytest.mark.slow), "virtual-cluster"]
+    "name", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("two-cores", "two-cores-labs")), "virtual-cluster"]
 )
 def test_the_examples_pass_or_say_why_not(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = cli.main(["lint", str(EXAMPLES / name), "--format", "json"])

@@ -73,6 +73,7 @@ def test_engine_agrees_with_a_simulator_of_single_events(collective: str, name: 
 
 
 @given(st.data())
+@pytest.mark.slow
 def test_engine_agrees_with_single_events_for_any_schedule(data: st.DataObject) -> None:
     ranks = data.draw(st.integers(2, 5))
     message = st.tuples(st.integers(0, ranks - 1), st.integers(0, ranks - 1), st.integers(0, 9000))

@@ -104,6 +104,7 @@ def test_a_campaign_that_is_deleted_stops_the_run(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.slow
 def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None:
     """On a file system of its own that is mounted read-only meanwhile, for root may write everywhere else."""
     script = f'mkdir {tmp_path}/fs && mount -t tmpfs labkit {tmp_path}/fs && exec "$@"'

@@ -116,6 +116,7 @@ def test_the_front_page_names_all_campaigns_testbeds_and_hosts(merged: Path) -> 
     assert "Other CPU" in hosts(content)
 
 
+@pytest.mark.slow
 def test_a_report_of_several_campaigns_has_the_titles_of_all() -> None:
     content = Content([read(EXAMPLES / "two-cores"), read(EXAMPLES / "virtual-cluster")], {})
     titles = [str(Campaign(EXAMPLES / name).facts["title"]) for name in ("two-cores", "virtual-cluster")]

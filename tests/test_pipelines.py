@@ -91,6 +91,7 @@ def test_a_slow_night_fails_with_annotations(place: Path) -> None:
     assert run(place, steps()["gitlab"][2]) == 2
 
 
+@pytest.mark.slow
 def test_the_first_nights_pass_although_they_have_no_history(place: Path) -> None:
     kept(place / "data" / "campaigns" / "today", campaign(102))
     for night in sorted((place / "nightly").iterdir())[1:]:

@@ -30,6 +30,7 @@ def race(
 
 
 @pytest.mark.parametrize("heavy", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_best_is_stopped_at_most_as_often_as_declared(heavy: bool) -> None:
     """Twelve settings 1 % apart: the best stops in at most 5 % of 60 races, with 3 standard deviations of leeway."""
     gaps = np.concatenate([[0.0], np.full(11, 0.01)])

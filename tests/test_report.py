@@ -272,6 +272,7 @@ def test_a_page_for_each_chapter_and_a_pdf(built: report.Built, campaign: Path) 
     }
 
 
+@pytest.mark.slow
 def test_the_campaign_itself_is_not_touched(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "c")
     before = digest(folder)
@@ -508,6 +509,7 @@ def test_two_campaigns_share_a_report(tmp_path: Path) -> None:
     assert (built.html.parent / "data" / "2-checksums.txt").is_file()
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_named_twice_is_shown_once(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "a")
     built = report.build([folder, tmp_path / "b" / ".." / "a"], engine="plain")
@@ -515,6 +517,7 @@ def test_a_campaign_that_is_named_twice_is_shown_once(tmp_path: Path) -> None:
     assert [name for name in pages(built) if "-c2" in name] == []
 
 
+@pytest.mark.slow
 def test_words_in_the_place_of_a_table_keep_its_number(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "c")
     notebook = first_notebook()

@@ -113,6 +113,7 @@ def harmless(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [10, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_campaign_of_any_shape_is_staged_or_refused(count: int, tmp_path: Path) -> None:
     folder = hostile_campaign(tmp_path / "c")
     facts, book = json.loads((folder / "campaign.json").read_text()), hostile_notebook()

@@ -98,6 +98,7 @@ def test_a_publication_that_is_interrupted_leaves_the_old_report_or_the_new_one(
         assert [path.name for path in home.iterdir()] == ["report"]
 
 
+@pytest.mark.slow
 def test_a_link_that_appears_while_a_report_is_made_leads_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -389,6 +389,7 @@ def test_factors_that_nobody_declared_mark_a_comparison(tmp_path: Path) -> None:
     assert "library Open MPI 4.1.4 MPICH 5 yes" in made["changes.html"].text
 
 
+@pytest.mark.slow
 def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
     built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="slides")
     made = pages(built)
@@ -399,6 +400,7 @@ def test_slides_have_a_page_for_each_figure(tmp_path: Path) -> None:
     assert "presentation-16-9" in (built.html.parent.parent / "report.typ").read_text()
 
 
+@pytest.mark.slow
 def test_own_logo_colour_and_words(tmp_path: Path, own: Path) -> None:
     (own / "figures").mkdir()
     (own / "figures" / "logo.svg").write_text(

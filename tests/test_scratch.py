@@ -35,6 +35,7 @@ def notebook(folder: Path, *cells: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_kernel_that_ran_to_its_end_says_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     (home := tmp_path / "tmp").mkdir()
     path = notebook(tmp_path, "import os; os.listdir(os.environ['TMPDIR'])", "1 + 1")

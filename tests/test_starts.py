@@ -329,6 +329,7 @@ def clock(count: int) -> list[Point]:
 
 
 @pytest.mark.parametrize("word", [100, lines.WORD])
+@pytest.mark.slow
 def test_work_per_point_does_not_grow_with_the_points_of_a_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: int
 ) -> None:

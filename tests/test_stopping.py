@@ -57,7 +57,11 @@ def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words",
+    [words if words[0] == "show" else pytest.param(words, marks=pytest.mark.slow) for words in COMMANDS],
+    ids=lambda words: words[0],
+)
 def test_ctrl_c_is_quiet_from_the_first_moment_on(words: list[str], tmp_path: Path) -> None:
     for tenths in (0, 1, 3, 6, 10):  # of a second: while labkit loads, while libraries load, while it computes
         process = started(words, tmp_path)

@@ -216,6 +216,7 @@ def test_killing_the_supervisor_ends_the_tree(token, which):
         assert alive(token) == []
 
 
+@pytest.mark.slow
 def test_a_supervisor_that_hangs_is_replaced(token):
     with family(token) as tree:
         os.kill(reaper(tree), signal.SIGSTOP)

@@ -157,6 +157,7 @@ def test_figures_follow_the_theme_and_their_notes_are_text(opened: Any) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [400, pytest.param(1400, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_no_page_is_wider_than_the_screen_and_all_is_reached_by_keyboard(opened: Any, site: Path, width: int) -> None:
     for file in sorted(site.glob("*.html")):
         page = opened(file.name, width)

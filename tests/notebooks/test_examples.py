@@ -23,7 +23,7 @@ RECORDED = {
     folder.name: [entry["name"] for entry in json.loads((folder / "campaign.json").read_text()).get("notebooks", [])]
     for folder in EXAMPLES
 }
-QUICK = {"10-latency", "40-storage"}
+QUICK = ("40-storage",)
 NOTEBOOKS = [
     pytest.param(name, where, id=name, marks=[] if name in QUICK else pytest.mark.slow)
     for where, names in RECORDED.items()

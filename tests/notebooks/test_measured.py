@@ -121,6 +121,7 @@ SIMULATED = {"ranks": "4,16", "cells": 4, "allreduce_sizes": "8", "topologies": 
 
 @pytest.mark.simgrid
 @pytest.mark.parametrize("paper", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_simulated_notebook_says_everywhere_that_nothing_was_measured(paper: bool, tmp_path: Path) -> None:
     parameters = SIMULATED | {"paper": paper, "launches": 2, "campaign": str(tmp_path / "simulated")}
     shown = Shown("85-scale-out", parameters)
