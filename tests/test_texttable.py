@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
 import pytest
 
 from labkit.show.texttable import columns, text_table, to_file
@@ -54,3 +62,24 @@ def test_a_file_and_a_pipe_have_lines_of_any_length(monkeypatch: pytest.MonkeyPa
     with to_file():
         assert columns() == 0
         assert text_table(HEAD, ROWS, right=(2, 3)) == whole
+
+
+def test_a_real_terminal_is_asked_for_its_width() -> None:
+    """The command line replaces the standard output of Python, which `shutil.get_terminal_size` would ask."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, 60, 0, 0))
+    with subprocess.Popen(
+        [sys.executable, "-m", "labkit", "list"], stdout=theirs, stderr=subprocess.DEVNULL
+    ) as process:
+        os.close(theirs)
+        said = b""
+        try:
+            while piece := os.read(ours, 65536):
+                said += piece
+        except OSError:  # a terminal that nobody holds any more
+            pass
+        os.close(ours)
+    lines = said.decode().splitlines()
+    assert process.returncode == 0
+    assert len(lines) > 100
+    assert max(map(len, lines)) <= 60

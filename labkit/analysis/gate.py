@@ -174,7 +174,7 @@ class Result:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether nothing failed, but because too little could be judged."""
+        """Whether nothing failed only because there was too little data."""
         return not self.failed and (not self.judged or bool(self.blind and not self.blind_allowed))
 
     @property

@@ -115,7 +115,7 @@ def documents(text: str, begins: re.Pattern[str] | None = None) -> tuple[list[tu
 
     Returns
     -------
-    First character of each document and the one after it, and the text outside of them.
+    Start and end of each document, as in a slice, and the text outside all documents.
     """
     decoder, found, end = json.JSONDecoder(), list[tuple[int, int]](), 0
     for place in _DOCUMENT.finditer(text):

@@ -278,7 +278,7 @@ def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:
 
 
 def _closed(lines: Lines, last: int, rows: Rows, wanted: Iterable[str]) -> None:
-    """Refuse streams whose line of the whole test is missing, as in a log that was cut.
+    """Refuse streams without a line for the whole test, as in a log that was cut.
 
     Intervals end at whole seconds (``1.0000``). The whole test ends a little later (``10.0123``).
     """

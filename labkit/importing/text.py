@@ -36,7 +36,7 @@ _BEGINS = {
 _MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _BOM = "\ufeff"
-_IN_LINE = re.compile(r"[\w.,%+-]")  # a last character after which a line goes on; JSON ends with a bracket
+_IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
 _OPEN = note(
     "open-end", "the file does not end with a line end, so its last line may be cut. Compare it with the tool's output"
 )
@@ -127,11 +127,11 @@ class Text:
 
 
 def _runs(log: Log, text: str, where: str) -> list[Run]:
-    """Return the runs of a text, or of each JSON document in it; refuse one with runs of both kinds."""
+    """Return the runs of a text, or of each JSON document in it. Refuse a mixture of different runs."""
     found, outside = _wrapped.documents(text, _BEGINS[log.name])
     if not found:
         return log.runs(text, where)
-    # line ends in place of the text above keep the numbers of lines
+    # newlines replace the text above, so that line numbers stay right
     parts = [text] if log.joins else ["\n" * text.count("\n", 0, first) + text[first:last] for first, last in found]
     made = [run for part in parts for run in log.runs(part, where)]
     if _BEGINS[log.name].search(outside) and not _same(log.runs(outside, where), made):

@@ -48,14 +48,14 @@ def path(name: str) -> Path:
 
 
 def unbuilt() -> list[str]:
-    """Return the programs of a checkout that are not built although what they are built with is installed."""
+    """Return the programs of a checkout that could be built here but are not."""
     if project.CHECKOUT is None:
         return []
     return [name for name, recipe in RECIPES.items() if not path(name).exists() and _can_build(recipe)]
 
 
 def how(name: str, packages: str) -> str:
-    """Return the name of a program that is not built, with what builds it, for a sentence."""
+    """Return the name of a program that is not built and the command that builds it, as part of a sentence."""
     command = project.make("setup" if RECIPES[name] == Recipe() else "setup-all")
     return f"{name} ({command or 'a checkout of labkit'} builds it with {packages})"
 
@@ -67,7 +67,7 @@ def _can_build(recipe: Recipe) -> bool:
     asked = f"#if !__has_include(<{recipe.header}>)\n#error\n#endif\n"
     if recipe.header and _asked([compiler, "-E", "-x", "c++", "-"], asked).returncode:
         return False
-    # a library that the compiler does not find is printed as it was asked for
+    # the compiler prints the bare name of a library that it does not find
     return not recipe.library or "/" in _asked([compiler, f"-print-file-name={recipe.library}"]).stdout
 
 

@@ -115,7 +115,7 @@ def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:
 
 
 def badges(samples: Samples, row: Mapping[str, Any]) -> tuple[Note, ...]:
-    """Return the badge of a point that has a coarse value of its benchmark; a tool's further values have marks only."""
+    """Return the badge of a point if a metric of its benchmark is coarse. A tool's further values are only marked."""
     known = benchmarks.find().get(samples.spec.benchmark)
     own = {*known.metrics, *known.phases.values(), *known.derived} if known else {*METRICS}
     names = own & {parts[0] for column in row if (parts := split(column))}

@@ -173,7 +173,7 @@ def _read(file: Path, changed: int) -> Paper:
 
 
 def _made(table: dict[str, Any]) -> Paper:
-    """Make a paper from the table of its file; raise a SpecError for an entry that is not what it must be."""
+    """Make a paper from the table of its file; raise a SpecError for a wrong entry."""
     numbers, claims = _tables(table, "number"), _tables(table, "claim")
     if not numbers:
         raise SpecError("it has no number. Write each below [[number]]")

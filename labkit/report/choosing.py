@@ -62,7 +62,7 @@ def left_out(rows: pd.DataFrame, metric: str, most: int) -> str:
 
 
 def having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return the rows with the statistic that stands for a metric; points timed as a whole have no median, say."""
+    """Return the rows that have the headline statistic of a metric; points timed as a whole have no median."""
     return rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from itertools import zip_longest
 
@@ -40,9 +40,13 @@ def columns() -> int:
 
     ``COLUMNS`` in the environment decides, else the terminal.
     """
-    if _TO_FILE.get() or not (os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty()):
+    if _TO_FILE.get():
         return 0
-    return shutil.get_terminal_size(fallback=(0, 0)).columns
+    if re.fullmatch("[1-9][0-9]{0,5}", asked := os.environ.get("COLUMNS", "")):
+        return int(asked)
+    with suppress(OSError, ValueError):  # no terminal; shutil asks the first stdout of Python, which labkit replaces
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    return 0
 
 
 @contextmanager

@@ -127,7 +127,7 @@ class Study(studies.Study):
 
     @staticmethod
     def _differs(side: str, base: str, part: Sequence[Compared], every: int) -> str:
-        """How many times the base a side is, at the sizes that differ."""
+        """Ratio of each side to the base, at the sizes where they differ."""
         if not part:
             return f"{side} and {base}: no difference is claimed at any size."
         least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))

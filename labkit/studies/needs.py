@@ -26,7 +26,7 @@ def parameters(study: Study) -> dict[str, tuple[Any, Any]]:
 
 
 def sentence(study: Study) -> str:
-    """Say in place of what is left out which tools or parameters it needs, or of which benchmarks it needs points."""
+    """Say what a part that is left out needs: tools, parameters, or points of certain benchmarks."""
     changed = list(parameters(study).items())[:_NAMED]
     if study.lacking:
         return f"*Omitted: nothing that it needs was measured here. {' '.join(study.lacking[:_NAMED])}*"

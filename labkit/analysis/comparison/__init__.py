@@ -310,7 +310,7 @@ def _maker(
 
 
 def _with_bounds(made: Callable[[Judgement], Compared], clock: Resolved, judgement: Judgement) -> Compared:
-    """Return a row without what the clock does not resolve, which knows which of its values are bounds."""
+    """Return a row that marks its bounds and leaves out what the clock does not resolve."""
     return replace(made(clock.applied(judgement)), coarse=clock.bounds)
 
 

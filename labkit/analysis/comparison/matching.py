@@ -171,7 +171,7 @@ def _match(
     matched, rest = [], []
     for _, present_on in sorted(groups.items()):
         launches = [one for part in present_on for one in part]
-        # a level that is marked in one launch is the longer text
+        # if only some launches are marked, the marked text is longer, and max takes it
         setting = {key: max(one.told(key) for one in launches) for key in keys}
         if all(present_on):
             matched.append(Point(benchmark, launches[0].size, setting, present_on))

@@ -30,7 +30,7 @@ class Resolved:
     apart: float
 
     def applied(self, judgement: Judgement) -> Judgement:
-        """Return a judgement without the numbers and the verdict that the clock does not resolve."""
+        """Return the judgement without numbers, and without a verdict, that the clock does not resolve."""
         near, bound = self.apart < _ENOUGH, any(self.bounds)
         unknown = {SAME: bound, UNDECIDED: bound and near}.get(judgement.verdict, near)
         if bound:  # differences and ratios of bounds are unknown
@@ -40,7 +40,7 @@ class Resolved:
 
 
 def resolved(sides: Sequence[Sequence[Mapping[str, Any]]], metric: str, statistic: str) -> Iterator[Resolved]:
-    """Yield for each side but the first what the clock resolves of it and the first.
+    """Compare each side with the first: yield what the clock resolves of the two.
 
     Parameters
     ----------

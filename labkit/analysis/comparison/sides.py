@@ -201,4 +201,6 @@ def by_levels(launches: Sequence[Launch], factor: str, levels: Sequence[str] = (
         problem = f"no point has the level {absent[0]}" if absent else "a comparison needs two levels"
         raise SpecError(f"--by {factor}, but {problem}. There are: {', '.join(present) or 'none'}.")
     sides = [[one for one in launches if one.factors.get(factor, NONE) == name] for name in chosen]
-    return {max(one.told(factor) for one in side): side for side in sides}  # a marked text is the longer one
+    return {
+        max(one.told(factor) for one in side): side for side in sides
+    }  # the marked text is longer, and max takes it

@@ -128,7 +128,7 @@ NUMBERS = (
         "the clock resolves a tenth of the median",
         "Time more work at once, or use another clock source.",
         clock_step,
-        "Read imported values as bounds: the tool's clock or its printed digits resolve no more.",
+        "Treat such values as bounds: neither the tool's clock nor its printed digits resolve them.",
     ),
     Rule(
         "interval-not-reached",

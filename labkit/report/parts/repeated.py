@@ -45,7 +45,7 @@ def counts(content: Content) -> str:
 def _state(one: Experiment, paper: Literature, content: Content) -> str:
     """Say whether a report repeats an experiment: with the paper's arguments where its numbers are compared.
 
-    Numbers whose statistic the paper does not name are compared with nothing.
+    If the paper does not name a number's statistic, no measured value is shown beside it.
     """
     numbers, members = [number for number in paper.numbers_of(one) if number.statistic], all_members(content)
     if not matching(sorted(names(content)), one.labkit):
