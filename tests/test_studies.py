@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import figures, notebook, project, studies
+from labkit import benchmarks, figures, notebook, project, studies
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
 from labkit.report import omitting
 from labkit.spec import Spec
 from labkit.studies import _linked, latency, needs, openshmem
+from labkit.tools import Invocation
 
 from . import made
 
@@ -244,31 +245,44 @@ def test_a_bare_name_of_a_campaign_is_one_among_the_others(tmp_path: Path, monke
     assert place("there").absolute() == tmp_path / "there"
 
 
-@pytest.mark.parametrize("name", ["storage", "sockets"])
-def test_a_notebook_without_its_tools_measures_the_rest_and_names_them(
+NAMES = sorted(path.stem.partition("-")[2].replace("-", "_") for path in project.NOTEBOOKS.glob("[0-9]*.ipynb"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_without_its_tools_plans_the_rest_and_names_them(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "bin").mkdir()
-    if iozone := shutil.which("iozone"):
-        (tmp_path / "bin" / "iozone").symlink_to(iozone)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "mpirun").write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
+    (tmp_path / "mpirun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(Invocation, "missing", property(lambda self: [*self.programs] or [self.tool]))
+    study = studies.get(name)(campaign=str(tmp_path / "c"), launches=1)
+    assert not [point for point in study.points if benchmarks.tools_of(point.spec.benchmark)]
+    needing = {spec.benchmark for spec in study.specs() if benchmarks.tools_of(spec.benchmark)}
+    assert bool(study.lacking) == bool(needing)
+    assert all("Install with '" in text for text in study.lacking)
+    if not study.points and study.lacking:
+        monkeypatch.setattr(notebook, "_studies", [study])
+        assert study.lacking[0] in needs.sentence(study)
+        assert f"- omitted: {study.lacking[0]}" in study.warnings()
+        assert isinstance(study.findings(), str)
+
+
+def test_a_notebook_that_measured_nothing_says_which_tools_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
     shown: list[str] = []
-    monkeypatch.setattr(
-        notebook, "display", lambda text, **_: shown.append(text.data) or SimpleNamespace(update=notice)
-    )
+
+    def told(text: Any, **_: Any) -> SimpleNamespace:
+        shown.append(text.data)
+        return SimpleNamespace(update=lambda text: shown.append(text.data))
+
+    monkeypatch.setattr(notebook, "display", told)
     monkeypatch.setattr(notebook, "_studies", [])
-
-    def notice(text: object) -> None:
-        shown.append(text.data)  # type: ignore[attr-defined]
-
-    study = notebook.study(name, {"campaign": str(tmp_path / "c"), "launches": 1})
-    assert {point.spec.benchmark for point in study.points} <= {"storage.iozone"}
-    tool = {"storage": "fio", "sockets": "sockperf"}[name]
-    assert any(tool in text and "Install with" in text for text in study.lacking)
-    study.points, study.specs = [], list  # type: ignore[method-assign]  # measures nothing here
+    study = notebook.study("incast", {"campaign": str(tmp_path / "c"), "launches": 1})
     notebook.measure(study)
     assert shown[-1].startswith("There was nothing to measure; 0 are in the campaign")
     assert study.lacking[0] in shown[-1]
     notebook.show(study.findings())
     assert f"nothing that it needs was measured here. {study.lacking[0]}" in shown[-1]
-    assert f"- omitted: {study.lacking[0]}" in study.warnings()

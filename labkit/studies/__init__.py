@@ -18,11 +18,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, campaign, figures, launch, measuring, records, testbeds
+from labkit import benchmarks, campaign, figures, launch, measuring, records, testbeds, tools
 from labkit.analysis import doubts
 from labkit.campaign import Campaign
 from labkit.columns import end_column
-from labkit.errors import SpecError, known
+from labkit.errors import LaunchError, SpecError, known
 from labkit.measuring import older
 from labkit.models import costs
 from labkit.models.costs import Costs
@@ -120,21 +120,35 @@ class Study:
         self.points = measuring.expand(self._requested(), self.effort) if self.values.measure else []
 
     def specs(self) -> list[Spec]:
-        """Points to measure."""
+        """Points to measure where every tool is installed."""
         raise NotImplementedError
 
     @property
     def lacking(self) -> list[str]:
-        """Which tools that the points need are missing here, a line for each."""
-        return []
+        """Which tools are missing, and how to install them: a line for each benchmark and tool."""
+        return list(dict.fromkeys(reason.splitlines()[0] for reason in self._reasons.values() if reason))
+
+    @cached_property
+    def _reasons(self) -> dict[Spec, str]:
+        """The points in the setting that a suite sweeps, each with the tool that it lacks here; empty if none."""
+        return {spec: self._reason(spec) for spec in (settled(spec, self.setting) for spec in self.specs())}
+
+    def _reason(self, spec: Spec) -> str:
+        tools_of = benchmarks.tools_of(spec.benchmark) if self.values.measure else ()
+        try:
+            if tools_of:
+                tools.available(tools_of, benchmarks.resolve(spec), self.effort)
+        except LaunchError as error:
+            return str(error)
+        return ""
 
     def sections(self) -> tuple[str, ...]:
         """Benchmarks that each get a section in a notebook that calls `notebook.sections`."""
         return ()
 
     def _requested(self) -> list[Spec]:
-        """Points to measure, in the setting that a suite sweeps."""
-        return [settled(spec, self.setting) for spec in self.specs()]
+        """Points to measure with the installed tools; all of them if the study only reads."""
+        return [spec for spec, reason in self._reasons.items() if not reason]
 
     @property
     def campaign(self) -> Campaign:

@@ -9,7 +9,7 @@ from labkit import figures, studies
 from labkit.analysis.half import half_of
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import _equipped, markdown_list, number, size_words, statement, words
+from labkit.studies import markdown_list, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -39,7 +39,7 @@ class Parameters(studies.Parameters):
     request_sizes: str = "1:16Ki:*16"
 
 
-class Study(_equipped.Study):
+class Study(studies.Study):
     """Bandwidth through MPI, and what plain TCP gives beside it."""
 
     parameters: ClassVar = Parameters
@@ -47,7 +47,7 @@ class Study(_equipped.Study):
     focus: ClassVar = (("mpi.bandwidth", "transport"),)
     values: Parameters
 
-    def wanted_specs(self) -> list[Spec]:
+    def specs(self) -> list[Spec]:
         """A window of messages over all sizes and paths; a TCP stream; TCP request and response."""
         v = self.values
         specs = sweep(

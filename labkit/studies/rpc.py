@@ -14,7 +14,6 @@ from labkit.columns import split, split_end, statistic_column
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
-    _equipped,
     _linked,
     centre,
     counts,
@@ -74,7 +73,7 @@ class Parameters(studies.Parameters):
     python: bool = True
 
 
-class Study(_equipped.Study):
+class Study(studies.Study):
     """Calls by size, library and transport; across a link; at a rate; of parameter servers."""
 
     parameters: ClassVar = Parameters
@@ -82,7 +81,7 @@ class Study(_equipped.Study):
     focus: ClassVar = ((CALL, "testbed"),)
     values: Parameters
 
-    def wanted_specs(self) -> list[Spec]:
+    def specs(self) -> list[Spec]:
         """Calls here by size; calls, round trips and streams across the link; clients, loads and servers here."""
         v, specs, here = self.values, list[Spec](), {"ranks": 1}
         for transport in ("tcp", "unix"):

@@ -11,7 +11,7 @@ from labkit import figures, records, studies
 from labkit.analysis import effects
 from labkit.columns import METRICS, split, statistic_column
 from labkit.spec import Spec, sweep
-from labkit.studies import _equipped, markdown_list, number, size_words, statement, tail, words
+from labkit.studies import markdown_list, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Parameters(studies.Parameters):
     testbed: str = "local"
 
 
-class Study(_equipped.Study):
+class Study(studies.Study):
     """Round trips, streams and loads over sockets, and the tools that measure them."""
 
     parameters: ClassVar = Parameters
@@ -70,7 +70,7 @@ class Study(_equipped.Study):
     focus: ClassVar = (("sockets.tcp_stream", "option_socket_buffer"), ("sockets.under_load", "option_message_rate"))
     values: Parameters
 
-    def wanted_specs(self) -> list[Spec]:
+    def specs(self) -> list[Spec]:
         """Round trips by path and by tool; streams by number and buffer; datagrams; loads; libfabric; a ladder."""
         v, common = self.values, {"ranks": 1, "testbed": self.values.testbed}
         trips = _TRIPS if v.testbed == "local" else _TRIPS[:2]

@@ -15,7 +15,6 @@ from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOU
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
-    _equipped,
     counts,
     markdown_list,
     number,
@@ -70,7 +69,7 @@ class Parameters(studies.Parameters):
     loads: str = "500,1000,2000,4000"
 
 
-class Study(_equipped.Study):
+class Study(studies.Study):
     """Reads and writes by size, pattern and sync; queues, mixes and offered loads; iozone's heat maps."""
 
     parameters: ClassVar = Parameters
@@ -78,7 +77,7 @@ class Study(_equipped.Study):
     focus: ClassVar = (("storage.write", "option_sync"), ("storage.read", "option_pattern"))
     values: Parameters
 
-    def wanted_specs(self) -> list[Spec]:
+    def specs(self) -> list[Spec]:
         """Reads; writes with and without sync; queues, mixes, loads; the table of file size × record size."""
         v = self.values
         common = {"ranks": 1, "directory": v.directory}
