@@ -544,6 +544,7 @@ def bin_folder(tmp_path, monkeypatch):
     """An empty folder that is all there is on the PATH."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "chromium"))  # browsers are looked for in other places, too
     return tmp_path
 
 

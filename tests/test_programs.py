@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from labkit import host, launch, programs, project, tools
+from labkit.figures import static
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = launch.programs() | tools.programs() | host.PROGRAMS
@@ -47,6 +48,37 @@ def test_environment_yml_brings_a_program_or_says_what_does(name: str) -> None:
         assert program.conda in CONDA
     elif name in tools.programs():
         assert holds(NOT_THERE, program.package)
+
+
+def test_doctor_finds_the_browser_that_draws_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = host.PROGRAMS["chromium"]
+    for name in ("mine", "chromium-headless-shell"):
+        (tmp_path / name).write_text("#!/bin/sh\necho 'Chromium 1.2.3'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "mine"))
+    assert host.find(program) == {"path": str(tmp_path / "mine"), "version": "1.2.3"}
+    assert static.browser_identity().startswith(f"{tmp_path / 'mine'} ")
+    monkeypatch.setenv("BROWSER_PATH", "/nowhere")
+    assert host.find(program) is None
+    monkeypatch.delenv("BROWSER_PATH")
+    from choreographer.browsers.chromium import Chromium
+
+    monkeypatch.setattr(Chromium, "find_browser", lambda **_: str(tmp_path / "mine"))  # as choreo_get_chrome leaves it
+    assert host.find(program) == {"path": str(tmp_path / "mine"), "version": "1.2.3"}
+    monkeypatch.setattr(Chromium, "find_browser", lambda **_: None)
+    assert host.find(program) == {"path": str(tmp_path / "chromium-headless-shell"), "version": "1.2.3"}
+
+
+def test_the_browser_has_a_command_that_needs_no_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = host.PROGRAMS["chromium"]
+    assert host.ways([browser]) == (
+        "'make setup', or 'sudo apt-get install chromium-headless-shell', or without root 'choreo_get_chrome'"
+    )
+    assert browser.remedy.endswith(": sudo apt-get install chromium-headless-shell, or without root: choreo_get_chrome")
+    monkeypatch.setattr(project, "make", lambda target: "")
+    assert host.ways([browser]).startswith("'sudo apt-get install chromium-headless-shell', or without root ")
+    assert browser.remedy == "sudo apt-get install chromium-headless-shell   # or without root: choreo_get_chrome"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -414,7 +414,19 @@ def test_a_failed_notebook_is_shown_and_told(built: report.Built, pdf: str) -> N
 def test_missing_svg_is_a_note_in_the_pdf_and_a_plot_in_html(built: report.Built, pdf: str, campaign: Path) -> None:
     assert pdf.count("Interactive figure: see the HTML report") == 1
     assert (built.html.parent / "10-latency.html").read_text().count('class="plot"') == 2
-    assert any("fig-tail has no static form" in text for text in built.warnings)
+    assert "In the PDF, 1 figure is replaced by a note." in built.warnings
+
+
+def test_what_chromium_could_not_draw_is_one_sentence_with_the_command() -> None:
+    reason = "Chromium is missing: install it with 'make setup'"
+    assert painting.warning(12, 6, reason) == [
+        "In the PDF, 12 figures are replaced by a note and 6 figures may have other colours than in the HTML report, "
+        "because Chromium is missing: install it with 'make setup', then run labkit report again."
+    ]
+    assert painting.warning(0, 1, "Chromium failed: no memory") == [
+        "In the PDF, 1 figure may have other colours than in the HTML report, because Chromium failed: no memory."
+    ]
+    assert painting.warning(0, 0, reason) == []
 
 
 def test_warnings_badges_and_failures_stand_in_front(built: report.Built) -> None:

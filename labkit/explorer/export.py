@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,11 +18,12 @@ import plotly.io
 
 from labkit import beneath, campaign, spreadsheet, writing
 from labkit.campaign import derived
-from labkit.errors import DataError, ReportError
+from labkit.errors import DataError, LabkitWarning, ReportError
 from labkit.explorer.view import View
 from labkit.figures import static
 from labkit.figures.lines import HEADLINE
 from labkit.figures.style import CONFIG
+from labkit.notes import joined
 from labkit.records import tables
 
 WIDTH = 900  # px of a picture
@@ -146,9 +148,12 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
     if form == "html":
         return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()
     spec = json.loads(figure.update_layout(width=WIDTH).to_json())
-    drawn = static.pngs([spec])[0] if form == "png" else (static.svgs([spec])[0] or "").encode()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LabkitWarning)
+        drawn = static.pngs([spec])[0] if form == "png" else (static.svgs([spec])[0] or "").encode()
     if not drawn:
-        raise ReportError(f"A figure as {form} needs Chromium. Install Chromium, or choose html.")
+        reason = joined(one.message for one in caught)
+        raise ReportError(f"The figure cannot be saved as {form}. {reason}, or save the figure as html.")
     return drawn
 
 

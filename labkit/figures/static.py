@@ -10,18 +10,15 @@ import logging
 import os
 import re
 import shlex
-import shutil
-import sys
 import warnings
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from labkit import folders, scratch, writing
+from labkit import folders, host, scratch, writing
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures.style import HEIGHT, WIDTH
 
@@ -33,7 +30,6 @@ _SMALL = (  # what Chromium gets beside kaleido's own flags; for 126 figures it 
     "--disable-features=SpareRendererForSitePerProcess",  # no renderer in reserve
 )
 KEPT = 1000  # pictures in the user's cache, about 30 kB each
-_HEADLESS = "chromium-headless-shell"  # Debian's package without windows, which choreographer does not look for
 PROFILE = "labkit-chromium-"  # begins the name of a folder
 
 
@@ -46,8 +42,9 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
     Returns
     -------
-    Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. Either comes
-    with a `LabkitWarning`. Same spec, same text; ids differ between figures, so that one page can hold several.
+    Svg text of each; None for one that could not be rendered, and for all where there is no Chromium. A
+    `LabkitWarning` gives the reason. Same spec, same text; ids differ between figures, so that one page can hold
+    several.
     """
     browser = browser_identity()
     files = [_kept(spec, browser) for spec in specs]
@@ -59,38 +56,14 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
     return known
 
 
-@cache
-def _absent() -> type[Exception]:
-    """Return choreographer's error for no browser.
-
-    Its module for logs parses the options of the program that imports it, and would end labkit at ``--log FILE``.
-    """
-    words, sys.argv = sys.argv, sys.argv[:1]
-    try:
-        from choreographer.errors import ChromeNotFoundError
-    finally:
-        sys.argv = words
-    error: type[Exception] = ChromeNotFoundError
-    return error
-
-
-def _browser_path() -> str:
-    """Return the path of the browser."""
-    absent = _absent()
-    from choreographer.browsers.chromium import Chromium
-
-    path = os.environ.get("BROWSER_PATH") or Chromium.find_browser(skip_local=False) or shutil.which(_HEADLESS)
-    if not path or not Path(path).is_file():
-        raise absent(path)
-    return str(path)
-
-
 def browser_identity() -> str:
     """Return what identifies the browser that draws; empty where there is none, and then nothing is kept."""
+    path = host.browser()
     try:
-        path = _browser_path()
-        state = Path(path).stat()
-    except (_absent(), OSError, ValueError):
+        state = Path(path).stat() if path else None
+    except OSError:
+        state = None
+    if state is None:
         return ""
     packages = (f"{name} {importlib.metadata.version(name)}" for name in ("plotly", "kaleido"))
     return f"{path} {state.st_size} {state.st_mtime_ns} {' '.join(packages)}"
@@ -151,14 +124,16 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
 
     The synchronous interface of kaleido waits for ever without Chromium.
     """
-    absent = _absent()
+    path = host.browser()
+    if not path:
+        return [None] * len(specs), _missing()
     from kaleido.errors import KaleidoError
 
     logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs pieces of its own pipe as errors
     drawn: list[bytes | None] = []
     failed: list[str] = []
     try:
-        async with _browser() as browser:
+        async with _browser(path) as browser:
             for number, spec in enumerate(specs):
                 size = {name: spec["layout"].get(name, other) for name, other in (("width", WIDTH), ("height", HEIGHT))}
                 plain = {"data": spec["data"], "layout": spec["layout"]}
@@ -167,16 +142,20 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
                 except (RuntimeError, ValueError, TimeoutError, KaleidoError) as error:
                     drawn.append(None)
                     failed.append(f"figure {number}: {error}")
-    except absent:
-        missing = "Chromium is missing: the PDF shows a note instead of each figure."
-        return [None] * len(specs), f"{missing} Install it (Debian: chromium-headless-shell), or set BROWSER_PATH."
     except (RuntimeError, OSError) as error:
-        return [None] * len(specs), f"Chromium failed, so figures have no static picture: {error}"
-    return drawn, f"No static picture of {'; '.join(failed)}." if failed else ""
+        return [None] * len(specs), f"Chromium failed: {error}"
+    return drawn, f"Chromium could not draw {'; '.join(failed)}" if failed else ""
+
+
+def _missing() -> str:
+    """Say that there is no browser, and what brings one."""
+    if named := os.environ.get("BROWSER_PATH"):
+        return f"BROWSER_PATH={named} is no file: set it to the path of Chromium, or unset it"
+    return f"Chromium is missing: install it with {host.ways([host.PROGRAMS['chromium']])}"
 
 
 @asynccontextmanager
-async def _browser() -> AsyncIterator[Any]:
+async def _browser(path: str) -> AsyncIterator[Any]:
     """Start Chromium with a profile that is deleted at its end, and with little memory for scripts."""
     import kaleido
 
@@ -196,7 +175,7 @@ async def _browser() -> AsyncIterator[Any]:
 
     with scratch.folder(PROFILE) as profile:
         small = profile / "browser"
-        small.write_text(f'#!/bin/sh\nexec {shlex.join([_browser_path(), *_SMALL])} "$@"\n')
+        small.write_text(f'#!/bin/sh\nexec {shlex.join([path, *_SMALL])} "$@"\n')
         small.chmod(0o700)
         page = profile / "page.html"  # one of kaleido's own would stay if the browser does not start
         page.write_text(kaleido.PageGenerator(mathjax=False).generate_index())

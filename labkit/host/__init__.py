@@ -7,7 +7,7 @@
 from labkit.host.checks import Check, badges, checks, warnings_for_run
 from labkit.host.machine import describe, gpus, identity, lasting, load_snapshot
 from labkit.host.others import Watch
-from labkit.host.programs import PROGRAMS, VERSION, Program, find, installed, kernels, present
+from labkit.host.programs import PROGRAMS, VERSION, Program, browser, find, installed, kernels, present, ways
 
 __all__ = [
     "PROGRAMS",
@@ -16,6 +16,7 @@ __all__ = [
     "Program",
     "Watch",
     "badges",
+    "browser",
     "checks",
     "describe",
     "find",
@@ -27,4 +28,5 @@ __all__ = [
     "load_snapshot",
     "present",
     "warnings_for_run",
+    "ways",
 ]

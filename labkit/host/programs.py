@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import labkit
+from labkit import extras, project
 from labkit import folders as user
-from labkit import project
 from labkit.host import filesystems, pyverbs
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
@@ -45,6 +45,8 @@ class Program:
     free : whether Debian has it in its main component; else in non-free.
     conda : package in `environment.yml` that brings it; empty if none does.
     install : the exact command that installs it, if it is not the Debian package.
+    rootless : a command that installs it without root, where there is one beside these.
+    find_path : returns its path, if it is looked for in more places than the PATH; empty if it is in none.
     target : of ``make`` in a checkout, which installs it; empty if none does.
     built : program of labkit (`labkit.programs`) that runs as this tool; empty for a program of somebody else.
     purpose : what it is for.
@@ -62,6 +64,8 @@ class Program:
     free: bool = True
     conda: str = ""
     install: str = ""
+    rootless: str = ""
+    find_path: Callable[[], str] | None = None
     target: str = "setup-all"
     built: str = ""
     purpose: str
@@ -88,9 +92,41 @@ class Program:
     def remedy(self) -> str:
         """The commands that install it, for a line of the shell."""
         source = "" if self.free else "from the component non-free (Debian) or multiverse (Ubuntu)"
+        rootless = f"without root: {self.rootless}" if self.rootless else ""
         if self.made:
-            return f"{self.made}   # or only this{f', {source}' if source else ''}: {self.alone}"
-        return f"{self.alone}{f'   # {source}' if source else ''}"
+            only = f"only this{f', {source}' if source else ''}: {self.alone}"
+            return f"{self.made}   # or {only}{f', or {rootless}' if rootless else ''}"
+        comment = ", ".join(part for part in (source, rootless and f"or {rootless}") if part)
+        return f"{self.alone}{f'   # {comment}' if comment else ''}"
+
+
+def ways(programs: Sequence[Program]) -> str:
+    """Return the commands that install any of these programs, for a sentence; the one that installs least is first."""
+    ordered = sorted(programs, key=lambda program: not program.free)
+    made = sorted((program.made for program in ordered if program.made), key=len)[:1]
+    alone = [program.alone for program in ordered if program.package or program.install]
+    rootless = [f"without root '{program.rootless}'" for program in ordered if program.rootless]
+    return ", or ".join([*(f"'{command}'" for command in dict.fromkeys([*made, *alone])), *rootless])
+
+
+_HEADLESS = "chromium-headless-shell"  # Debian's package without windows, which choreographer does not look for
+
+
+def browser() -> str:
+    """Return the path of the browser that draws figures; empty if there is none.
+
+    The variable BROWSER_PATH decides; else it is the Chrome that ``choreo_get_chrome`` brought, or one on the PATH.
+    """
+    path: str | None = None
+    if not extras.absent("choreographer"):
+        words, sys.argv = sys.argv, sys.argv[:1]  # its logging reads them on import, and would end labkit at --log FILE
+        try:
+            from choreographer.browsers.chromium import Chromium
+        finally:
+            sys.argv = words
+        path = Chromium.find_browser(skip_local=False)
+    path = os.environ.get("BROWSER_PATH") or path or shutil.which(_HEADLESS)
+    return str(path) if path and Path(path).is_file() else ""
 
 
 PROGRAMS = {
@@ -107,15 +143,10 @@ PROGRAMS = {
         ),
         Program(
             name="chromium",
-            commands=(
-                "chromium",
-                "chromium-browser",
-                "google-chrome",
-                "google-chrome-stable",
-                "chrome",
-                "chromium-headless-shell",
-            ),
-            package="chromium-headless-shell",
+            commands=("chromium",),
+            find_path=browser,
+            package=_HEADLESS,
+            rootless="choreo_get_chrome",
             target="setup",
             purpose="static figures, which the PDF needs",
             instead="interactive figures in HTML only",
@@ -148,6 +179,10 @@ PROGRAMS = {
 
 def _paths(program: Program) -> Iterator[Path]:
     """Yield the paths of its commands: beside this interpreter, as Python packages install them, then on the PATH."""
+    if program.find_path is not None:
+        if found := program.find_path():
+            yield Path(found)
+        return
     for command in program.commands:
         for place in (str(Path(sys.executable).parent), None):
             path = shutil.which(command, path=place)

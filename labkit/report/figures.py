@@ -20,7 +20,7 @@ from labkit.units import format_number, format_range
 
 PLOTLY = MIME
 SVG = "image/svg+xml"
-NOTE = "[Interactive figure: see the HTML report. Chromium, which draws figures for the PDF, was missing.]"
+NOTE = "[Interactive figure: see the HTML report. Chromium, which draws figures for the PDF, was missing or failed.]"
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
 _TAG = re.compile(r"<[^>]*>")
 _SERIES = 6  # that a description names

@@ -189,10 +189,6 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     elif figures.PLOTLY in data:
         if not forms.get(figures.SVG):
             chapter.undrawn += 1
-            chapter.warnings.append(
-                f"{name} has no static form; the PDF shows a note instead. Install Chromium, and run the notebook "
-                "again."
-            )
         forms = _figure_forms(data[figures.PLOTLY], forms, name, chapter.csv)
     alt = {"alt": figures.described(data[figures.PLOTLY])} if figures.SVG in forms and figures.PLOTLY in data else {}
     return new_output("display_data", data=forms or {"text/plain": _STRANGE}, metadata=alt)

@@ -11,6 +11,7 @@ from labkit.figures import looks
 from labkit.figures.static import svgs
 from labkit.notes import joined
 from labkit.report import figures
+from labkit.units import plural
 
 
 def unify(books: Sequence[Any]) -> list[dict[str, Any]]:
@@ -32,7 +33,7 @@ def draw(
     changed: Sequence[Any],
     more: Sequence[Any] = (),
     narrow: Mapping[int, Mapping[str, Any]] | None = None,
-) -> tuple[list[str | None], list[str]]:
+) -> tuple[list[str | None], int, str]:
     """Draw the static forms of figures that changed or have none, all in one session of the browser.
 
     Parameters
@@ -44,7 +45,8 @@ def draw(
 
     Returns
     -------
-    The svg of each of `more`, and warnings for readers of the report.
+    The svg of each of `more`, how many figures keep another static form than they should, and why figures could not
+    be drawn; empty if all were.
     """
     narrow = narrow or {}
     anew = {*map(id, changed), *narrow}
@@ -57,9 +59,26 @@ def draw(
         lost += svg is None and figures.SVG in bundle
         if svg:
             bundle[figures.SVG] = svg
-    reasons = joined(one.message for one in caught)
-    what = f"In the PDF, {lost} figures keep colours that differ from those of their series elsewhere: {reasons}"
-    return drawn[len(shown) :], [what] if lost else []
+    return drawn[len(shown) :], lost, joined(one.message for one in caught)
+
+
+def warning(undrawn: int, lost: int, reason: str) -> list[str]:
+    """Say in a sentence what the PDF shows in place of figures that could not be drawn; nothing if all could.
+
+    Parameters
+    ----------
+    undrawn : figures that have no static form.
+    lost : figures that keep one whose colours are those of another report.
+    reason : as from `draw`.
+    """
+    parts = []
+    if undrawn:
+        parts.append(f"{plural(undrawn, 'figure')} {'is' if undrawn == 1 else 'are'} replaced by a note")
+    if lost:
+        parts.append(f"{plural(lost, 'figure')} may have other colours than in the HTML report")
+    again = ", then run labkit report again" if "install it with" in reason else ""
+    because = f", because {reason}{again}" if reason else ""
+    return [f"In the PDF, {' and '.join(parts)}{because}."] if parts else []
 
 
 def _bundles(book: Any) -> Iterator[dict[str, Any]]:

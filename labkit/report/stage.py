@@ -206,8 +206,8 @@ def _notebooks(
     changed = painting.unify([*books.values()])
     changed += [] if apart else repeating.shorten([*books.values()])
     narrow = pairing.pair([*books.values()]) if paired else {}
-    svgs, warnings = painting.draw([*books.values()], changed, [one for one in more if one], narrow)
-    drawn = all(svgs) and not warnings
+    svgs, lost, reason = painting.draw([*books.values()], changed, [one for one in more if one], narrow)
+    warnings = list[str]()
     remaining = iter(svgs)
     for number, source in enumerate(sources, start=1):
         added = {path: notebook.finish(path, error=source.error(path), book=books[path]) for path in source.notebooks}
@@ -226,7 +226,9 @@ def _notebooks(
             if chapter.error:
                 warnings.append(f"{path} failed: {chapter.error}")
             warnings += [f"{path.name}: {text}" for text in chapter.warnings]
-    drawn = drawn and not any(chapter.undrawn for chapter in chapters.values())
+    undrawn = sum(chapter.undrawn for chapter in chapters.values())
+    warnings += painting.warning(undrawn, lost, reason)
+    drawn = all(svgs) and not undrawn and not lost
     return chapters, [next(remaining, None) if one else None for one in more], warnings, drawn
 
 

@@ -221,8 +221,13 @@ def _read(path: Path) -> nbformat.NotebookNode:
 
 
 def add_static_figures(paths: Sequence[Path]) -> None:
-    """Add a static twin to every figure of the executed notebooks; one browser draws all."""
-    if not paths:
+    """Add a static twin to every figure of the executed notebooks; one browser draws all.
+
+    Without a browser there are none yet: the report draws those that it misses, and warns.
+    """
+    from labkit import host
+
+    if not paths or not host.browser():
         return
     import nbformat
 

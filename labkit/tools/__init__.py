@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from labkit import host
 from labkit.errors import LaunchError, SpecError
 from labkit.host import allocation
 from labkit.notes import note
@@ -89,11 +90,7 @@ def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[st
     instead = f" Instead: {', or '.join(others)}." if others else ""
     cannot = f" These cannot do it: {' '.join(refusals)}" if refusals else ""
     known = [programs()[invocation.tool] for invocation in invocations if invocation.tool in programs()]
-    known.sort(key=lambda tool: not tool.free)
-    made = sorted((tool.made for tool in known if tool.made), key=len)[:1]  # the one that installs least
-    commands = [*made, *(tool.alone for tool in known if tool.package or tool.install)]
-    ways = [f"'{command}'" for command in dict.fromkeys(commands)]
-    return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {', or '.join(ways)}.{cannot}")
+    return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {host.ways(known)}.{cannot}")
 
 
 def trimmed(parsed: Parsed, effort: Effort) -> Parsed:
