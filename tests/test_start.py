@@ -11,6 +11,7 @@ import pytest
 
 from labkit import campaign, project
 from labkit.cli import start
+from labkit.errors import DataError
 from labkit.teaching import course
 
 
@@ -31,6 +32,27 @@ def test_the_start_page_names_all_there_is(tmp_path: Path, monkeypatch: pytest.M
     assert -1 not in labs
     assert "`labkit explore " in text
     assert "](docs/statistics.md)" in text
+
+
+@pytest.mark.parametrize("name", ["_start", "_start/docs", "_start/start/messages.svg", "_start/start.md"])
+def test_a_link_in_the_notebooks_chooses_no_place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(campaign.HOME, str(tmp_path / "none"))
+    outside, place = tmp_path / "outside", tmp_path / "notebooks" / name
+    outside.mkdir()
+    place.parent.mkdir(parents=True)
+    place.symlink_to(outside if "." not in place.name else outside / "file")
+    with pytest.raises(DataError, match=rf"{place} is a link, so labkit would write outside of its folder\."):
+        start.write(tmp_path / "notebooks")
+    assert not list(outside.iterdir())
+
+
+def test_a_damaged_notebook_is_listed_by_its_name(tmp_path: Path) -> None:
+    texts = ["", "[]", '{"cells": 1}', '{"cells": [1, {"cell_type": "markdown"}]}']
+    for number, text in enumerate(texts):
+        (path := tmp_path / f"1{number}-own.ipynb").write_text(text)
+        assert start._title(path) == path.stem
+    path.write_text('{"cells": [{"cell_type": "markdown", "source": ["x\\n", "# Own {#sec-own}\\n"]}]}')
+    assert start._title(path) == "Own"
 
 
 def test_a_missing_program_is_no_doubt_about_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

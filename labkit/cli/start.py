@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 import warnings
 from pathlib import Path
 
-from labkit import campaign, outside, project, show, studies, writing
+from labkit import beneath, campaign, outside, project, show, studies
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError
+from labkit.errors import DataError, LabkitError
 from labkit.markdown import table
 from labkit.teaching import course, definition
+from labkit.units import plural
 
 FOLDER, NAME = "_start", "start.md"  # below the notebooks; `labkit init` and git leave it out
 TOPICS = {  # tens of a notebook's number → picture and topic
@@ -58,13 +58,12 @@ def write(folder: Path) -> Path:
     DataError
         If the folder cannot be written to.
     """
-    target = folder / FOLDER
-    with outside.about(target):
-        for name in ("start", "docs"):
-            source = project.SHIPPED / "templates" / name if name == "start" else project.SHIPPED / name
-            if source.is_dir():
-                shutil.copytree(source, target / name, dirs_exist_ok=True)
-        writing.replace(target / NAME, text(folder))
+    with outside.about(folder / FOLDER):
+        for name, source in (("start", project.SHIPPED / "templates/start"), ("docs", project.SHIPPED / "docs")):
+            for path in sorted(source.rglob("*")):
+                if path.is_file():
+                    beneath.put(folder, f"{FOLDER}/{name}/{path.relative_to(source)}", beneath.copied(path))
+        beneath.put(folder, f"{FOLDER}/{NAME}", text(folder))
     return Path(FOLDER, NAME)
 
 
@@ -103,7 +102,7 @@ def _notebooks(folder: Path) -> list[str]:
     """Return a row for each topic: its picture, and its notebooks with the time that they measure at most."""
     rows = []
     for tens, (picture, topic) in TOPICS.items():
-        found = [path for path in sorted(folder.glob("[0-9]*.ipynb")) if path.name.startswith(tens)]
+        found = [path for path in sorted(folder.glob(f"{tens}*.ipynb")) if not path.is_symlink()]
         links = [f"[{_title(path)}](../{path.name}){_time(path.stem)}" for path in found]
         if links:
             rows.append(
@@ -117,9 +116,14 @@ def _notebooks(folder: Path) -> list[str]:
 
 
 def _title(path: Path) -> str:
-    """Return the title of a notebook: the first heading in it."""
-    cells = outside.json_object(path).get("cells", [])
-    lines = (line for cell in cells if cell["cell_type"] == "markdown" for line in "".join(cell["source"]).splitlines())
+    """Return the title of a notebook: the first heading in it, or its name if there is none or it is damaged."""
+    try:
+        cells = outside.json_object(path).get("cells")
+    except DataError:
+        return path.stem
+    found = [one for one in cells if isinstance(one, dict)] if isinstance(cells, list) else []
+    sources = [one.get("source") for one in found if one.get("cell_type") == "markdown"]
+    lines = [line for one in sources if isinstance(one, str | list) for line in "".join(map(str, one)).splitlines()]
     head = next((line for line in lines if line.startswith("# ")), f"# {path.stem}")
     return head[2:].partition(" {#")[0]
 
@@ -141,7 +145,7 @@ def _labs(folder: Path) -> list[str]:
     rows = []
     for stem in course.stems():
         path = folder / "labs" / stem / f"{stem}.ipynb"
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():
             minutes = _MINUTES.search(outside.text(path))
             lab = definition.get(course.name_of(stem))
             rows.append(
@@ -167,7 +171,12 @@ def _campaigns() -> list[str]:
         name = path.parent.relative_to(campaign.root()).as_posix()
         count = len(one.benchmarks("*"))
         rows.append(
-            [f"`{name}`", str(one.facts.get("created", ""))[:10], f"{count} benchmarks", f"`labkit explore {name}`"]
+            [
+                f"`{name}`",
+                str(one.facts.get("created", ""))[:10],
+                plural(count, "benchmark"),
+                f"`labkit explore {name}`",
+            ]
         )
     if not rows:
         return ["## Campaigns", "There is none yet. `labkit run quick` makes one."]
