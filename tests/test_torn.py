@@ -1,8 +1,15 @@
-"""A log that was cut after any line gives whole values, with a warning where lines are missing, or one clear error."""
+"""A log that was cut gives whole values, with a warning where lines are missing, or one clear error.
+
+So does a file with the outputs of several runs: each of them is imported, or an error names them.
+"""
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,8 +25,13 @@ from labkit.notes import has
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())
 MOST = 30  # places to cut a file at
-# cuts that leave a whole log: of qperf without -v or with fewer settings, of a test of one second
-SHORTER = {"v.txt": (2,), "loop.txt": (2, 3, 4), "tcp_yC.csv": (1,)}
+# cuts that leave a whole log: of qperf with fewer settings, of a test of one second
+SHORTER = {"loop.txt": (3, 4), "tcp_yC.csv": (1,)}
+TOGETHER = [
+    *FILES,
+    *(path for name in ("omb", "imb", "gpcnet") for path in sorted((GOLDEN / name).iterdir()) if path.is_file()),
+]
+SMALL = 100_000  # B of a file that others are appended to
 NETPERF = """OMNI Send|Recv TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : demo
 THROUGHPUT=83168.15
 THROUGHPUT_UNITS=Trans/s
@@ -82,6 +94,105 @@ def test_a_log_that_is_cut_gives_no_wrong_value(path: Path) -> None:
 @pytest.mark.parametrize(("kind", "text"), [("netperf", NETPERF), ("YCSB", GO)])
 def test_a_cut_list_of_selectors_and_interim_lines_give_no_wrong_value(kind: str, text: str) -> None:
     assert not _problems(kind, text.splitlines(True))
+
+
+def _rows(path: Path) -> tuple[str, Counter[str]]:
+    """Return the kind of a file, and what an import makes of it: the runs of a log, or the rows of its tables."""
+    text = identify(path)
+    if text.log:
+        return text.kind, Counter(repr(_facts(run)) for run in text.runs(lambda count: None))
+    tables = text.tables(text.lines(lambda count: None))
+    return text.kind, Counter(repr((table.test, row.size, row.values)) for table in tables for row in table.rows)
+
+
+def _whole_files() -> dict[Path, tuple[str, Counter[str]]]:
+    """Return the golden outputs that can be imported, with their kind and rows."""
+    found = {}
+    for path in TOGETHER:
+        with suppress(DataError):
+            if path.stat().st_size < SMALL:
+                found[path] = _rows(path)
+    return found
+
+
+def _lost(pairs: Iterable[tuple[Path, Path]], rows: Mapping[Path, tuple[str, Counter[str]]], place: Path) -> list[str]:
+    """Return the pairs of files of which some rows are lost without an error, if one follows the other in one file."""
+    lost = []
+    for first, second in pairs:
+        place.write_text(first.read_text(errors="replace").rstrip("\n") + "\n" + second.read_text(errors="replace"))
+        with suppress(DataError):
+            if _rows(place)[1] != rows[first][1] + rows[second][1]:
+                lost.append(f"{first.parent.name}/{first.name} and {second.parent.name}/{second.name}")
+    return lost
+
+
+def test_of_two_outputs_in_one_file_nothing_is_lost(tmp_path: Path) -> None:
+    """All pairs with a format that contains others, two runs of one log, and some other pairs."""
+    rows = _whole_files()
+    holding = {log.name: log.holds for log in logs().values() if log.holds}
+    pairs = [(a, b) for a in rows for b in rows if rows[b][0] in holding.get(rows[a][0], ())]
+    pairs += [(b, a) for a, b in pairs] + [(path, path) for path in rows if rows[path][0] in logs()]
+    every = list(itertools.product(rows, rows))
+    assert len(pairs) > 50
+    assert not _lost(pairs + random.Random(1).sample(every, 60), rows, tmp_path / "both.txt")
+
+
+@pytest.mark.slow
+def test_of_any_two_outputs_in_one_file_nothing_is_lost(tmp_path: Path) -> None:
+    rows = _whole_files()
+    assert not _lost(itertools.product(rows, rows), rows, tmp_path / "both.txt")
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_hpl_beside_hpcc_is_refused(order: int, tmp_path: Path) -> None:
+    """HPCC's own output contains HPL, so the runs of a separate HPL would be taken for a part of it."""
+    texts = [(GOLDEN / "logs" / name).read_text() for name in ("hpl/of_hpcc.txt", "hpcc/two_ranks.txt")]
+    file = tmp_path / "both.txt"
+    file.write_text("".join(texts[::order]))
+    with pytest.raises(DataError, match=r"HPLinpack.*the output of HPCC alone: split it into one file per program"):
+        importing.bring([file], into=tmp_path / "c")
+
+
+def test_tests_of_qperf_with_and_without_v_are_whole() -> None:
+    """The column of the equals signs shows which lines belong to a test, whatever other tests print."""
+    plain, verbose = ((GOLDEN / "logs/qperf" / name).read_text() for name in ("plain.txt", "v.txt"))
+    read = logs()["qperf"].runs
+    assert [run.test for run in read(plain + verbose, "both")] == [
+        run.test for run in read(plain, "1") + read(verbose, "2")
+    ]
+    with pytest.raises(DataError, match="the log is cut"):
+        read(verbose.rpartition("    loc_cpus_used")[0] + plain, "cut before the other run")
+
+
+CSV = "20261121002939,127.0.0.1,51076,127.0.0.1,15301,1,{}"
+NO_TIME = "19700101000000,127.0.0.1,51076,127.0.0.1,15301,1,{}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "rates"),
+    [
+        ([CSV.format("0.0-1.0,100,800"), CSV.format("0.0-1.0,101,808")], [808]),  # an interval and the whole
+        ([CSV.format("0.0-1.0,100,800"), CSV.format("0.0-1.0,99,792")], [800, 792]),  # the whole is no less
+        ([NO_TIME.format("0.0-1.0,100,800"), NO_TIME.format("0.0-1.0,101,808")], [800, 808]),  # no intervals
+        ([CSV.format("0.0-2.0,10,80"), CSV.format("0.0-2.0,20,160").replace("002939", "002941")], [80, 160]),
+        ([CSV.format("0.0-9.0,10,80"), CSV.format("0.0-9.0,20,160").replace("127.0.0.1,5", "127.0.0.2,5")], [80, 160]),
+    ],
+)
+def test_lines_of_iperf_with_the_same_number_and_port_stay_apart(lines: list[str], rates: list[int]) -> None:
+    runs = logs()["iperf"].runs("".join(f"{line}\n" for line in lines), "file")
+    assert [round(run.values[0].value * 8e6) for run in runs] == rates
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ((GOLDEN / "logs/netperf/TCP_RR_o.txt").read_text(), "35775.06,Trans/s,1,1,27.90,15,29\n"),
+        (NETPERF, "THROUGHPUT=1.0\n"),
+    ],
+)
+def test_a_second_test_of_netperf_without_a_head_is_refused(text: str, row: str) -> None:
+    with pytest.raises(DataError, match="without a head"):
+        logs()["netperf"].runs(text + row, "file")
 
 
 def test_two_runs_of_sockperf_in_one_file_are_two_points() -> None:

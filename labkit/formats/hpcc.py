@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from labkit.formats import malformed, metric
+from labkit.formats import hpl, malformed, metric, stream
 from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
 from labkit.notes import Note, note
 
 _BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
+_HELD = re.compile(f"{hpl.LOG.begins.pattern}|{stream.LOG.begins.pattern}")
 _PAIR = re.compile(rf"(\w+)=({NUMBER})$")
 _SUMMARY, _END = re.compile(r"Begin of Summary section"), r"End of Summary section"
 _SIZES = {"Latency": 8, "Bandwidth": 2_000_000}
@@ -32,12 +33,22 @@ Key = tuple[str, int]
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test of each summary."""
-    lines, made = Lines(text, where), []
+    lines, made, closed = Lines(text, where), list[Run](), 0
     for first, last, version in lines.blocks(_BEGINS):
         start, _ = lines.need(_SUMMARY.pattern, first, last, "'Begin of Summary section'")
         end, _ = lines.need(_END, start, last, "'End of Summary section'")
         made += _summary(lines, start, end, version[1])
+        _alone(lines, closed + 1, first)
+        closed = end
+    _alone(lines, closed + 1, len(lines))
     return made
+
+
+def _alone(lines: Lines, first: int, last: int) -> None:
+    """Refuse HPL or STREAM beside HPCC, whose own output contains both."""
+    for number in range(first, last + 1):
+        if _HELD.match(lines.texts[number - 1]):
+            raise lines.wrong(number, "the output of HPCC alone: split it into one file per program")
 
 
 def _summary(lines: Lines, start: int, end: int, version: str) -> list[Run]:
@@ -120,4 +131,4 @@ def _run(
     )
 
 
-LOG = Log("HPCC", ("HPC Challenge Benchmark",), _BEGINS, runs, holds=("HPL", "STREAM"))
+LOG = Log("HPCC", ("HPC Challenge Benchmark",), _BEGINS, runs, holds=(hpl.LOG.name, stream.LOG.name))

@@ -23,8 +23,8 @@ _WHAT = "iperf output"
 _MB = 8e3  # kilobits
 _LINE = re.compile(r"\[ *(\*?\w+)\] +[\d.]+-([\d.]+) sec +([\d.]+) KBytes +([\d.]+) Kbits/sec *(.*)")
 _WRITES = re.compile(r"\d+/\d+(?: +(\d+)(?: .*)?)?")
-_LOST = re.compile(r"([\d.]+) ms +(\d+)/(\d+) \([\d.e+-]+%\)(?: .*)?")
-_BOUNCES = re.compile(r"(\d+)=([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms +(\d+) .* (\d+) rps")
+_LOST = re.compile(r"([\d.]+) ms +(\d{1,18})/(\d{1,18}) \([\d.e+-]+%\)(?: .*)?")
+_BOUNCES = re.compile(r"(\d{1,18})=([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms +(\d+) .* (\d+) rps")
 
 
 def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:
@@ -173,7 +173,13 @@ _ANY = re.compile(
     rf"(?P<rate>{NUMBER}) +(?P<unit>[KMGT]?(?:bits|Bytes))/sec *(?P<rest>.*)$"
 )
 _SIZE = re.compile(r"(?:Write buffer size: *|Sending )(\d{1,9})(?:\.0)? [Bb]yte")
-_CSV = re.compile(r"\d{14},[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,(-?\d+),([\d.]+)-([\d.]+),(\d+),(\d+)(?:,(.*))?$")
+_CSV = re.compile(
+    r"(?P<year>\d{4})\d{4}(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d),"
+    rf"(?P<connection>[\d.a-f:]+,\d+,[\d.a-f:]+,\d+,(?P<id>-?\d+)),(?P<begin>{NUMBER})-(?P<end>{NUMBER}),"
+    r"(?P<bytes>\d{1,18}),(?P<rate>\d{1,18})(?:,(?P<rest>.*))?$"
+)
+_NO_TIME = "1970"  # year that iperf 2 prints where it prints no intervals
+_CSV_LOST = re.compile(rf"({NUMBER}),(\d{{1,18}}),(\d{{1,18}}),")  # jitter, datagrams that were lost, and all
 
 
 def runs(text: str, where: str) -> list[Run]:
@@ -271,7 +277,7 @@ def _whole(lines: Lines, first: int, last: int, rows: Rows) -> None:
     streams = [match[1] for line in lines.texts[first - 1 : last] if (match := _STREAM.match(line))]
     wanted = [*streams, *(["SUM"] if len(streams) > 1 else [])]
     if "(full-duplex)" in plain:
-        wanted += [*(f"*{way}" for way in streams), *([] if len(streams) > 1 else ["FD" + streams[0]])]
+        wanted += [*(f"*{way}" for way in streams), *(f"FD{way}" for way in streams if len(streams) == 1)]
     _closed(lines, last, rows, wanted)
     if "Bounce-back test" in plain and "-PDF: bin(" not in plain:
         raise lines.wrong(last, "the histogram of the round trips (BB-PDF): the log is cut")
@@ -343,32 +349,64 @@ def _server(lines: Lines, first: int, last: int, protocol: str) -> list[Run]:
 
 
 def _csv(lines: Lines) -> list[Run]:
-    """Read the lines of ``-y C``: the last interval of each connection is the whole."""
-    whole: dict[tuple[str, str], tuple[int, re.Match[str]]] = {}
-    ends: dict[tuple[str, str], float] = {}  # where the last interval begins
+    """Read the lines of ``-y C``: the last line of each connection, from 0 to its end, is the whole."""
+    whole: list[tuple[int, re.Match[str]]] = []
+    open_: dict[str, list[tuple[int, re.Match[str]]]] = {}  # addresses, ports and number → lines of a connection
     for number, line in lines:
         if not line.strip():
             continue
         row = _CSV.match(line)
         if not row:
             raise lines.wrong(number, "date, addresses and ports, connection, interval, bytes and bits/s")
-        name = row[1], line.split(",")[2]
-        ends[name] = float(row[2])
-        if float(row[2]) == 0:
-            whole[name] = number, row
-    made = []
-    for name, (number, row) in whole.items():
-        if ends[name]:
-            raise lines.wrong(len(lines), "the line of this connection from 0 to its end: the log is cut")
-        protocol = "UDP" if row[6] else "TCP"
-        values = [metric("bandwidth_MBps", "mean", lines.number(row[5], number) / 8e6)]
-        if row[6] and len(cells := row[6].split(",")) >= 3 and int(cells[2]) > 0:
-            values.append(metric("jitter_us", "mean", lines.number(cells[0], number) * 1e3))
-            values.append(metric("lost_percent", "mean", 100 * int(cells[1]) / int(cells[2])))
-        if values[0].value > 0:
-            source, test = lines.source(number, number), f"iperf {protocol}"
-            made.append(Run(test=test, values=tuple(values), line=number, source=source, doubts=(SIZE_UNKNOWN,)))
-    return made
+        before = open_.setdefault(row["connection"], [])
+        if float(row["begin"]) > 0:
+            if not before:
+                raise lines.wrong(number, "the interval of this connection that begins at 0")
+            before.append((number, row))
+        elif before and _closes(row, [one for _, one in before]):
+            whole.append((number, row))
+            before.clear()
+        else:
+            whole += _alone(lines, before, number)
+            before[:] = [(number, row)]
+    for before in open_.values():
+        whole += _alone(lines, before, len(lines))
+    return [run for number, row in sorted(whole, key=lambda one: one[0]) if (run := _of_csv(lines, number, row))]
+
+
+def _closes(row: re.Match[str], before: Sequence[re.Match[str]]) -> bool:
+    """Return whether a line from 0 on sums up the intervals above it; else another connection begins with it."""
+    last = before[-1]
+    if float(row["end"]) < float(last["end"]) or int(row["bytes"]) < sum(int(one["bytes"]) for one in before):
+        return False
+    if len(before) > 1:
+        return True
+    # a single interval ends with its test; a second test of the same length ends that much later
+    began, ended = (3600 * int(one["hour"]) + 60 * int(one["minute"]) + int(one["second"]) for one in (last, row))
+    return row["year"] != _NO_TIME and (ended - began) % 86400 < max(1.0, float(row["end"]))
+
+
+def _alone(
+    lines: Lines, before: Sequence[tuple[int, re.Match[str]]], number: int
+) -> Sequence[tuple[int, re.Match[str]]]:
+    """Return the only line of a connection; refuse intervals without a line that sums them up."""
+    if len(before) > 1:
+        raise lines.wrong(number, "the line of this connection from 0 to its end: the log is cut")
+    return before
+
+
+def _of_csv(lines: Lines, number: int, row: re.Match[str]) -> Run | None:
+    """Make the run of a connection; None if it moved nothing."""
+    protocol = "UDP" if row["rest"] else "TCP"
+    values = [metric("bandwidth_MBps", "mean", lines.number(row["rate"], number) / 8e6)]
+    if values[0].value <= 0:
+        return None
+    if (lost := _CSV_LOST.match(row["rest"] or "")) and int(lost[3]):
+        values.append(metric("jitter_us", "mean", lines.number(lost[1], number) * 1e3))
+        values.append(metric("lost_percent", "mean", 100 * int(lost[2]) / int(lost[3])))
+    source, test = lines.source(number, number), f"iperf {protocol}"
+    stated = {"row": "sum"} if row["id"] == "-1" else {}  # of older versions: no launch of the same point as its parts
+    return Run(test=test, values=tuple(values), line=number, stated=stated, source=source, doubts=(SIZE_UNKNOWN,))
 
 
 LOG = Log("iperf", (" port ", ","), _BEGINS, runs)

@@ -107,8 +107,8 @@ _DECIMAL = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SIZE = re.compile(rf" *msg_size += +(?:({_DIGITS}) *([KMG])?i?(?:bytes|B)?)(?: \(({_DIGITS})\))?$")
 
 
-_NAME = re.compile(r" +(\w+) +=")
-_RATED = re.compile(r"(?:tcp|udp|sctp)_(?:bw|lat)$")  # tests that print a message rate too, from -v on
+_NAME = re.compile(r" *(\w+)( +)=")
+_GAP = 2  # blanks behind the longest name
 _RESULT = re.compile(r"bw|lat|rate|cost|cpu|msgs|bytes|_time|^time$|max_|min_")  # not settings
 
 
@@ -159,18 +159,26 @@ def runs(text: str, where: str) -> list[Run]:
 
 
 def _check(lines: Lines) -> None:
-    """Refuse a test with fewer lines than qperf prints, as at the end of a truncated log."""
-    blocks = [
-        (last, head[1], {match[1] for line in lines.texts[first:last] if (match := _NAME.match(line))})
-        for first, last, head in lines.blocks(_TEST)
-    ]
-    rates = any("msg_rate" in names for _, test, names in blocks if _RATED.search(test))
-    for last, test, names in blocks:
-        wanted = set[str]().union(*(other for _, name, other in blocks if name == test))
+    """Refuse a test with fewer lines than qperf prints, as at the end of a truncated log.
+
+    qperf aligns the lines of a test behind its longest name, so the column shows what is missing, and which tests were
+    printed with the same options (``-v``, ``-vv``).
+    """
+    blocks = []
+    for first, last, head in lines.blocks(_TEST):
+        rows = [row for line in lines.texts[first:last] if (row := _NAME.match(line))]
+        blocks.append((last, head[1], [row[1] for row in rows], {len(row[1] + row[2]) for row in rows}))
+    for last, test, names, columns in blocks:
+        if not names:
+            continue
+        alike = [other for _, name, other, wide in blocks if (name, wide) == (test, columns)]
+        wanted = {name for other in alike if other[: len(names)] == names for name in other}
         wanted |= {"send_bw", "recv_bw"} if "send_bw" in names else set()
         wanted |= {"send_bytes", "send_msgs", "recv_bytes", "recv_msgs"} if "send_bytes" in names else set()
-        wanted |= {"msg_rate"} if rates and _RATED.search(test) else set()
-        if lacking := sorted(wanted - names):
+        lacking = sorted(wanted - set(names))
+        if len(columns) == 1 and max(columns) > max(map(len, names)) + _GAP:
+            lacking.append("the longest name")
+        if lacking:
             raise lines.wrong(last, f"{lacking[0]} in the lines of {test}, which end here: the log is cut")
 
 

@@ -24,9 +24,9 @@ _WHAT = "sockperf output"
 _LOG = "sockperf full log"
 _HEAD = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (latency|rtt)\(usec\)")
 _ROW = re.compile(r"\d+, \d+\.\d{9}, \d+\.\d{9}, +\d+\.\d{3}")
-_VALID = r"\[Valid Duration\] RunTime=([\d.]+) sec;.*ReceivedMessages=(\d+)"
-_TOTAL = r"\[Total Run\].*SentMessages=(\d+)"
-_COUNTS = r"dropped messages = (\d+); # duplicated messages = (\d+); # out-of-order messages = (\d+)"
+_VALID = r"\[Valid Duration\] RunTime=([\d.]+) sec;.*ReceivedMessages=(\d{1,18})"
+_TOTAL = r"\[Total Run\].*SentMessages=(\d{1,18})"
+_COUNTS = r"dropped messages = (\d{1,18}); # duplicated messages = (\d{1,18}); # out-of-order messages = (\d{1,18})"
 _GOES_ON = re.compile(r"[.,' \u00a0\u202f]?\d")  # a number that a pattern took in part
 _RULE = "------------------------------"  # closes the log
 _STEP_US = 0.0011  # the log rounds latencies to 1 ns and halves before it does
@@ -95,7 +95,7 @@ def log(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if head is None:
         raise malformed(_LOG, 0, lines[-1] if lines else "nothing", "the head 'packet, txTime(sec), rxTime(sec), …'")
     rows = [line for line in lines[head + 1 :] if line.strip() not in ("", _RULE)]
-    wanted = int(_find("\n".join(lines[:head]), r"Total (\d+) observations", "'Total … observations'")[0])
+    wanted = int(_find("\n".join(lines[:head]), r"Total (\d{1,18}) observations", "'Total … observations'")[0])
     for number, line in enumerate(rows, head + 2):
         if not _ROW.fullmatch(line.strip()):
             raise malformed(_LOG, number, line, "packet, two times in s with 9 decimals, and µs")
@@ -191,10 +191,11 @@ def _run(lines: Lines, first: int, after: int) -> Run:
 
     protocol = find(r"PORT = +\d+ # (TCP|UDP)").lower()
     version, told = find(r"sockperf: == version #(\S+) =="), int(find(r"--msg-size=(\d{1,9})\b") or 0)
-    if rate := lines.find(_MSG_RATE, first, last):
-        return _throughput(lines, rate[0], last, rate[1][1], protocol, version, plain)
-    if len(re.findall(r"\[Valid Duration\]", plain)) != 1:
+    rate = lines.find(_MSG_RATE, first, last)
+    if len(re.findall(rf"\[Valid Duration\]|{_MSG_RATE}", plain)) != 1:
         raise lines.wrong(last, "the statistics of one run of a sockperf client by here")
+    if rate:
+        return _throughput(lines, rate[0], last, rate[1][1], protocol, version, plain)
     values = inside(lines, first, last, parse)
     number, counts = lines.need(
         r"sockperf: \[Valid Duration\].*SentMessages=(\d{1,18}); ReceivedMessages=(\d{1,18})", first, last, "counts"

@@ -77,6 +77,10 @@ def _csv(lines: list[str]) -> tuple[str, str, int, list[str]] | None:
             rows = [n for n in range(number + 1, len(lines) + 1) if lines[n - 1].strip()]
             if not rows:
                 raise malformed(_WHAT, number, line, "a line of values below: ucx_perftest failed or was stopped")
+            counts = [lines[n - 1].partition(",")[0].strip().zfill(30) for n in rows]
+            for place in range(1, len(rows)):
+                if counts[place] <= counts[place - 1]:  # without -f, a run prints a line with more iterations each time
+                    raise malformed(_WHAT, rows[place], lines[rows[place] - 1], "more iterations than above: one run")
             return head[1] or "50", "latency", rows[-1], lines[rows[-1] - 1].split(",")
     return None
 
@@ -133,7 +137,7 @@ def runs(text: str, where: str) -> list[Run]:
         plain = [line for line in lines.texts[begin - 1 : after] if not _BOX.match(line)]
         values = _values(lines, begin if box else max(1, place - 3), after, plain)
         unnamed = lines.texts[place - 1].startswith("iterations,") and not box
-        size = int(box["Message size"]) if box.get("Message size", "").isdecimal() else 0
+        size = int(box["Message size"]) if re.fullmatch(r"\d{1,18}", box.get("Message size", "")) else 0
         title = box.get("Test", "")
         operation = next((o for word, o in _OPERATIONS.items() if word in title.split() or title.startswith(word)), "")
         kind = "latency" if any(value.name == "latency_us" for value in values) else "bandwidth"
