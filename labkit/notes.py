@@ -161,7 +161,18 @@ def unpacked(cell: object) -> tuple[Note, ...]:
         return ()
     if isinstance(cell, str):
         return known(parts(cell), {})
+    notes = [_unpacked(one) for one in cell] if isinstance(cell, Iterable) else [None]
+    if None in notes:
+        raise ValueError(f"no list of notes: {str(cell)[:80]!r}")
+    return tuple(filter(None, notes))
+
+
+def _unpacked(one: object) -> Note | None:
+    """Read a note that `packed` made; None if it is something else."""
+    if not isinstance(one, Mapping) or not all(isinstance(one.get(key), str) for key in ("code", "text", "values")):
+        return None
     try:
-        return tuple(Note(str(c["code"]), str(c["text"]), tuple(json.loads(c["values"]).items())) for c in cell)  # type: ignore[attr-defined]
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"no list of notes: {str(cell)[:80]!r}") from error
+        values = json.loads(one["values"])
+    except ValueError:
+        return None
+    return Note(one["code"], one["text"], tuple(values.items())) if isinstance(values, dict) else None

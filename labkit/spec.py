@@ -86,12 +86,9 @@ class Spec:
 
     def option(self, name: str) -> Any:
         """Value of one of the benchmark's own options."""
-        try:
-            return dict(self.options)[name]
-        except KeyError:
-            raise SpecError(
-                f"{self.benchmark} has no option {name!r}. It has: {[k for k, _ in self.options]}."
-            ) from None
+        if not self.has(name):
+            raise SpecError(f"{self.benchmark} has no option {name!r}. It has: {[k for k, _ in self.options]}.")
+        return self.values[name]
 
     @property
     def values(self) -> dict[str, Any]:

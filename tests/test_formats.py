@@ -347,11 +347,11 @@ def test_a_cut_output_is_an_error(name: str, part: float) -> None:
     [
         (netperf.parse, "netperf/TCP_STREAM_k.txt", "THROUGHPUT=8641.61", "THROUGHPUT=much", "line 2.*a number"),
         (netperf.parse, "netperf/TCP_STREAM_k.txt", "10^6bits/s", "GBytes/s", "GBytes/s.*10.6bits"),
-        (iperf3.parse, "iperf3/tcp.json", '"sum_received"', '"sum"', "no 'sum_received'"),
+        (iperf3.parse, "iperf3/tcp.json", '"sum_received"', '"sum"', "no sum_received in end"),
         (sockperf.parse, "sockperf/pingpong_tcp.txt", "<MIN>", "<LEAST>", "<MIN>"),
         (sockperf_log, "sockperf/pingpong_log.csv", "2.942409971, 877.601", "2.94240, 877.601", "line 75.*9 decimals"),
         (qperf.parse, "qperf/tcp_lat_uu.txt", "15681 ns", "15.7 us", "line 2.*-uu"),
-        (write_parse, "fio/fsync.json", '"clat_ns"', '"clat"', "no 'clat_ns'"),
+        (write_parse, "fio/fsync.json", '"clat_ns"', '"clat"', "no clat_ns in jobs"),
         (iozone.parse, "iozone/auto_R_osync.txt", '"512"   800  6101', '"512"   800  n/a', "wanted a file size"),
         (iozone.parse, "iozone/auto_R_osync.txt", '"512"   800  6101', '"512"   800', "24 cells in the Writer report"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import re
 import shutil
@@ -10,13 +11,16 @@ import time
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from labkit import importing, records
 from labkit.campaign import Campaign
 from labkit.cli import main
-from labkit.errors import LabkitError
+from labkit.errors import DataError, LabkitError
+from labkit.formats._wrapped import documents
+from labkit.importing.text import identify
 
 GOLDEN = Path(__file__).parent / "golden"
 LARGEST = 60_000  # B of a file that is damaged
@@ -42,6 +46,9 @@ HOSTILE = (
     ),
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+PYTHON = re.compile(r"Error\b|zip\(\)|NoneType|argument|subscriptable")  # words of Python itself
+GONE = object()
+WRONG: tuple[object, ...] = (None, True, -1, 1.5, 1e300, 10**400, "x", "", [], {}, [1], {"x": 1}, GONE)
 
 
 @cache
@@ -141,6 +148,65 @@ def fuzzed(count: int, folder: Path, offset: int = 0) -> int:
             raise
         shutil.rmtree(place)
     return imported
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """Where values stand in a JSON document; of a list, only the first two."""
+    keys = list(value) if isinstance(value, dict) else range(min(len(value), 2)) if isinstance(value, list) else []
+    return [path, *(place for key in keys for place in places(value[key], (*path, key)))]
+
+
+def changed(document: Any, path: tuple[str | int, ...], wrong: object) -> Any:
+    """Return a document with another value at a place, or without that place if the value is `GONE`."""
+    if not path:
+        return None if wrong is GONE else wrong
+    key, *rest = path
+    copied: Any = dict(document) if isinstance(document, dict) else list(document)
+    if wrong is GONE and not rest:
+        del copied[key]
+    else:
+        copied[key] = changed(copied[key], tuple(rest), wrong)
+    return copied
+
+
+def refusals(most: int) -> list[str]:
+    """Read each log with JSON with a wrong value in at most so many places; return the errors."""
+    errors = []
+    for name, content in originals():
+        text = content.decode(errors="replace")
+        found = documents(text)[0]
+        if not name.startswith("logs/") or not found or (log := identify(GOLDEN / name).log) is None:
+            continue
+        start, end = found[0]
+        if not re.match(r'[\[{]\s*["{\[]', text[start:end]):
+            continue  # perftest 4.5 writes names without quotes
+        document = json.loads(text[start:end])
+        chance = random.Random(name)
+        everywhere = places(document)
+        for path in chance.sample(everywhere, min(most, len(everywhere))):
+            for value in WRONG:
+                try:
+                    log.runs(text[:start] + json.dumps(changed(document, path, value)) + text[end:], name)
+                except DataError as error:
+                    errors.append(str(error))
+                except BaseException as error:
+                    error.add_note(f"the input: {name}, {value!r} at {path}")
+                    raise
+    return errors
+
+
+def test_a_wrong_entry_of_json_is_one_clear_error() -> None:
+    """Anything but a DataError is an error of labkit: a key, a list or a number is used that was not checked."""
+    errors = refusals(6)
+    assert len(errors) > 100
+    assert not [text for text in errors if PYTHON.search(text)]
+
+
+@pytest.mark.slow
+def test_any_wrong_entry_of_json_is_one_clear_error() -> None:
+    errors = refusals(10**6)
+    assert len(errors) > 2000
+    assert not [text for text in errors if PYTHON.search(text)]
 
 
 def test_some_damaged_outputs(tmp_path: Path) -> None:

@@ -13,14 +13,17 @@ PACKAGE = Path(__file__).resolve().parent.parent / "labkit"
 BROAD = frozenset(
     {"AttributeError", "TypeError", "LookupError", "KeyError", "IndexError", "Exception", "BaseException"}
 )
-# file → how many places catch a broad type and go on, and why they may
+# file → how many places catch a broad type and go on or raise another error, and why they may
 ALLOWED = {
-    "campaign/archive.py": (1, "metadata of a foreign archive"),
+    "campaign/archive.py": (2, "a foreign archive, which zipfile reads, and its metadata"),
+    "campaign/packing.py": (1, "what zipfile raises for an entry of a foreign archive"),
+    "cli/__init__.py": (1, "libraries raise various errors if Ctrl-C interrupts them while they load"),
     "explorer/measurement.py": (1, "a note that another process writes"),
     "figures/style.py": (1, "values of a trace that may be no numbers"),
     "host/allocation.py": (1, "variables of a batch system"),
     "host/checks.py": (1, "a user without a name"),
     "host/others.py": (1, "a file of /proc"),
+    "kernels/cuda.py": (1, "a function that an older driver of NVIDIA lacks"),
     "jobs/submitted.py": (1, "a note of an earlier submission"),
     "launch/_hosts.py": (1, "a list of hosts"),
     "learning/compression.py": (1, "the error is handed to the thread that waits"),
@@ -29,7 +32,7 @@ ALLOWED = {
     "programs/rpc_python.py": (1, "a server answers with the error"),
     "report/check.py": (1, "a variable that a user's chapter names"),
     "report/figures.py": (1, "figures in foreign notebooks"),
-    "report/notebook.py": (2, "figures in foreign notebooks"),
+    "report/notebook.py": (3, "foreign notebooks, which nbformat reads, and figures in them"),
     "report/pairing.py": (1, "figures in foreign notebooks"),
     "suites/notebooks.py": (1, "a kernel that dies: its notebook is marked as failed"),
     "supervise/leftovers.py": (1, "a note of a process that was killed"),
@@ -40,6 +43,7 @@ ALLOWED = {
     "verbs/__main__.py": (1, "the error goes to the parent process"),
     "verbs/selftest.py": (1, "the error is the result of the test"),
     "worker/__main__.py": (1, "the error goes to the parent process"),
+    "worker/setting.py": (1, "MPI's own error for a file that it cannot open"),
     "worker/solution.py": (1, "a file of /proc"),
 }
 # these parts are to be replaced by rules that check what they read
@@ -47,22 +51,15 @@ REPLACED = {"models/bounds.py", "models/verdict.py"}
 
 
 def caught(path: Path) -> int:
-    """Exception handlers of a module that catch a broad type and do not raise."""
-    tree = ast.parse(path.read_text())
-    aliases = {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name) and _names(node.value) & BROAD
-    }
-    broad = BROAD | aliases | {"UNREADABLE"}
+    """Exception handlers of a module that catch a broad type and do not end with raising it again."""
+    broad = BROAD | aliases()
     count = 0
-    for node in ast.walk(tree):
+    for node in ast.walk(trees()[path]):
         if isinstance(node, ast.ExceptHandler):
             named = _names(node.type) if node.type else {"Exception"}
-            raises = any(isinstance(one, ast.Raise) for one in ast.walk(node))
-            count += bool(named & broad) and not raises
+            last = node.body[-1]
+            again = isinstance(last, ast.Raise) and last.exc is None
+            count += bool(named & broad) and not again
         elif isinstance(node, ast.Call) and _names(node.func) & {"suppress"}:
             count += bool({name for one in node.args for name in _names(one)} & broad)
     return count
@@ -78,9 +75,28 @@ def _names(node: ast.AST) -> set[str]:
 
 
 @cache
+def trees() -> dict[Path, ast.Module]:
+    """Every module of the package, parsed."""
+    return {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def aliases() -> frozenset[str]:
+    """Names of tuples that hold a broad type, in any module of the package: others import them."""
+    return frozenset(
+        target.id
+        for tree in trees().values()
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
+        for target in node.targets
+        if isinstance(target, ast.Name) and {one for each in node.value.elts for one in _names(each)} & BROAD
+    )
+
+
+@cache
 def found() -> Counter[str]:
     """How many such handlers each file of the package has."""
-    return Counter({str(path.relative_to(PACKAGE)): caught(path) for path in sorted(PACKAGE.rglob("*.py"))})
+    return Counter({str(path.relative_to(PACKAGE)): caught(path) for path in trees()})
 
 
 def test_broad_errors_are_caught_in_listed_places_alone() -> None:

@@ -197,9 +197,21 @@ def test_impossible_points_are_refused(name: str, options: dict[str, object], sa
         resolved(name, **options)
 
 
-@pytest.mark.parametrize("text", ["", "Traceback", "[]", '{"time_ns": [1]}', '{"time_ns": "x", "extras": {}}', "null"])
-def test_what_is_no_result_is_refused(text: str) -> None:
-    with pytest.raises(DataError, match="wanted one JSON object"):
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", "one JSON object"),
+        ("Traceback", "one JSON object"),
+        ("[]", "an object"),
+        ("null", "an object"),
+        ('{"time_ns": [1]}', "no extras in the document"),
+        ('{"time_ns": "x", "extras": {}}', "wanted a list"),
+        ('{"time_ns": [1.5], "extras": {}}', "wanted a list of whole numbers"),
+        ('{"time_ns": [1], "extras": {}, "warnings": [], "facts": {}, "reported": [["a"]]}', "a list of name, unit"),
+    ],
+)
+def test_what_is_no_result_is_refused(text: str, wanted: str) -> None:
+    with pytest.raises(DataError, match=wanted):
         pyverbs.parsed(text, Path())
 
 

@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-
-_Totals = TypeVar("_Totals")
-
-
-def totals(text: str, read: Callable[[Mapping[str, Any]], _Totals], *, what: str) -> _Totals:
-    """Read the totals of a run: the last line of a text.
-
-    Parameters
-    ----------
-    read : takes what it needs from the object of the line.
-    what : how errors call the text.
-
-    Raises
-    ------
-    DataError
-        If the line is no JSON object with what `read` needs.
-    """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        return read(json.loads(line))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{what}: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
 
 
 def rows(data: bytes, count: int, columns: int, *, what: str, each: str) -> NDArray[np.int64]:

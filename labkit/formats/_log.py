@@ -6,7 +6,6 @@ A format that `labkit import` reads as a log exports `LOG`: how its text is reco
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,6 @@ from labkit.errors import DataError
 from labkit.formats import malformed
 from labkit.formats._wrapped import COLOUR
 from labkit.notes import Note, note
-from labkit.outside import once, plainly
 from labkit.samples import facts
 from labkit.spec import Reported, Scalar
 
@@ -74,6 +72,9 @@ class Run:
     clock_ns: float = math.nan
 
 
+REMEDY = "Name a file with the complete output, or delete what was added to it."
+
+
 @dataclass(frozen=True)
 class Log:
     """A kind of log.
@@ -103,28 +104,10 @@ class Log:
         DataError
             If a line does not fit, or there is no run; names file and line.
         """
-        try:
-            runs = self.read(text, where)
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, RecursionError) as error:
-            # a number, a key or a list that is not what this kind of log has
-            raise malformed(where, 0, _entry(error), f"output of {self.name} as it was printed", REMEDY) from error
+        runs = self.read(text, where)
         if not runs:
             raise malformed(where, 0, (text.strip() or "nothing")[-80:], f"a result of {self.name}", REMEDY)
         return runs
-
-
-def _entry(error: Exception) -> str:
-    """Describe why an entry cannot be converted, without Python's wording."""
-    if isinstance(error, KeyError) and error.args:
-        return f"no entry {str(error.args[0])[:80]!r}"
-    if isinstance(error, RecursionError):
-        return "entries in more levels than can be read"
-    if isinstance(error, OverflowError):
-        return "a number that is too large"
-    return "an entry of another kind, or a list of another length"
-
-
-REMEDY = "Name a file with the complete output, or delete what was added to it."
 
 
 class Lines:
@@ -172,9 +155,8 @@ class Lines:
     def blocks(self, begins: re.Pattern[str]) -> Iterator[tuple[int, int, re.Match[str]]]:
         """Yield first and last line of each block, and the match of the line that begins it."""
         starts = [(number, match) for number, line in self if (match := begins.match(line))]
-        ends = [number - 1 for number, _ in starts[1:]] + [len(self)]
-        for (first, match), last in zip(starts, ends, strict=True):
-            yield first, last, match
+        for place, (first, match) in enumerate(starts, 1):
+            yield first, starts[place][0] - 1 if place < len(starts) else len(self), match
 
     def find(self, pattern: str, first: int, last: int) -> tuple[int, re.Match[str]] | None:
         """Return number and match of the first line of a block that a pattern matches from its begin."""
@@ -255,58 +237,6 @@ def decimal(text: str, prefix: str) -> float:
 def binary(text: str, prefix: str) -> float:
     """Convert a number with a prefix of 2^10: ``binary("4", "K")`` is 4096."""
     return float(text) * BINARY[prefix]
-
-
-def document(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Return the first JSON value of a text that may have lines above and below it.
-
-    Parameters
-    ----------
-    pairs : makes an object from its keys and values, for a format that knows what a repeated key means.
-
-    Raises
-    ------
-    DataError
-        If there is none, it is cut off, or an object has a key twice.
-    """
-    start = re.search(r"^[\[{]", text.removeprefix("\ufeff"), re.MULTILINE)
-    body = text.removeprefix("\ufeff")[start.start() :] if start else ""
-    try:
-        decoder = json.JSONDecoder(parse_constant=_no_number, object_pairs_hook=pairs or once)
-        value, _ = decoder.raw_decode(body)
-    except json.JSONDecodeError as error:
-        line = error.lineno + (text[: start.start()].count("\n") if start else 0)
-        raise malformed(where, line, body[error.pos : error.pos + 80] or "its end", "JSON", REMEDY) from error
-    except RecursionError as error:
-        raise malformed(where, 0, body[:80], "JSON that is not nested a thousand times", REMEDY) from error
-    except ValueError as error:
-        raise malformed(where, 0, plainly(error)[:120], "finite numbers, and every key once", REMEDY) from error
-    return value
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(word)
-
-
-def real(value: Any, name: str, where: str) -> float:
-    """Return a finite number of a JSON document.
-
-    Raises
-    ------
-    DataError
-        If it is none.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise malformed(where, 0, f"{name}: {str(value)[:80]}", "a finite number", REMEDY)
-    return float(value)
-
-
-def whole(value: Any, name: str, where: str) -> int:
-    """Return a whole number, 0 or more, of a JSON document; see `real`."""
-    number = real(value, name, where)
-    if number < 0 or number != int(number):
-        raise malformed(where, 0, f"{name}: {value}", "a whole number, 0 or more", REMEDY)
-    return int(number)
 
 
 def over_repeats(name: str, unit: str, most: float, least: float, mean: float) -> list[Reported]:

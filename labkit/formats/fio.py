@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, document, flat
+from labkit.formats._json import Entry, document
+from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, flat
 from labkit.notes import note
 from labkit.outside import once
 from labkit.spec import Reported, Scalar
@@ -31,7 +32,7 @@ from labkit.spec import Reported, Scalar
 Direction = Literal["read", "write"]
 _WHAT = "fio JSON output"
 _LOG = "fio latency log"
-_ROW = re.compile(r"(\d+), (\d+), (\d+), (\d+)(, \w+)*")
+_ROW = re.compile(r"(\d{1,18}), (\d{1,18}), (\d{1,18}), (\d{1,18})(, \w+)*")
 _DIRECTIONS = {"read": 0, "write": 1}
 
 
@@ -93,63 +94,61 @@ def _values(
     if not start:
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
     try:
-        document = json.loads(text[start.start() :], object_pairs_hook=once)
-        jobs = [job for job in document["jobs"] if only in ("", job["jobname"])]
-        if only and len(jobs) != 1:
-            raise malformed(_WHAT, 0, f"{len(jobs)} jobs of the name {only}", "one")
-        values = []
-        for number, job in enumerate(jobs):
-            if job["error"] and job["error"] not in forgiven:
-                raise DataError(f"fio failed: error {job['error']} ({os.strerror(job['error'])}).")
-            if not idle or job[direction]["total_ios"]:
-                values += _job(job, direction, number if len(jobs) > 1 else None)
+        whole = Entry(json.loads(text[start.start() :], object_pairs_hook=once), _WHAT)
     except json.JSONDecodeError as error:
         raise malformed(_WHAT, error.lineno, error.doc[error.pos : error.pos + 80] or "its end", "JSON") from error
-    except (KeyError, TypeError) as error:
-        raise malformed(
-            _WHAT, 0, f"no {error.args[0]!r}", f"jobs with {direction}, lat_ns, clat_ns and iops"
-        ) from error
+    jobs = [job for job in whole["jobs"].items() if only in ("", job["jobname"].value)]
+    if only and len(jobs) != 1:
+        raise malformed(_WHAT, 0, f"{len(jobs)} jobs of the name {only}", "one")
+    values = []
+    for number, job in enumerate(jobs):
+        if (status := job["error"].whole()) and status not in forgiven:
+            raise DataError(f"fio failed: error {status} ({os.strerror(status)}).")
+        if not idle or job[direction]["total_ios"].whole():
+            values += _job(job, direction, number if len(jobs) > 1 else None)
     return values
 
 
-def _job(job: Mapping[str, Any], direction: Direction, rank: int | None) -> list[Reported]:
+def _job(job: Entry, direction: Direction, rank: int | None, *, synced: bool = True) -> list[Reported]:
+    """Read one direction of a job; `synced` if the time of a write includes that of the fsync behind it."""
     part = job[direction]
-    if not part["total_ios"]:
-        raise malformed(_WHAT, 0, f"total_ios 0 for {direction}", "at least one I/O: give it more time")
-    synced = job.get("sync", {}) if direction == "write" else {}
+    if not part["total_ios"].whole():
+        raise malformed(job.where, 0, f"total_ios 0 for {direction}", "at least one I/O: give it more time")
     values = [
-        metric("iops_per_s", "mean", part["iops"]),
-        metric("bandwidth_MBps", "mean", part["bw_bytes"] * 1e-6),
-        Reported("usr_cpu", "%", "mean", job["usr_cpu"]),
-        Reported("sys_cpu", "%", "mean", job["sys_cpu"]),
+        metric("iops_per_s", "mean", part["iops"].real()),
+        metric("bandwidth_MBps", "mean", part["bw_bytes"].real() * 1e-6),
+        *(Reported(name, "%", "mean", job[name].real()) for name in ("usr_cpu", "sys_cpu")),
     ]
-    if synced.get("total_ios"):
-        values.append(metric("latency_us", "mean", (part["lat_ns"]["mean"] + synced["lat_ns"]["mean"]) * 1e-3))
-        values += _latencies("write_us", part) + _times("fsync_us", synced["lat_ns"])
+    sync = job.get("sync", {})
+    if synced and direction == "write" and sync.get("total_ios", 0).whole():
+        both = part["lat_ns"]["mean"].real() + sync["lat_ns"]["mean"].real()
+        values.append(metric("latency_us", "mean", both * 1e-3))
+        values += _latencies("write_us", part) + _times("fsync_us", sync["lat_ns"])
     else:
         values += _latencies("latency_us", part)
     return [Reported(v.name, v.unit, v.statistic, v.value, rank=rank) for v in values]
 
 
-def _latencies(name: str, part: Mapping[str, Any]) -> list[Reported]:
+def _latencies(name: str, part: Entry) -> list[Reported]:
     """Return the total latency of a direction; its percentiles are those of ``clat`` where fio kept no others."""
     values = _times(name, part["lat_ns"])
     if "percentile" not in part["lat_ns"]:
-        values += _percentiles("clat_us" if part["slat_ns"]["N"] else name, part["clat_ns"])
+        values += _percentiles("clat_us" if part["slat_ns"]["N"].whole() else name, part["clat_ns"])
     return values
 
 
-def _times(name: str, times: Mapping[str, Any]) -> list[Reported]:
+def _times(name: str, times: Entry) -> list[Reported]:
     """Convert one of fio's blocks of statistics from ns to µs."""
-    whole = [Reported(name, "µs", one, times[one] * 1e-3) for one in ("min", "max", "mean", "stddev")]
+    whole = [Reported(name, "µs", one, times[one].real() * 1e-3) for one in ("min", "max", "mean", "stddev")]
     return whole + _percentiles(name, times)
 
 
-def _percentiles(name: str, times: Mapping[str, Any]) -> list[Reported]:
+def _percentiles(name: str, times: Entry) -> list[Reported]:
     """Convert the percentiles of a block from ns to µs; ``99.900000`` becomes ``p999``."""
-    split = {percent: percent.partition(".") for percent in times.get("percentile", {})}
+    shares = times.get("percentile", {})
+    split = {percent: percent.partition(".") for percent in shares.table()}
     return [
-        Reported(name, "µs", f"p{whole}{part.rstrip('0')}", times["percentile"][percent] * 1e-3)
+        Reported(name, "µs", f"p{whole}{part.rstrip('0')}", shares[percent].real() * 1e-3)
         for percent, (whole, _, part) in split.items()
     ]
 
@@ -237,7 +236,7 @@ def runs(text: str, where: str) -> list[Run]:
     the mean latency is the sum of both, as `parse` has it.
     """
     if '"fio version"' in text and re.search(r"^\s*\{", text, re.MULTILINE):
-        return _of_json(document(text, where), where)
+        return _of_json(document(text, where))
     lines, made = Lines(text, where), []
     setups = [(number, match) for number, line in lines if (match := _SETUP.match(line))]
     versions = [(number, line) for number, line in lines if re.fullmatch(r"fio-\d\S*", line)]
@@ -279,7 +278,7 @@ def _of_text(
     starts = [(n, io) for n in range(first, last + 1) if (io := _IO.match(lines.texts[n - 1]))]
     ends = [number - 1 for number, _ in starts[1:]] + [last]
     made = []
-    for (number, io), end in zip(starts, ends, strict=True):
+    for (number, io), end in zip(starts, ends, strict=False):  # a job may have no line of either direction
         values = [
             metric("iops_per_s", "mean", decimal(io["iops"], io["k"])),
             metric("bandwidth_MBps", "mean", decimal(io["bw"], io["p"]) * 1e-6),
@@ -360,43 +359,49 @@ def _size(text: str) -> int:
 _NO_SETTINGS = ("rw", "readwrite", "name", "filename", "output", "output-format", "directory", "write_bw_log")
 
 
-def _of_json(whole: Any, where: str) -> list[Run]:
+def _of_json(whole: Entry) -> list[Run]:
     """Read the jobs of the JSON."""
-    shared = whole.get("global options", {})
+    shared = whole.get("global options", {}).table()
+    version = str(whole["fio version"].value).removeprefix("fio-")
     made = []
-    for number, job in enumerate(whole["jobs"], 1):
-        if job["error"]:
-            raise DataError(
-                f"{where}: job {job['jobname']} failed: error {job['error']}. Delete it, and import the rest."
-            )
-        told = {**shared, **job.get("job options", {})}
+    for number, job in enumerate(whole["jobs"].items(), 1):
+        if error := job["error"].whole():
+            name = str(job["jobname"].value)[:80]
+            raise DataError(f"{whole.where}: job {name} failed: error {error}. Delete it, and import the rest.")
+        told = {**shared, **job.get("job options", {}).table()}
         rw, sizes = str(told.get("rw", told.get("readwrite", ""))), str(told.get("bs", "4k")).split(",")
         ways: tuple[Direction, ...] = ("read", "write")
         for place, way in enumerate(ways):
-            if not job[way]["total_ios"]:
+            if not (count := job[way]["total_ios"].whole()):
                 continue
-            syncs = int(job.get("sync", {}).get("total_ios", 0)) if way == "write" else 0
-            each = syncs >= int(job[way]["total_ios"]) - 1 and syncs > 0
-            values = [replace(v, rank=None) for v in _job(job if each else {**job, "sync": {}}, way, None)]
+            syncs = job.get("sync", {}).get("total_ios", 0).whole() if way == "write" else 0
+            each = syncs >= count - 1 and syncs > 0
+            values = [replace(v, rank=None) for v in _job(job, way, None, synced=each)]
             size = _size_of_option(sizes[min(place, len(sizes) - 1)])
             direct = str(told.get("direct", "0")) == "1"
             options: dict[str, Scalar] = {
                 "pattern": "random" if rw.startswith("rand") else "sequential" if rw else "unknown",
-                "depth": int(told.get("iodepth", 1)),
+                "depth": _count(told, "iodepth", whole.where),
                 "directory": str(told.get("directory", "")),
                 "file_size": _size_of_option(str(told.get("size", "0"))),
                 "cache": "direct" if direct else "unknown",
                 "sync": "direct" if direct else "osync" if str(told.get("sync", "0")) not in ("0", "none") else "none",
             }
-            version = str(whole["fio version"]).removeprefix("fio-")
             if each:
                 options["sync"] = "fsync"
             synced = syncs > 0 and not each
-            jobs = int(told.get("numjobs", 1)) if "group_reporting" in told else 1
+            jobs = _count(told, "numjobs", whole.where) if "group_reporting" in told else 1
             way_of = _with(str(told.get("ioengine", "psync")), way)
             run = _made(way_of, values, number, size, options, jobs, version, synced, json.dumps(told)[:SHOWN])
             made.append(replace(run, stated=flat(told, *_NO_SETTINGS)))
     return made
+
+
+def _count(told: Mapping[str, Any], name: str, where: str) -> int:
+    """Return an option of fio that is a count, 1 if it is not given."""
+    if not re.fullmatch(r"\d{1,9}", text := str(told.get(name, 1))):
+        raise malformed(where, 0, f"{name}={text}", "a whole number")
+    return int(text)
 
 
 def _with(engine: str, way: str) -> str:

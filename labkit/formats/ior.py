@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.formats import malformed
-from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, document, over_repeats, real, settings, whole
+from labkit.formats._json import Entry, document
+from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, over_repeats, settings
 from labkit.notes import note
 from labkit.spec import Reported, Scalar
 
@@ -47,7 +48,7 @@ _KEPT = ("access", "type", "api", "ordering in a file", "segments", "nodes", "bl
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each operation of each test."""
     if re.match(r"\s*\{", text):
-        return _json(document(text, where), where)
+        return _json(document(text, where))
     lines, made = Lines(text, where), []
     for first, last, version in lines.blocks(_TEXT):
         made += _block(lines, first, last, version[1])
@@ -72,12 +73,13 @@ def repetitions(text: str, operation: str, where: str) -> tuple[int, list[float]
         If there are no repetitions of that operation, or one has no rate.
     """
     told = document(text, where)
-    tests, rows = told.get("tests"), [row for row in told.get("summary", ()) if row.get("operation") == operation]
-    results = tests[0].get("Results", ()) if tests else ()
-    rates = [real(row.get("bwMiB"), "bwMiB", where) for row in results if row.get("access") == operation]
+    rows = [row for row in told.get("summary", []).items() if row.get("operation", "").value == operation]
+    tests = told.get("tests", []).items()
+    results = tests[0].get("Results", []).items() if tests else []
+    rates = [row["bwMiB"].real() for row in results if row.get("access", "").value == operation]
     if len(rows) != 1 or not rates or min(rates) <= 0:
-        raise malformed(where, 0, str(results)[:80], f"repetitions of {operation}, each with a rate", REMEDY)
-    tasks, segments, block = (whole(rows[0][name], name, where) for name in ("numTasks", "segmentCount", "blockSize"))
+        raise malformed(where, 0, f"{len(rates)} rates", f"repetitions of {operation}, each with a rate", REMEDY)
+    tasks, segments, block = (rows[0][name].whole() for name in ("numTasks", "segmentCount", "blockSize"))
     return tasks, [tasks * segments * block / 2**20 / rate for rate in rates]
 
 
@@ -92,7 +94,7 @@ def _block(lines: Lines, first: int, last: int, version: str) -> list[Run]:
         if not re.match(r"(?:write|read) ", lines.texts[number - 1]):
             break
         row = _row(lines, number, names)
-        run = _run(row, told, version, number, lines.where, lines.source(head, number))
+        run = _run(Entry(row, lines.where, REMEDY), told, version, number, lines.source(head, number))
         made.append(replace(run, stated=_stated(named)))
     if not made:
         raise lines.wrong(head + 1, "a row of write or read")
@@ -118,34 +120,31 @@ def _row(lines: Lines, number: int, names: list[str]) -> dict[str, Any]:
     return row | {"operation": texts[0], "API": cells.get("API", "")}
 
 
-def _json(whole_text: Any, where: str) -> list[Run]:
+def _json(whole_text: Entry) -> list[Run]:
     """Read the summary of a JSON file."""
-    if not isinstance(whole_text, dict) or not isinstance(whole_text.get("summary"), list):
-        raise malformed(where, 0, str(whole_text)[:80], "an object with the list 'summary'", REMEDY)
-    version, made = str(whole_text.get("Version", "")), []
-    tests = whole_text.get("tests")
-    options = [test.get("Options") for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []
-    told = {key: str(value) for key, value in (options[0] or {}).items() if key in _KEPT} if options else {}
-    for number, row in enumerate(whole_text["summary"], 1):
-        if not isinstance(row, dict) or row.get("operation") not in ("write", "read"):
-            raise malformed(where, 0, str(row)[:80], "an operation, write or read", REMEDY)
-        run = _run(row, told, version, number, where, str(row)[:2000])
+    version, made = str(whole_text.get("Version", "").value), []
+    tests = whole_text.get("tests", []).items()
+    options = tests[0].get("Options", {}).table() if tests else {}
+    told = {key: str(value) for key, value in options.items() if key in _KEPT}
+    for number, row in enumerate(whole_text["summary"].items(), 1):
+        if row["operation"].value not in ("write", "read"):
+            raise row["operation"].wrong("write or read")
+        run = _run(row, told, version, number, str(row.value)[:2000])
         made.append(replace(run, clock_ns=_JSON_CLOCK_NS))
     return made
 
 
-def _run(row: Mapping[str, Any], told: Mapping[str, str], version: str, number: int, where: str, source: str) -> Run:
+def _run(row: Entry, told: Mapping[str, str], version: str, number: int, source: str) -> Run:
     """Make the run of an operation."""
 
     def numbers(*names: str) -> list[float]:
-        return [real(row[name], name, where) for name in names]
+        return [row[name].real() for name in names]
 
-    repetitions = whole(row["repetitions"], "repetitions", where)
-    tasks, size = whole(row["numTasks"], "numTasks", where), whole(row["transferSize"], "transferSize", where)
+    repetitions, tasks, size = (row[name].whole() for name in ("repetitions", "numTasks", "transferSize"))
     rates = [value * _MIB for value in numbers("bwMaxMIB", "bwMinMIB", "bwMeanMIB")]
     if tasks < 1 or repetitions < 1 or rates[2] <= 0 or not rates[1] * 0.99 <= rates[2] <= rates[0] * 1.01:
         raise malformed(
-            where, number, source[-120:], "tasks, repetitions, and a mean between least and greatest", REMEDY
+            row.where, number, source[-120:], "tasks, repetitions, and a mean between least and greatest", REMEDY
         )
     (seconds,) = numbers("MeanTime")
     values = [*over_repeats("bandwidth_MBps", "MB/s", *rates)]
@@ -153,11 +152,11 @@ def _run(row: Mapping[str, Any], told: Mapping[str, str], version: str, number: 
     values += [Reported("run_time_s", "s", "mean", seconds)] if seconds > 0 else []
     values.append(Reported("bandwidth_MBps", "MB/s", "stddev", numbers("bwStdMIB")[0] * _MIB))
     options: dict[str, Scalar] = {
-        "operation": str(row["operation"]),
-        "api": str(row.get("API", "")),
-        "file": "file per process" if whole(row["filePerProc"], "filePerProc", where) else "shared",
-        "block_size": whole(row["blockSize"], "blockSize", where),
-        "segments": whole(row["segmentCount"], "segmentCount", where),
+        "operation": str(row["operation"].value),
+        "api": str(row.get("API", "").value),
+        "file": "file per process" if row["filePerProc"].whole() else "shared",
+        "block_size": row["blockSize"].whole(),
+        "segments": row["segmentCount"].whole(),
     }
     remark = note("repeats-in-a-start", f"{repetitions} repetitions inside one start", count=repetitions)
     return Run(
@@ -167,7 +166,7 @@ def _run(row: Mapping[str, Any], told: Mapping[str, str], version: str, number: 
         size=size,
         ranks=tasks,
         options=options,
-        parameters={**told, "tasks per node": str(whole(row["tasksPerNode"], "tasksPerNode", where))},
+        parameters={**told, "tasks per node": str(row["tasksPerNode"].whole())},
         version=version,
         remarks=(remark, MEAN_OF_RATES) if repetitions > 1 else (),
         source=source,

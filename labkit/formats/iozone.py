@@ -94,14 +94,14 @@ def _rates(line: str) -> list[int]:
 def _table(lines: list[str], start: int, test: str) -> list[Reported]:
     """Parse the cells of the table whose name stands in line `start` (from 0)."""
     head = lines[start + 1] if start + 1 < len(lines) else ""
-    records = [int(text) * KIB for text in re.findall(r'"(\d+)"', head)]
+    records = [int(text) * KIB for text in re.findall(r'"(\d{1,18})"', head)]
     if not records or re.sub(r'["\d\s]', "", head):
         raise malformed(_WHAT, start + 2, head, 'record sizes in kB, as in "4" "8"')
     cells = []
     for number, line in enumerate(lines[start + 2 :], start + 3):
         if not line.strip():
             break
-        row = re.fullmatch(r'"(\d+)"((?:\s+\d+)+)\s*', line)
+        row = re.fullmatch(r'"(\d{1,18})"((?:\s+\d{1,18})+)\s*', line)
         rates = [int(text) for text in row[2].split()] if row else []
         if not row or len(rates) > len(records):
             raise malformed(_WHAT, number, line, f"a file size in quotes and at most {len(records)} rates")

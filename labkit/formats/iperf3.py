@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
+from labkit.formats._json import Entry, document
 from labkit.formats._log import (
     CUT,
     FEW_DIGITS,
@@ -27,11 +27,10 @@ from labkit.formats._log import (
     Lines,
     Log,
     Run,
-    document,
     flat,
     inside,
 )
-from labkit.outside import once
+from labkit.outside import once, plainly
 from labkit.spec import Reported
 
 CLOCK_NS = 1000.0  # counts whole µs
@@ -57,31 +56,26 @@ def parse(text: str) -> list[Reported]:
     DataError
         If the output has the key ``error``, is not JSON, or lacks its end.
     """
-    try:
-        document = loaded(text)
-    except json.JSONDecodeError as error:
-        raise malformed(_WHAT, error.lineno, text[error.pos : error.pos + 80] or "its end", "JSON") from error
-    except ValueError as error:
-        raise malformed(_WHAT, 0, str(error)[:120], "every key once") from error
-    if not isinstance(document, dict):
-        raise malformed(_WHAT, 1, text[:80], "a JSON object")
-    if "error" in document:
-        raise DataError(f"iperf3 failed: {document['error']}.")
-    try:
-        return [*_whole(document["end"]), *_streams(document["end"]), *_intervals(document["intervals"])]
-    except (KeyError, TypeError) as error:
-        raise malformed(_WHAT, 0, f"no {error.args[0]!r}", "intervals and end with their sums") from error
+    whole = loaded(text)
+    if "error" in whole:
+        raise DataError(f"iperf3 failed: {whole['error'].value}.")
+    return [*_whole(whole["end"]), *_streams(whole["end"]), *_intervals(whole["intervals"])]
 
 
-def loaded(text: str) -> Any:
+def loaded(text: str) -> Entry:
     """Load the JSON; iperf3 3.7 prints both sums of ``--bidir`` under one name, the reverse direction last.
 
     Raises
     ------
-    ValueError
+    DataError
         If it is not JSON, or another key occurs twice.
     """
-    return json.loads(text, object_pairs_hook=_ways)
+    try:
+        return Entry(json.loads(text, object_pairs_hook=_ways), _WHAT)
+    except json.JSONDecodeError as error:
+        raise malformed(_WHAT, error.lineno, text[error.pos : error.pos + 80] or "its end", "JSON") from error
+    except ValueError as error:
+        raise malformed(_WHAT, 0, plainly(error)[:120], "every key once") from error
 
 
 def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -97,7 +91,7 @@ def _ways(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def received(text: str) -> int:
     """B that the receiver got, of output that `parse` takes."""
-    return int(loaded(text)["end"]["sum_received"]["bytes"])
+    return loaded(text)["end"]["sum_received"]["bytes"].whole()
 
 
 def both(text: str) -> list[Reported]:
@@ -125,12 +119,12 @@ def moved(text: str) -> dict[str, int]:
     ``received_B`` and ``written_B`` of the direction that moved more; empty for UDP, where iperf3 does not tell them
     apart.
     """
-    sums = {name: value for name, value in loaded(text)["end"].items() if name.startswith("sum_")}
+    end = loaded(text)["end"]
     totals = {}
     for key, prefix in (("received_B", "sum_received"), ("written_B", "sum_sent")):
-        if ways := [int(value["bytes"]) for name, value in sums.items() if name.startswith(prefix)]:
+        if ways := [end[name]["bytes"].whole() for name in end.table() if name.startswith(prefix)]:
             totals[key] = max(ways)
-    return totals if len(totals) == 2 and "sum" not in loaded(text)["end"] else {}
+    return totals if len(totals) == 2 and "sum" not in end else {}
 
 
 def _labels(sum_name: str) -> dict[str, str]:
@@ -138,45 +132,51 @@ def _labels(sum_name: str) -> dict[str, str]:
     return {"direction": "reverse"} if sum_name.endswith("_reverse") else {}
 
 
-def _whole(end: Mapping[str, Any]) -> list[Reported]:
+def _whole(end: Entry) -> list[Reported]:
     values = []
     for suffix in ("", _BACK):
         if suffix and f"sum_received{suffix}" not in end:
             continue
         received, sent, labels = end[f"sum_received{suffix}"], end[f"sum_sent{suffix}"], _labels(suffix)
-        values.append(metric("bandwidth_MBps", "mean", received["bits_per_second"] / _MB, labels))
-        values.append(metric("sent_MBps", "mean", sent["bits_per_second"] / _MB, labels))
+        values.append(metric("bandwidth_MBps", "mean", received["bits_per_second"].real() / _MB, labels))
+        values.append(metric("sent_MBps", "mean", sent["bits_per_second"].real() / _MB, labels))
         if "retransmits" in sent:
-            values.append(Reported("retransmits", "", "total", float(sent["retransmits"]), labels=labels))
+            values.append(Reported("retransmits", "", "total", sent["retransmits"].real(), labels=labels))
         if "lost_percent" in received:
-            values.append(metric("jitter_us", "mean", received["jitter_ms"] * 1e3, labels))
-            values.append(metric("lost_percent", "mean", received["lost_percent"], labels))
+            values.append(metric("jitter_us", "mean", received["jitter_ms"].real() * 1e3, labels))
+            values.append(metric("lost_percent", "mean", received["lost_percent"].real(), labels))
     use = end["cpu_utilization_percent"]
-    return values + [Reported(f"cpu_{name}", "%", "mean", use[name]) for name in _CPU]
+    return values + [Reported(f"cpu_{name}", "%", "mean", use[name].real()) for name in _CPU]
 
 
-def _streams(end: Mapping[str, Any]) -> list[Reported]:
+def _streams(end: Entry) -> list[Reported]:
     """TCP's own round-trip time, and the bandwidth of each of several streams."""
-    values, several = [], len(end["streams"]) > 1
-    for number, stream in enumerate(end["streams"]):
+    values, streams = [], end["streams"].items()
+    for number, stream in enumerate(streams):
         sender, receiver = stream.get("sender", {}), stream.get("receiver", {})
-        rank = number if several else None
-        if several and receiver:
-            labels = {"direction": "forward" if receiver.get("sender", True) else "reverse"}
-            rate = receiver["bits_per_second"] / _MB
+        rank = number if len(streams) > 1 else None
+        if len(streams) > 1 and receiver.table():
+            labels = {"direction": "forward" if receiver.get("sender", True).value else "reverse"}
+            rate = receiver["bits_per_second"].real() / _MB
             values.append(Reported("bandwidth_MBps", "MB/s", "mean", rate, rank=rank, labels=labels))
         for key, statistic in (("min_rtt", "min"), ("mean_rtt", "mean"), ("max_rtt", "max")):
-            if sender.get(key):
-                values.append(Reported("tcp_rtt_us", "µs", statistic, float(sender[key]), rank=rank))
+            if time := sender.get(key, 0).real():
+                values.append(Reported("tcp_rtt_us", "µs", statistic, time, rank=rank))
     return values
 
 
-def _intervals(intervals: list[Mapping[str, Any]]) -> list[Reported]:
+def _intervals(intervals: Entry) -> list[Reported]:
+    parts = [(name, interval[name]) for interval in intervals.items() for name in interval.table()]
     return [
-        metric("bandwidth_MBps", "mean", part["bits_per_second"] / _MB, _labels(name), t=float(part["end"]))
-        for interval in intervals
-        for name, part in interval.items()
-        if name.startswith("sum") and not part["omitted"]
+        metric(
+            "bandwidth_MBps",
+            "mean",
+            part["bits_per_second"].real() / _MB,
+            _labels(name),
+            t=part["end"].real(),
+        )
+        for name, part in parts
+        if name.startswith("sum") and not part["omitted"].value
     ]
 
 
@@ -211,19 +211,18 @@ def runs(text: str, where: str) -> list[Run]:
     return made
 
 
-def _json(whole: Any, text: str, where: str) -> list[Run]:
+def _json(whole: Entry, text: str, where: str) -> list[Run]:
     """Read the JSON of a client."""
     if "error" in whole:
-        raise DataError(
-            f"{where}: iperf3 failed: {str(whole['error'])[:200]}. Name the output of a test that succeeded."
-        )
+        why = str(whole["error"].value)[:200]
+        raise DataError(f"{where}: iperf3 failed: {why}. Name the output of a test that succeeded.")
     start = whole["start"]["test_start"]
     lines = Lines(text, where)
     values = [v for v in inside(lines, 1, len(lines), parse) if v.t is None]
     way_back = any("direction" in value.labels and value.rank is None for value in values)
     if way_back:
         values = [v for v in inside(lines, 1, len(lines), both) if v.t is None]
-    protocol = str(start["protocol"]).upper()
+    protocol = str(start["protocol"].value).upper()
     if protocol not in ("TCP", "UDP"):
         raise malformed(where, 0, protocol[:40], "a test over TCP or UDP", REMEDY)
     return [
@@ -231,21 +230,22 @@ def _json(whole: Any, text: str, where: str) -> list[Run]:
             test=f"iperf3 {protocol}{' both' if way_back and protocol == 'TCP' else ''}",
             values=tuple(values),
             line=1,
-            size=int(start["blksize"]),
-            options={"streams": int(start["num_streams"])},
+            size=start["blksize"].whole(),
+            options={"streams": start["num_streams"].whole()},
             stated=_stated(whole, start),
-            parameters={"reverse": str(start.get("reverse", "")), "duration": str(start.get("duration", ""))},
-            version=str(whole["start"].get("version", "")).removeprefix("iperf "),
-            source=json.dumps(start)[:SHOWN],
+            parameters={name: str(start.get(name, "").value) for name in ("reverse", "duration")},
+            version=str(whole["start"].get("version", "").value).removeprefix("iperf "),
+            source=json.dumps(start.value)[:SHOWN],
         )
     ]
 
 
-def _stated(whole: Any, start: Mapping[str, Any]) -> dict[str, str]:
+def _stated(whole: Entry, test: Entry) -> dict[str, str]:
     """Return the settings of a test: its parameters, buffers, segment size, and congestion control of both ends."""
-    asked = {k: whole["start"][k] for k in ("sock_bufsize", "tcp_mss", "target_bitrate") if k in whole["start"]}
-    ends = {k: v for k, v in whole["end"].items() if k.endswith("_tcp_congestion")}
-    return flat({**asked, **start, **ends}, "num_streams", "blksize", "protocol")
+    start = whole["start"].table()
+    asked: dict[str, Any] = {k: start[k] for k in ("sock_bufsize", "tcp_mss", "target_bitrate") if k in start}
+    ends = {k: v for k, v in whole["end"].table().items() if k.endswith("_tcp_congestion")}
+    return flat({**asked, **test.table(), **ends}, "num_streams", "blksize", "protocol")
 
 
 def _text(lines: Lines, first: int, last: int) -> Run:

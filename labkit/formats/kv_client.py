@@ -6,18 +6,18 @@ last answer had come, each in ns from the start of the run; its kind, as a place
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.formats._client import rows, totals
+from labkit.formats._client import rows
+from labkit.formats._json import last_line
 
 OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE")  # YCSB's words
 _WHAT = "kv_client output"
+_COUNTS = ("operations", "missing", "unfinished", "sent_B", "received_B")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,8 @@ def parse(text: str, samples: bytes) -> Result:
     DataError
         If the text does not end in the client's line, or there are not as many samples as it says.
     """
-    count, missing, unfinished, sent, received = totals(text, _totals, what=_WHAT)
+    told = last_line(text, _WHAT)
+    count, missing, unfinished, sent, received = (told[name].whole() for name in _COUNTS)
     operations = rows(samples, count, 5, what=_WHAT, each="operations")
     due, start, end, operation, client = operations[np.argsort(operations[:, 0], kind="stable")].T
     if ((operation < 0) | (operation >= len(OPERATIONS))).any():
@@ -67,7 +68,3 @@ def parse(text: str, samples: bytes) -> Result:
         unfinished=unfinished,
         payload=max(sent, received),
     )
-
-
-def _totals(told: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(told[name]) for name in ("operations", "missing", "unfinished", "sent_B", "received_B"))

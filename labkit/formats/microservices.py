@@ -8,20 +8,19 @@ time (ns), how many spans follow and how many it dropped, then six numbers a spa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import otlp
-from labkit.formats._client import rows, totals
+from labkit.formats._client import rows
+from labkit.formats._json import last_line
 
 _WHAT = "microservices output"
 _COUNTS = ("requests", "unfinished", "origin_ns", "elapsed_ns", "cpu_ns", "sent_B", "received_B", "queries")
-_SHARES = ("recall", "candidates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +82,8 @@ def parse(text: str, samples: bytes) -> Result:
     DataError
         If the text does not end in the client's line, or there are not as many samples as it says.
     """
-    counts, shares = totals(text, _totals, what=_WHAT)
+    told = last_line(text, _WHAT)
+    counts = {name: told[name].whole() for name in _COUNTS}
     requests = rows(samples, counts["requests"], 5, what=_WHAT, each="requests")
     due, start, end, operation, trace = requests.T
     if (np.diff(due) < 0).any():
@@ -100,13 +100,9 @@ def parse(text: str, samples: bytes) -> Result:
         elapsed_ns=counts["elapsed_ns"],
         cpu_ns=counts["cpu_ns"],
         queries=counts["queries"],
-        recall=shares["recall"],
-        candidates=shares["candidates"],
+        recall=told["recall"].real(),
+        candidates=told["candidates"].real(),
     )
-
-
-def _totals(told: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, float]]:
-    return {name: int(told[name]) for name in _COUNTS}, {name: float(told[name]) for name in _SHARES}
 
 
 def parse_spans(data: bytes) -> Spans:

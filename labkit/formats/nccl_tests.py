@@ -17,11 +17,11 @@ names the program.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, flat, real, setting_name, settings, whole
+from labkit.formats import metric
+from labkit.formats._json import Entry, document
+from labkit.formats._log import NUMBER, Lines, Log, Run, flat, setting_name, settings
 from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar
 
@@ -49,13 +49,11 @@ _CLOSING = 200  # lines of rows and of the end of a table
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each size and place."""
     if re.match(r"\s*\{", text):
-        return _json(document(text, where), where)
+        return _json(document(text, where))
     lines, made = Lines(text, where), []
     heads = [number for number, line in lines if _HEAD.match(line)]
-    starts = [1, *(head + 1 for head in heads[:-1])]
-    ends = [*(number - 1 for number in heads[1:]), len(lines)]
-    for start, head, end in zip(starts, heads, ends, strict=True):
-        made += _table(lines, start, head, end)
+    for above, head, below in zip([0, *heads], heads, [*heads[1:], len(lines) + 1], strict=False):
+        made += _table(lines, above + 1, head, below - 1)
     return made
 
 
@@ -174,48 +172,48 @@ def _collective(
     return "of a collective that the log does not name", []
 
 
-def _json(text: Any, where: str) -> list[Run]:
+def _json(whole: Entry) -> list[Run]:
     """Read the JSON file."""
-    words = (
-        " ".join(map(str, text.get("args", []))) if isinstance(text.get("args"), list) else str(text.get("args", ""))
-    )
+    words = whole.get("args", "").value
+    words = " ".join(map(str, words)) if isinstance(words, list) else str(words)
     program = re.search(r"(\w+?)_perf", words)
     stated = {setting_name(name): value for name, value in re.findall(r"(?:^| )(-[-\w]+)[ =]([^\s-]\S*)", words)}
-    config = text.get("config", {})
-    stated |= flat(config, "devices")
-    devices = config.get("devices", [])
+    config = whole.get("config", {})
+    stated |= flat(config.table(), "devices")
     made = []
-    for number, row in enumerate(text["results"], 1):
-        for name in _PLACES:
-            part = row.get(name)
-            if not isinstance(part, Mapping) or not whole(row["size"], "size", where):
+    for number, row in enumerate(whole["results"].items(), 1):
+        size = row["size"].whole()
+        for name in _PLACES if size else ():
+            if name not in row:
                 continue
-            time = real(part.get("time", part.get("cpu_time")), "time", where)
-            values = _values(time, real(part["alg_bw"], "alg_bw", where), real(part["bus_bw"], "bus_bw", where))
-            each = row.get(f"{name}_per_iter")
-            if isinstance(each, Mapping):
-                keys = {"min": "min_us", "max": "max_us", "p50": "p50_us", "p95": "p95_us", "p99": "p99_us"}
-                values += [metric("latency_us", s, real(each[key], key, where)) for s, key in keys.items()]
-            wrong = part.get("nwrong")
-            doubts = [note("wrong-bytes", "nccl-tests found wrong elements")] if wrong not in (None, 0, 0.0) else []
+            part = row[name]
+            time = part["time" if "time" in part else "cpu_time"].real()
+            values = _values(time, part["alg_bw"].real(), part["bus_bw"].real())
+            if f"{name}_per_iter" in row:
+                each = row[f"{name}_per_iter"]
+                values += [metric("latency_us", s, each[f"{s}_us"].real()) for s in ("min", "max", "p50", "p95", "p99")]
+            wrong = part.get("nwrong", None).value
+            doubts = [note("wrong-bytes", "nccl-tests found wrong elements")] if wrong not in (None, 0) else []
+            test = _NAMES.get(program[1], program[1]) if program else "of a collective that the log does not name"
+            kinds = [str(row[key].value).strip() for key in ("type", "redop", "root")]
+            if not re.fullmatch(r"-?\d{1,9}", kinds[2]):
+                raise row["root"].wrong("a rank, or -1")
             made.append(
                 Run(
-                    test=f"nccl-tests {_NAMES.get(program[1], program[1])}"
-                    if program
-                    else "nccl-tests of a collective that the log does not name",
+                    test=f"nccl-tests {test}",
                     values=tuple(values),
                     line=number,
-                    size=whole(row["size"], "size", where),
-                    ranks=len(devices) if isinstance(devices, list) else 0,
-                    options=_options(name, str(row["type"]), str(row["redop"]), str(row["root"])),
+                    size=size,
+                    ranks=len(config.get("devices", []).items()),
+                    options=_options(name, *kinds),
                     stated=stated,
-                    verified=wrong in (0, 0.0) and wrong is not None,
+                    verified=wrong == 0,
                     doubts=tuple(doubts),
-                    source=str(row)[:2000],
+                    source=str(row.value)[:2000],
                 )
             )
     if not made:
-        raise malformed(where, 0, str(text)[:80], "results with sizes, out_of_place or in_place", REMEDY)
+        raise whole["results"].wrong("results with sizes, out_of_place or in_place")
     return made
 
 

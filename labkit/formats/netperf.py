@@ -198,7 +198,7 @@ def _run(lines: Lines, first: int, last: int, head: re.Match[str]) -> Run:
         raise lines.wrong(first, f"a throughput above 0 in Trans/s, bits/s or Bytes/s, not {rate:g} {unit[:20]}")
     latency = "round_trip_us" if test in ("RR", "CRR") else "send_call_us"
     values += [Reported(latency, "µs", s, number(key)) for key, s in _LATENCIES.items() if number(key) >= 0]
-    if (sent := number("SENT")) > 0:
+    if (sent := number("SENT")) > 0 and unit in _UNITS:
         values += [metric("sent_MBps", "mean", sent * _UNITS[unit])]
         values += [metric("lost_percent", "mean", number("LOST"))]
     if not values:
@@ -254,10 +254,14 @@ def _stated(pairs: Mapping[str, str], words: Sequence[str]) -> dict[str, str]:
 
 def _keys(lines: Lines, first: int, last: int) -> dict[str, str]:
     """Return the pairs of ``-k``; empty for another layout."""
-    found = (re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", line) for line in lines.texts[first:last])
-    pairs = {pair[1]: pair[2].strip() for pair in found if pair}
-    if "LOCAL_SEND_THROUGHPUT" in pairs and "REMOTE_RECV_CALLS" in pairs:
-        calls, arrived = float(pairs["LOCAL_SEND_CALLS"]), float(pairs["REMOTE_RECV_CALLS"])
+    pairs: dict[str, str] = {}
+    for number in range(first + 1, last + 1):
+        if pair := re.fullmatch(r"([A-Z][A-Z0-9_]*)=(.*)", lines.texts[number - 1]):
+            if pair[1] in pairs:
+                raise lines.wrong(number, f"{pair[1]} once: another test without a head (-P 0) follows")
+            pairs[pair[1]] = pair[2].strip()
+    if {"LOCAL_SEND_THROUGHPUT", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"} <= set(pairs):
+        calls, arrived = (lines.number(pairs[name], first) for name in ("LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"))
         if calls > 0 and 0 <= arrived <= calls:
             pairs |= {"SENT": pairs["LOCAL_SEND_THROUGHPUT"], "LOST": f"{100 * (1 - arrived / calls)}"}
     return pairs if len(pairs) > 1 else {}
@@ -271,6 +275,9 @@ def _csv(lines: Lines, first: int, last: int) -> dict[str, str]:
             cells = lines.texts[number].split(",")
             if len(cells) != len(names):
                 raise lines.wrong(number + 1, f"{len(names)} values, as the head has")
+            for more in range(number + 2, last + 1):
+                if lines.texts[more - 1].count(",") == len(names) - 1:
+                    raise lines.wrong(more, "one row of values: another test without a head (-P 0) follows")
             return {_NAMES.get(name, name): cell for name, cell in zip(names, cells, strict=True)}
     return {}
 

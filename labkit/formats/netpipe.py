@@ -15,7 +15,7 @@ from labkit.notes import note
 from labkit.spec import Reported
 
 _WHAT = "NetPIPE output"
-_ROW = re.compile(r" *(\d+) +(\d+\.\d{6}) +(\d+\.\d{8})")
+_ROW = re.compile(r" *(\d{1,18}) +(\d+\.\d{6}) +(\d+\.\d{8})")
 _MBIT = 2**20
 _STEP_S = 1e-8
 BEST = note("best-of", "the best of NetPIPE's trials, not their mean")

@@ -7,11 +7,11 @@ in hexadecimal digits, times in ns since 1970 as strings of digits.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from labkit.errors import DataError
+from labkit.formats._json import Entry, last_line
 
 SERVER, CLIENT = 2, 3  # SpanKind
 BEGINS = '{"resourceSpans":'  # a line that `dumps` wrote
@@ -91,33 +91,39 @@ def loads(text: str) -> list[Span]:
     for line in text.splitlines():
         if not line.startswith(BEGINS):
             continue
-        try:
-            for resource in json.loads(line)["resourceSpans"]:
-                service = _values(resource["resource"]["attributes"])["service.name"]
-                own = [one for scope in resource["scopeSpans"] for one in scope["spans"]]
-                spans += [_read(one, str(service)) for one in own]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{_WHAT}: found {line[:80]!r}, wanted resourceSpans with spans ({error!r}).") from error
+        for resource in last_line(line, _WHAT)["resourceSpans"].items():
+            service = str(_values(resource["resource"]["attributes"]).get("service.name", ""))
+            own = [one for scope in resource["scopeSpans"].items() for one in scope["spans"].items()]
+            spans += [_read(one, service) for one in own]
     return spans
 
 
-def _read(one: Mapping[str, Any], service: str) -> Span:
+def _read(one: Entry, service: str) -> Span:
     return Span(
         service=service,
-        name=str(one["name"]),
-        kind=int(str(one["kind"])),
-        trace=int(str(one["traceId"]), 16),
-        span=int(str(one["spanId"]), 16),
-        parent=int(str(one.get("parentSpanId", "0")) or "0", 16),
-        start_ns=int(str(one["startTimeUnixNano"])),
-        end_ns=int(str(one["endTimeUnixNano"])),
-        attributes=_values(one.get("attributes", ())),
+        name=str(one["name"].value),
+        kind=_digits(one["kind"]),
+        trace=_digits(one["traceId"], 16),
+        span=_digits(one["spanId"], 16),
+        parent=_digits(one["parentSpanId"], 16) if one.get("parentSpanId", "").value else 0,
+        start_ns=_digits(one["startTimeUnixNano"]),
+        end_ns=_digits(one["endTimeUnixNano"]),
+        attributes=_values(one.get("attributes", [])),
     )
 
 
-def _values(attributes: Sequence[Mapping[str, Any]]) -> dict[str, str | int]:
+def _digits(entry: Entry, base: int = 10) -> int:
+    """Return a whole number that is written as a string of digits, or as a number."""
+    text = str(entry.value)
+    if not re.fullmatch(r"-?\d{1,20}" if base == 10 else "[0-9a-fA-F]{1,32}", text, re.ASCII):
+        raise entry.wrong("digits of a whole number")
+    return int(text, base)
+
+
+def _values(attributes: Entry) -> dict[str, str | int]:
     values: dict[str, str | int] = {}
-    for one in attributes:
+    for one in attributes.items():
         value = one["value"]
-        values[one["key"]] = int(value["intValue"]) if "intValue" in value else str(value.get("stringValue", ""))
+        number = _digits(value["intValue"]) if "intValue" in value else None
+        values[str(one["key"].value)] = str(value.get("stringValue", "").value) if number is None else number
     return values

@@ -122,7 +122,7 @@ def samples(text: str) -> NDArray[np.int64]:
     for number, line in enumerate(lines[heads[0] + 1 :], heads[0] + 2):
         if _RULE.fullmatch(line.strip()):
             break
-        if not (pair := re.fullmatch(r"(\d+), (\S+)", line)) or int(pair[1]) != len(times) + 1:
+        if not (pair := re.fullmatch(r"(\d{1,18}), (\S+)", line)) or int(pair[1]) != len(times) + 1:
             raise malformed(_WHAT, number, line, f"'{len(times) + 1}, time in µs'")
         times.append(_number(pair[2], number, line))
         if not math.isfinite(times[-1]):
@@ -242,6 +242,9 @@ _HEAD = {
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each size of each table."""
     lines, made = Lines(text, where), []
+    if len({bool(head["json"]) for _, _, head in lines.blocks(_BEGINS)}) > 1:
+        remedy = "Split it into one file with the text and one with the JSON."
+        raise malformed(where, 0, "text and JSON of perftest", "the runs of one of them", remedy)
     for first, last, head in lines.blocks(_BEGINS):
         what = head["what"] or head["json"].replace("_CMP", " CMP").replace("_FETCH", " FETCH")
         kind = head["kind"] or head["kind_json"]

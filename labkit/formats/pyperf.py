@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from statistics import fmean, median
 from typing import Any
 
-from labkit.formats import malformed, metric
-from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, flat, real
+from labkit.formats import metric
+from labkit.formats._json import document
+from labkit.formats._log import SHOWN, Log, Run, flat
 from labkit.spec import Reported
 
 _BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,200}\"benchmarks\": *\[ *$")
@@ -22,21 +23,15 @@ _BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,2
 
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each process that has values; those that only calibrated have none."""
-    suite = document(text, where)
-    if not isinstance(suite, Mapping) or not isinstance(suite.get("benchmarks"), list):
-        raise malformed(where, 0, str(suite)[:80], "an object with the list 'benchmarks'", REMEDY)
-    shared, made = _mapping(suite.get("metadata")), list[Run]()
-    for benchmark in suite["benchmarks"]:
-        common = shared | _mapping(benchmark.get("metadata"))
-        for run in benchmark["runs"]:
-            values = [real(value, "value", where) for value in run.get("values") or []]
+    suite, made = document(text, where), list[Run]()
+    shared = suite.get("metadata", {}).table()
+    for benchmark in suite["benchmarks"].items():
+        common = shared | benchmark.get("metadata", {}).table()
+        for run in benchmark["runs"].items():
+            values = [value.real() for value in run.get("values", []).items()]
             if values:
-                made.append(_run(values, common | _mapping(run.get("metadata")), len(made) + 1))
+                made.append(_run(values, common | run.get("metadata", {}).table(), len(made) + 1))
     return made
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
 
 
 _NO_SETTING = re.compile(  # facts of one run, of its time, or the name of the machine

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import REMEDY, SHOWN, Log, Run, document, flat, real
+from labkit.formats._json import Entry, document
+from labkit.formats._log import REMEDY, SHOWN, Log, Run, flat
 from labkit.notes import note
 from labkit.spec import Reported
 
@@ -24,36 +24,35 @@ _BEGINS = re.compile(r"[^\n]{0,2000}\"session_info\" *:")
 def runs(text: str, where: str) -> list[Run]:
     """Make a run of each test case that has a performance variable."""
     report = document(text, where)
-    if not isinstance(report, Mapping) or not isinstance(report.get("runs"), list):
-        raise malformed(where, 0, str(report)[:80], "an object with session_info and runs", REMEDY)
-    version = str(report["session_info"].get("version", ""))
+    version = str(report["session_info"].get("version", "").value)
     made, count = [], 0
-    for run in report["runs"]:
-        for case in run["testcases"]:
+    for run in report["runs"].items():
+        for case in run["testcases"].items():
             count += 1
-            values = list(_performance(case, where))
+            values = list(_performance(case))
             if values:
-                made.append(_run(case, values, version, count, where))
+                made.append(_run(case, values, version, count))
     if not made:
         raise malformed(where, 0, f"{count} test cases, none with a performance variable", "one at least", REMEDY)
     return made
 
 
-def _performance(case: Mapping[str, Any], where: str) -> Iterator[Reported]:
-    """Yield the performance variables of a test case: a mapping since data version 4, a list before."""
-    variables = case.get("perfvalues") or {}
-    if isinstance(variables, Mapping):
-        for key, entry in variables.items():
-            if not isinstance(entry, Sequence) or not 5 <= len(entry) <= 6:
-                raise malformed(where, 0, f"{key}: {str(entry)[:80]}", "value, reference, two bounds, unit and result")
-            if entry[0] is not None:
-                name = str(key).rpartition(":")[2]
-                yield Reported(name[:100], str(entry[4] or "")[:40], "value", real(entry[0], name, where))
-        return
-    for entry in case.get("perfvars") or []:
-        if entry.get("value") is not None:
-            name = str(entry["name"])
-            yield Reported(name[:100], str(entry.get("unit") or "")[:40], "value", real(entry["value"], name, where))
+def _performance(case: Entry) -> Iterator[Reported]:
+    """Yield the performance variables of a test case: an object since data version 4, a list before."""
+    for key in case.get("perfvalues", {}).table():
+        entry = case["perfvalues"][key]
+        cells = entry.items()
+        if not 5 <= len(cells) <= 6:
+            raise entry.wrong("a list of value, reference, two bounds, unit and result")
+        if cells[0].value is not None:
+            yield _reported(key.rpartition(":")[2], cells[0], cells[4])
+    for variable in case.get("perfvars", []).items():
+        if "value" in variable:
+            yield _reported(str(variable["name"].value), variable["value"], variable.get("unit", ""))
+
+
+def _reported(name: str, value: Entry, unit: Entry) -> Reported:
+    return Reported(name[:100], str(unit.value or "")[:40], "value", value.real())
 
 
 _STATED = (
@@ -62,13 +61,13 @@ _STATED = (
 )
 
 
-def _run(case: Mapping[str, Any], values: list[Reported], version: str, number: int, where: str) -> Run:
+def _run(entry: Entry, values: list[Reported], version: str, number: int) -> Run:
     """Make the run of a test case."""
+    case = entry.table()
     name = str(case.get("display_name") or case.get("name") or case.get("unique_name"))
     tasks = case.get("num_tasks")
-    seconds = case.get("time_run")
-    if seconds is not None and real(seconds, "time_run", where) > 0:
-        values = [metric("run_time_s", "value", real(seconds, "time_run", where)), *values]
+    if (seconds := entry.get("time_run", 0).real()) > 0:
+        values = [metric("run_time_s", "value", seconds), *values]
     passed = str(case.get("result", "")) in ("pass", "success")
     doubts = [] if passed else [note("test-failed", "ReFrame's test did not pass")]
     system = [case.get(key) for key in ("system", "partition", "environ")]

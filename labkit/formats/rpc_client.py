@@ -6,17 +6,17 @@ in ns from the start of the run; and its client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.formats._client import rows, totals
+from labkit.formats._client import rows
+from labkit.formats._json import last_line
 
 _WHAT = "RPC client output"
+_COUNTS = ("operations", "unfinished", "payload_B", "bulk_operations", "bulk_ns")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,8 @@ def parse(text: str, samples: bytes) -> Result:
     DataError
         If the text does not end in the client's line, or there are not as many samples as it says.
     """
-    operations, unfinished, payload, bulk, bulk_ns = totals(text, _totals, what=_WHAT)
+    told = last_line(text, _WHAT)
+    operations, unfinished, payload, bulk, bulk_ns = (told[name].whole() for name in _COUNTS)
     calls = rows(samples, operations, 4, what=_WHAT, each="calls")
     due, start, end, client = calls[np.argsort(calls[:, 0], kind="stable")].T
     if (client < 0).any():
@@ -66,7 +67,3 @@ def parse(text: str, samples: bytes) -> Result:
         bulk=bulk,
         bulk_s=bulk_ns * 1e-9,
     )
-
-
-def _totals(told: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(int(told[name]) for name in ("operations", "unfinished", "payload_B", "bulk_operations", "bulk_ns"))

@@ -6,9 +6,11 @@ A line for each action that has ended: ``time:actor:rank action arguments durati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from labkit.formats import malformed
+from labkit.formats._log import NUMBER
 
 LAYOUT = "%.12r:%i:%m%n"  # SimGrid's own letters: simulated time, actor, message
 _END = "Simulation time"
@@ -41,10 +43,10 @@ def ends(lines: Iterable[str], ranks: int) -> list[list[float]]:
         if text.startswith(_END):
             complete = True
             continue
-        try:
-            times[int(text.partition(" ")[0])].append(float(time))
-        except (ValueError, IndexError):
-            raise malformed("SimGrid's log", number, line, "time:actor:rank action") from None
+        rank = text.partition(" ")[0]
+        if not re.fullmatch(NUMBER, time) or not re.fullmatch(r"\d{1,9}", rank) or int(rank) >= ranks:
+            raise malformed("SimGrid's log", number, line, f"time:actor:rank action, with a rank below {ranks}")
+        times[int(rank)].append(float(time))
     if not complete:
         raise malformed("SimGrid's log", 0, "its end without a simulation time", f"a line with {_END!r}")
     return times

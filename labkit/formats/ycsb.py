@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, document, real, setting_name
+from labkit.formats._json import document
+from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
 from labkit.formats._wrapped import documents
 from labkit.notes import note
 from labkit.spec import Reported
@@ -74,12 +75,10 @@ def _parted(listed: list[Measured]) -> list[list[Measured]]:
 def _json(text: str, where: str) -> Iterable[tuple[str, str, float]]:
     """Yield the measurements of JSON arrays, or of an object a line."""
     values = [document(text[first:last], where) for first, last in documents(text)[0]]
-    for entry in itertools.chain.from_iterable(value if isinstance(value, list) else [value] for value in values):
-        if not isinstance(entry, dict) or not {"metric", "measurement", "value"} <= set(entry):
-            raise malformed(where, 0, str(entry)[:80], "objects with metric, measurement and value", REMEDY)
-        if isinstance(entry["value"], int | float):
-            name = str(entry["measurement"])
-            yield str(entry["metric"]), name, real(entry["value"], name, where)
+    for entry in itertools.chain.from_iterable(one.items() if isinstance(one.value, list) else [one] for one in values):
+        value = entry["value"]
+        if isinstance(value.value, int | float):
+            yield str(entry["metric"].value), str(entry["measurement"].value), value.real()
 
 
 def _runs(listed: list[Measured], version: str, command: str, where: str) -> list[Run]:

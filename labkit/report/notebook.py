@@ -15,7 +15,7 @@ import nbformat
 from nbformat.v4 import new_markdown_cell, new_output
 
 from labkit import outside
-from labkit.errors import ReportError
+from labkit.errors import DataError, ReportError
 from labkit.report import cleaning, figures, markdown
 from labkit.report.options import ALT, options, written
 
@@ -70,14 +70,23 @@ def read(path: Path) -> Any:
         If it is no notebook.
     """
     try:
-        book = nbformat.reads(outside.text(path, most=outside.MOST_NOTEBOOK_B), as_version=4)
+        book = _parsed(outside.text(path, most=outside.MOST_NOTEBOOK_B))
+    except (DataError, ValueError) as error:
+        remedy = "Run it again, or take it out of notebooks/."
+        raise ReportError(f"{path} cannot be read as a notebook: {str(error)[:300]}. {remedy}") from error
+    book.metadata["labkit_strange"] = _tidy(book)
+    return book
+
+
+def _parsed(text: str) -> Any:
+    """Return a notebook of format 4; raise ValueError with a reason if the text is none."""
+    try:
+        book = nbformat.reads(text, as_version=4)
         nbformat.validate(book)
-        book.metadata["labkit_strange"] = _tidy(book)
-    except Exception as error:  # whatever a reader of JSON raises at another file
-        raise ReportError(
-            f"{path} cannot be read as a notebook: {str(error)[:300] or type(error).__name__}. Run it again, or take "
-            "it out of notebooks/."
-        ) from error
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError) as error:
+        raise ValueError(str(error)) from error
+    except Exception as error:  # nbformat expects keys and types that any JSON may lack
+        raise ValueError("its JSON is not that of a notebook") from error
     return book
 
 

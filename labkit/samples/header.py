@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -83,20 +84,20 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
         _expect(header, _KINDS, required=True)
         meta, launch = header["meta"], header["launch"]
         for text in facts.wrong(meta):
-            raise ValueError(f"{text}.")
+            raise DataError(f"{text}.")
         _require(0 <= launch < 2**31, f"launch={launch}", "a whole number from 0 on")
         _require(header["origin"] in ORIGINS, f"origin={header['origin']!r}", f"one of {', '.join(ORIGINS)}")
         for fact in (facts.BADGES, facts.WARNINGS):
             _require(all(isinstance(v, str) for v in fact.of(meta)), fact.name, "a list of texts")
         if why := notes.check(facts.NOTES.of(meta)):
-            raise ValueError(f"notes={why}, but it must be a table of texts with their codes and values.")
+            raise DataError(f"notes={why}, but it must be a table of texts with their codes and values.")
         return {
             **{name: header[name] for name in ("host", "launch", "origin", "meta", "source")},
-            "spec": _spec(header["spec"]),
-            "effort": Effort(**header["effort"]),
+            "spec": spec(header["spec"]),
+            "effort": effort(header["effort"]),
             "reported": tuple(map(_reported, header["reported"])),
         }
-    except (SpecError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (SpecError, DataError) as error:
         raise DataError(
             f"{where}: its metadata are not from labkit: {error} Restore it from a copy, or delete it."
         ) from error
@@ -104,7 +105,7 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
 
 def _require(valid: bool, given: str, wanted: str) -> None:
     if not valid:
-        raise ValueError(f"{given[:200]}, but it must be {wanted}.")
+        raise DataError(f"{given[:200]}, but it must be {wanted}.")
 
 
 def _expect(values: Mapping[str, Any], kinds: Mapping[str, type], *, required: bool = False) -> None:
@@ -118,8 +119,36 @@ def _expect(values: Mapping[str, Any], kinds: Mapping[str, type], *, required: b
         _require(valid, f"{name}={value!r}", f"of type {kind.__name__}")
 
 
-def _spec(values: Mapping[str, Any]) -> Spec:
-    """Return the spec; refuse values that are not texts or plain values."""
+def _only(values: Mapping[str, Any], kind: type, *needed: str) -> None:
+    """Refuse a name that a dataclass does not have, and a needed one that is missing."""
+    known = [field.name for field in dataclasses.fields(kind)]
+    for name in values:
+        _require(name in known, f"{kind.__name__.lower()} has {name!r}", f"one of {', '.join(known)}")
+    for name in needed:
+        _require(name in values, f"{kind.__name__.lower()} has no {name}", "there")
+
+
+def effort(values: Mapping[str, Any]) -> Effort:
+    """Return the effort of a point.
+
+    Raises
+    ------
+    DataError, SpecError
+        If a value is unknown or out of its range.
+    """
+    _only(values, Effort)
+    return Effort(**values)
+
+
+def spec(values: Mapping[str, Any]) -> Spec:
+    """Return the spec of a point; refuse values that are not texts or plain values.
+
+    Raises
+    ------
+    DataError, SpecError
+        If there are any.
+    """
+    _only(values, Spec, "benchmark")
     _expect(values, dict.fromkeys(_TEXTS, str))
     _expect(values, {"options": dict, "environment": dict, "hosts": list, "size": int, "ranks": int, "ppn": int})
     for name in ("size", "ranks", "ppn"):
@@ -133,6 +162,8 @@ def _spec(values: Mapping[str, Any]) -> Spec:
 
 def _reported(values: Mapping[str, Any]) -> Reported:
     """Return a value that a tool reported, with its types checked."""
+    _require(isinstance(values, dict), f"a reported value is {values!r}", "a table")
+    _only(values, Reported, "name", "unit", "statistic", "value")
     reported = Reported(**values)
     for name in ("name", "unit", "statistic"):
         text = getattr(reported, name)

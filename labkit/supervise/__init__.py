@@ -29,7 +29,7 @@ import subprocess
 import sys
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -182,19 +182,25 @@ def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
     """Return both ends of two pipes."""
     fds: tuple[int, ...] = ()
     try:
-        fds += os.pipe()
-        return (*fds, *os.pipe())  # type: ignore[return-value]
-    except OSError as error:
+        with _explained(command):
+            fds += os.pipe()
+            return (*fds, *os.pipe())  # type: ignore[return-value]
+    except LaunchError:
         for fd in fds:
             os.close(fd)
-        raise LaunchError(_cannot_start(error), command=command) from error
+        raise
 
 
-def _cannot_start(error: OSError) -> str:
-    """Return the message for a system that starts no programs."""
-    cause = causes.known(error.strerror or "")
-    remedy = cause.remedy if cause else "Free what is used up."
-    return f"The system cannot start a program: {error.strerror}. {remedy}"
+@contextlib.contextmanager
+def _explained(command: Sequence[str]) -> Iterator[None]:
+    """Turn an error of the system into the message that it starts no programs."""
+    try:
+        yield
+    except OSError as error:
+        cause = causes.known(error.strerror or "")
+        remedy = cause.remedy if cause else "Free what is used up."
+        message = f"The system cannot start a program: {error.strerror}. {remedy}"
+        raise LaunchError(message, command=command) from error
 
 
 def start(
@@ -244,24 +250,23 @@ def start(
     lifetime = open(write, "wb", buffering=0)  # noqa: SIM115, PTH123 (closed even if Ctrl-C comes before the Tree is made)
     passed = [report_end, *fed_ends[:1]]
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__, str(grace), *map(str, passed), "--", *command],
-            stdin=lifetime_end,
-            stdout=stdout,
-            stderr=stderr,
-            bufsize=0,
-            env=environment,
-            cwd=cwd,
-            start_new_session=True,
-            pass_fds=passed,
-        )
-    except BaseException as error:
+        with _explained(command):
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", supervisor.__file__, str(grace), *map(str, passed), "--", *command],
+                stdin=lifetime_end,
+                stdout=stdout,
+                stderr=stderr,
+                bufsize=0,
+                env=environment,
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=passed,
+            )
+    except BaseException:
         lifetime.close()
         os.close(report)
         for fd in fed_ends[1:]:
             os.close(fd)
-        if isinstance(error, OSError):
-            raise LaunchError(_cannot_start(error), command=command) from error
         raise
     finally:
         os.close(lifetime_end)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labkit.errors import DataError
+from labkit.formats._json import Entry, last_line
 from labkit.notes import note
 from labkit.spec import Reported
 from labkit.tools._invocation import Parsed
@@ -23,15 +22,29 @@ def parsed(text: str, folder: Path) -> Parsed:
     DataError
         If the program says what went wrong, or that is not its one JSON object.
     """
-    line = text.strip().rpartition("\n")[2]
-    try:
-        result: Mapping[str, Any] = json.loads(line)
-        if "error" in result:
-            raise DataError(str(result["error"]))
-        times = np.asarray(result["time_ns"], np.int64)
-        extras = {name: np.asarray(values, np.int64) for name, values in result["extras"].items()}
-        reported = tuple(Reported(*values) for values in result.get("reported", ()))
-        warnings = tuple(note(warning["code"], warning["text"], **warning["values"]) for warning in result["warnings"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"output: found {line[-200:]!r}, wanted one JSON object ({error}).") from error
-    return Parsed(time_ns=times, extras=extras, reported=reported, warnings=warnings, facts=result["facts"])
+    result = last_line(text, "output")
+    if "error" in result:
+        raise DataError(str(result["error"].value))
+    extras = result["extras"]
+    return Parsed(
+        time_ns=_array(result["time_ns"]),
+        extras={name: _array(extras[name]) for name in extras.table()},
+        reported=tuple(_reported(values) for values in result.get("reported", []).items()),
+        warnings=tuple(
+            note(str(warning["code"].value), str(warning["text"].value), **warning["values"].table())
+            for warning in result["warnings"].items()
+        ),
+        facts=result["facts"].table(),
+    )
+
+
+def _array(entry: Entry) -> NDArray[np.int64]:
+    return np.array(entry.integers(), np.int64)
+
+
+def _reported(entry: Entry) -> Reported:
+    values = entry.items()
+    if len(values) != 4:
+        raise entry.wrong("a list of name, unit, statistic and value")
+    name, unit, statistic = (str(one.value) for one in values[:3])
+    return Reported(name, unit, statistic, values[3].real())

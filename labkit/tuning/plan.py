@@ -13,7 +13,9 @@ from labkit import benchmarks, ranges
 from labkit.analysis.comparison.judging import RELEVANT
 from labkit.benchmarks import KernelBenchmark
 from labkit.campaign import Campaign
-from labkit.errors import DataError, LabkitError, SpecError
+from labkit.errors import DataError, SpecError
+from labkit.formats._json import Entry
+from labkit.samples import header
 from labkit.spec import Effort, Spec
 from labkit.stats.racing import ERROR, ROUNDS
 from labkit.tuning.everywhere import Variables
@@ -88,21 +90,36 @@ class Plan:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Plan:
-        """Make a plan from the result of `as_dict`."""
+        """Make a plan from the result of `as_dict`, which may come from anybody.
+
+        Raises
+        ------
+        DataError, SpecError
+            If a value is missing or not of its kind.
+        """
+        given = Entry(values, "plan")
+        bases = given["bases"].items()
+        if not bases:
+            raise given["bases"].wrong("at least one point")
         return cls(
-            bases=tuple(Spec.from_dict(one) for one in values["bases"]),
-            settings=tuple(_setting(*one) for one in values["settings"]),
-            effort=Effort(**values["effort"]),
-            **{name: values[name] for name in _NUMBERS},
+            bases=tuple(header.spec(one.table()) for one in bases),
+            settings=tuple(_setting(one) for one in given["settings"].items()),
+            effort=header.effort(given["effort"].table()),
+            **{name: given[name].value for name in _NUMBERS},
         )
 
 
-def _setting(name: str, fields: Mapping[str, str | int], environment: Mapping[str, str]) -> Setting:
-    """Make a setting from plain values that may come from anybody."""
-    texts = [name, *fields, *environment, *map(str, (*fields.values(), *environment.values()))]
-    wrong = [text for text in texts if _ODD.search(text)]
-    if wrong or not set(fields) <= set(FIELDS):
-        raise ValueError(f"{ascii(wrong or sorted(fields))[:80]} cannot be part of a setting")
+def _setting(entry: Entry) -> Setting:
+    """Make a setting from its name, the fields and the variables that it sets."""
+    parts = entry.items()
+    if len(parts) != 3:
+        raise entry.wrong("a list of name, fields and variables")
+    name, fields, environment = parts[0].value, parts[1].table(), parts[2].table()
+    texts = [name, *fields, *environment, *environment.values()]
+    plain = all(isinstance(one, str) for one in texts) and all(isinstance(one, str | int) for one in fields.values())
+    odd = not plain or any(_ODD.search(text) for text in [*texts, *map(str, fields.values())])
+    if odd or not set(fields) <= set(FIELDS):
+        raise DataError(f"{ascii(entry.value)[:80]} cannot be a setting. Tune again.")
     return Setting(name, tuple(fields.items()), tuple(sorted(environment.items())))
 
 
@@ -145,8 +162,8 @@ def noted(campaign: Campaign, benchmark: str = "") -> Plan:
         )
     try:
         return Plan.from_dict(plan)
-    except (LabkitError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{campaign.path}/campaign.json: the plan of tuning {name} is damaged: {error}.") from error
+    except (DataError, SpecError) as error:
+        raise DataError(f"{campaign.path}/campaign.json: the plan of tuning {name} is damaged: {error}") from error
 
 
 def fingerprints(campaign: Campaign, plan: Plan) -> dict[tuple[int, int], str]:
