@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: help setup setup-all ycsb jupyter wheelhouse system system-all system-test testing venvs course report survey test test-all bench faults lab lint format lock docs dist clean
+.PHONY: help setup setup-all ycsb jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,8 +17,8 @@ PARALLEL := -n logical --dist loadfile
 STARTED := $(shell date +%s)
 SETUP := templates/setup
 
-# $(call built,WHAT): build what could not be built before these packages came, and say why if it fails
-built = @$(SETUP)/python.sh programs $(VENV) && echo "$(1) is complete ($$(( $$(date +%s) - $(STARTED) )) s)."
+# build what could not be built before these packages came, and say why if it fails
+built = @$(SETUP)/python.sh programs $(VENV) && echo "Set-up is complete ($$(( $$(date +%s) - $(STARTED) )) s)."
 # $(call suite,NAME,OPTIONS): measure and report with these options; the report includes a failed notebook, and the exit status is nonzero
 suite = $(BIN)/labkit run $(1); status=$$?; $(BIN)/labkit report $(1) $(2) && exit $$status
 
@@ -26,16 +26,18 @@ help: ## list the make targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 setup: system $(VENV)/.labkit ## install what the suite quick and its report need: system packages with apt if run as root, Python packages into .venv
-	$(call built,Set-up)
+	$(built)
 
-setup-all: system-all setup ## install what every benchmark needs, except PyTorch; NONFREE=yes also installs netperf and iozone3
-	$(call built,Set-up of all)
+setup-all: system-all system $(VENV)/.labkit ## install what every benchmark needs, except PyTorch; NONFREE=yes also installs netperf and iozone3
+	$(built)
 
-testing: system-test $(VENV)/.tests setup ## install what the tests and linters need as well: Slurm, a second MPI, PyTorch, Python packages
-	$(call built,Set-up for the tests)
+testing: system-test system $(VENV)/.tests $(VENV)/.labkit ## install what the tests and linters need as well: Slurm, a second MPI, PyTorch, Python packages
+	$(built)
 
+# these two look for more packages than the recipe of system, which then has nothing to add
+setup-all testing: WIDER := yes
 system:
-	@$(SETUP)/system.sh
+	@$(if $(WIDER),,$(SETUP)/system.sh)
 system-all:
 	@$(SETUP)/system.sh all
 system-test:
@@ -73,16 +75,16 @@ $(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFAC
 	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
 # the kernels are the same for every MPI and lie in the checkout already
-.venv-%/.labkit: .venv-%/.packages $(VENV)/.labkit
+.venv-%/.labkit: $(VENV)/.labkit .venv-%/.packages
 	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
 
-venvs: setup $(OTHER_MPIS:%=%/.labkit) ## install Open MPI 5 and MPICH from PyPI, each into its own environment
+venvs: $(OTHER_MPIS:%=%/.labkit) ## install Open MPI 5 and MPICH from PyPI, each into its own environment
 
 wheelhouse: ## download the Python packages into wheelhouse/; `make setup` and `make jupyter` install from it without internet
 	@$(SETUP)/python.sh wheelhouse requirements.lock $(SETUP)/lab.lock $(SETUP)/uv.lock
 
-course: setup .venv-course/.labkit ## install nbgrader into .venv-course, for teachers of the labs
+course: .venv-course/.labkit ## install nbgrader into .venv-course, for teachers of the labs
 
 report: setup ## measure this machine with the suite quick, build an HTML and a PDF report
 	@$(call suite,quick)
@@ -116,12 +118,14 @@ labkit/programs/ycsb/YcsbRedis.class: labkit/programs/ycsb.xml labkit/programs/Y
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=ycsb
 	@javac -cp '$(@D)/*' -d $(@D) labkit/programs/YcsbRedis.java
 
-jupyter: setup $(VENV)/.lab ## install JupyterLab and its widgets as well
+jupyter: $(VENV)/.lab setup ## install JupyterLab and its widgets as well
 
 lab: jupyter ## open JupyterLab on the notebooks
 	@$(BIN)/labkit lab
 
-lint: setup $(VENV)/.tests ## run all linters; change nothing
+check: testing lint test ## run all linters and the quick tests, as before a commit
+
+lint: $(VENV)/.tests $(VENV)/.labkit ## run all linters; change nothing
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -130,7 +134,7 @@ lint: setup $(VENV)/.tests ## run all linters; change nothing
 	$(if $(KERNELS),$(BIN)/clang-format --dry-run -Werror $(KERNELS))
 	$(if $(NOTEBOOKS),$(BIN)/nbstripout --keep-id --verify $(NOTEBOOKS))
 
-format: setup $(VENV)/.tests ## format the source
+format: $(VENV)/.tests $(VENV)/.labkit ## format the source
 	$(BIN)/ruff check --fix --exit-zero
 	$(BIN)/ruff format
 	$(if $(KERNELS),$(BIN)/clang-format -i $(KERNELS))

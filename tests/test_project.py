@@ -116,7 +116,19 @@ def test_every_marker_has_a_time_budget() -> None:
 
 def test_make_help_lists_the_fixed_words() -> None:
     shown = {line.split()[0] for line in run("make", "-s", "help").stdout.splitlines()}
-    assert {"setup", "setup-all", "testing", "report", "test", "test-all", "bench", "faults", "lab", "survey"} <= shown
+    words = "setup setup-all testing report survey check test test-all bench faults lab venvs docs dist"
+    assert set(words.split()) <= shown
+
+
+@pytest.mark.parametrize("target", ["setup", "setup-all", "testing", "jupyter", "report", "survey", "check", "test-all"])
+def test_make_says_once_that_set_up_is_complete_and_lists_missing_packages_once(target: str) -> None:
+    planned = run("make", "-n", "-B", target).stdout
+    assert planned.count("Set-up is complete") == 1
+    assert planned.count("/system.sh") == 1
+    before, _, after = planned.partition("Set-up is complete")
+    for once in ("/system.sh", "/python.sh packages .venv ", "/python.sh labkit .venv\n"):
+        assert once in before
+        assert once not in after
 
 
 SYSTEM = ROOT / "templates" / "setup" / "system.sh"
