@@ -120,7 +120,9 @@ def test_make_help_lists_the_fixed_words() -> None:
     assert set(words.split()) <= shown
 
 
-@pytest.mark.parametrize("target", ["setup", "setup-all", "testing", "jupyter", "report", "survey", "check", "test-all"])
+@pytest.mark.parametrize(
+    "target", ["setup", "setup-all", "testing", "jupyter", "report", "survey", "check", "test-all"]
+)
 def test_make_says_once_that_set_up_is_complete_and_lists_missing_packages_once(target: str) -> None:
     planned = run("make", "-n", "-B", target).stdout
     assert planned.count("Set-up is complete") == 1
@@ -189,18 +191,61 @@ def test_set_up_asks_for_each_package_once_and_for_more_at_each_level(tmp_path: 
             assert not set(program.package.split()) & set(quick), f"make setup installs {program.name} already"
 
 
-def test_a_user_without_python_is_told_in_one_sentence_what_is_missing(tmp_path: Path, bare: dict[str, str]) -> None:
-    copy = tmp_path / "templates" / "setup" / "python.sh"
+def packages_asked_for(
+    folder: Path, variables: dict[str, str], *, python: str = "", uv: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What set-up says in a bare checkout with this python3 and this uv, lines of shell each; empty for none."""
+    copy = folder / "templates" / "setup" / "python.sh"
     copy.parent.mkdir(parents=True)
     shutil.copy(ROOT / "templates" / "setup" / "python.sh", copy)
-    (tmp_path / "bin" / "dirname").symlink_to(str(shutil.which("dirname")))
-    (tmp_path / "requirements.lock").touch()
-    done = run("bash", copy, "packages", ".venv", "requirements.lock", cwd=tmp_path, **bare)
+    (folder / "bin" / "dirname").symlink_to(str(shutil.which("dirname")))
+    (folder / "requirements.lock").touch()
+    for name, lines in {"python3": python, "uv": uv}.items():
+        if lines:
+            (folder / "bin" / name).write_text(f"#!/bin/sh\n{lines}\n")
+            (folder / "bin" / name).chmod(0o755)
+    return run("bash", copy, "packages", ".venv", "requirements.lock", cwd=folder, **variables)
+
+
+OLD = 'case "$1" in -V) echo Python 3.9.2 ;; *) exit 1 ;; esac'
+WAYS = ("with root, on Debian 12", "without root: curl ", "with conda, in place of make setup: conda env create ")
+
+
+def test_a_user_without_python_gets_three_commands(tmp_path: Path, bare: dict[str, str]) -> None:
+    done = packages_asked_for(tmp_path, bare)
     assert done.returncode == 1
-    assert done.stderr.startswith("labkit needs Python 3.11 or newer, but this machine has no python3. Install it (")
-    assert "install uv, which brings a Python" in done.stderr
-    assert "command not found" not in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    head, *ways = done.stderr.splitlines()
+    assert head == (
+        "labkit needs Python 3.11 or newer, but this machine has no python3. Do one of these, then run make setup again:"
+    )
+    assert [way.strip().startswith(words) for way, words in zip(ways, WAYS, strict=True)] == [True] * 3
+
+
+def test_a_python_without_venv_leaves_no_half_environment(tmp_path: Path, bare: dict[str, str]) -> None:
+    """As that of Debian without python3-venv does: it makes the folder, fails, and explains itself at length."""
+    half = 'for last; do :; done; [ "$2" != venv ] || { mkdir -p "$last/bin"; cp "$0" "$last/bin/python"; echo Oh; exit 1; }'
+    (tmp_path / "bin" / "mkdir").symlink_to(str(shutil.which("mkdir")))
+    (tmp_path / "bin" / "cp").symlink_to(str(shutil.which("cp")))
+    done = packages_asked_for(tmp_path, bare, python=half)
+    assert done.stderr.startswith("python3 cannot make virtual environments, because venv or ensurepip is missing. Do ")
+    assert done.stdout == ""
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_where_python_is_too_old_uv_brings_one(tmp_path: Path, bare: dict[str, str]) -> None:
+    done = packages_asked_for(tmp_path, bare, python=OLD, uv=f'echo "$@" >>{tmp_path}/asked')
+    assert done.stdout.startswith("labkit needs Python 3.11 or newer, but python3 here is Python 3.9.2: uv takes ")
+    assert "venv -q --clear --python >=3.11 .venv\n" in (tmp_path / "asked").read_text()
+
+
+def test_where_python_is_too_old_and_uv_cannot_download_one_there_are_three_commands(
+    tmp_path: Path, bare: dict[str, str]
+) -> None:
+    done = packages_asked_for(tmp_path, bare, python=OLD, uv='[ "$1" = --version ]')
+    assert done.returncode == 1
+    head, *ways = done.stderr.splitlines()
+    assert head.startswith("labkit needs Python 3.11 or newer, but python3 here is Python 3.9.2, and uv could not ")
+    assert len(ways) == len(WAYS)
 
 
 def test_services_that_packages_bring_are_neither_started_nor_enabled(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_there_are_commands() -> None:
         ".",
         "git",
         "pip",
+        "python3",
     }
 
 

@@ -47,4 +47,4 @@ mkdir -p "$target"
 rm -f "$target"/labkit-*
 cp "$scratch"/out/* "$target"
 for file in "$target"/labkit-*; do say "$file  $(du -h "$file" | cut -f1)"; done
-say "Checked with auditwheel (manylinux2014: glibc 2.17 or newer) and twine. To install: pip install FILE"
+say "Checked with auditwheel (manylinux2014: glibc 2.17 or newer) and twine. To install: pip install 'FILE[mpich,report]'"

@@ -181,8 +181,7 @@ cost() {
 tell_cost() {
     local browser count size disk others fetched kept
     read -r count size disk <<<"$(cost "$@")"
-    say "System packages in all: $count ($size MB to download, $disk MB on disk)."
-    [ -e .venv/.packages ] || say "Python packages in .venv come on top: about 0.7 GB on disk."
+    say "System packages, with those that they need: $count ($size MB to download, $disk MB on disk)."
     for browser in "$@"; do
         case $browser in
             chromium*)
@@ -190,6 +189,7 @@ tell_cost() {
                 say "Of these, $((count - others)) are for $browser alone ($((size - fetched)) MB to download, $((disk - kept)) MB on disk)." ;;
         esac
     done
+    [ -e .venv/.packages ] || say "Then about 0.7 GB of Python packages go to .venv."
 }
 
 ETC=/etc POLICY=/usr/sbin/policy-rc.d KEPT=/usr/sbin/policy-rc.d.before-labkit
@@ -297,7 +297,7 @@ report() {
         elif ! may_install; then
             say "To install them: sudo apt-get install --no-install-recommends $(packages <<<"$left")"
         fi
-        if grep -q '|chromium-headless-shell|' <<<"$left"; then say "To install Chrome without root, after set-up: .venv/bin/choreo_get_chrome"; fi
+        if grep -q '|chromium-headless-shell|' <<<"$left"; then say "Without root, after set-up: .venv/bin/choreo_get_chrome downloads Chrome. It needs libraries of a desktop, such as libnss3."; fi
     fi
     if [ -n "$outside" ]; then
         if may_install && wants_not_free; then say "Not free software, and apt does not have it here:"
