@@ -360,7 +360,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, openmpi_only: None) -> Callable[[di
     def point(spec: Spec, number: int) -> measuring.Point:
         return measuring.Point(spec, number, spec.fingerprint({}), "Open MPI 4.1.4")
 
-    def begin(times: dict[str, float]) -> list[tuple[str, int]]:
+    def begin(times: dict[str, float], clock_ns: float = 1.0) -> list[tuple[str, int]]:
         ran: list[tuple[str, int]] = []
 
         def measure(
@@ -381,7 +381,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch, openmpi_only: None) -> Callable[[di
                     continue
                 chance = np.random.default_rng([spec.size, one.launch, sum(map(ord, name))])
                 time_ns = times[name] * 1e3 * (1 + spec.size / 1e6) * math.exp(chance.normal(scale=0.01))
-                meta = {"fingerprint": one.fingerprint, "start": f"2026-11-22T{len(ran):08d}"}
+                meta = {
+                    "fingerprint": one.fingerprint,
+                    "start": f"2026-11-22T{len(ran):08d}",
+                    "clock_ns": clock_ns,
+                }
                 into.save(made.samples(spec, [[time_ns] * 3] * 2, launch=one.launch, meta=meta), one.fingerprint)
             if failed:
                 error = LaunchError(f"{len(failed)} points failed")
@@ -510,6 +514,27 @@ def test_tune_claims_nothing_where_the_default_is_the_fastest(cluster: Cluster, 
     assert outcome.written.paths == ()
     assert not stale.exists()
     assert max(number for _, number in ran) < tuner.CONFIRM
+
+
+def test_times_of_few_steps_of_the_clock_decide_no_race(cluster: Cluster, tmp_path: Path) -> None:
+    """Below ten steps a time is a bound: the fastest by far does not win, and a setting of 30 steps still stops."""
+    cluster(TIMES | {"default": 4.0, "3": 1.0, "4": 2.0}, clock_ns=1000.0)
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    reason = "no setting wins the race: the times span fewer than 10 steps of the clock"
+    assert [one.reason for one in outcome.points] == [reason] * 2
+    assert [one.race.leader for one in outcome.points] == [0, 0]
+    slow = {outcome.plan.settings[k].name for one in outcome.points for k in one.race.stopped}
+    assert slow == {"algorithm=basic_linear"}
+    assert outcome.written.paths == ()
+    assert "no setting wins" in shown.text(outcome, "table")
+
+
+def test_a_difference_of_one_step_of_the_clock_decides_no_race(cluster: Cluster, tmp_path: Path) -> None:
+    """12 and 11 steps may be the same time, however often they are measured."""
+    cluster({"default": 12.0, "1": 30.0, "3": 11.0, "4": 20.0, "read": 11.0}, clock_ns=1000.0)
+    outcome = tune(plan(), Campaign(tmp_path / "c"))
+    assert not any(0 in one.race.stopped or one.claimed for one in outcome.points)
+    assert all("steps of the clock" in one.reason for one in outcome.points)
 
 
 def test_tune_claims_nothing_that_fresh_launches_do_not_confirm(cluster: Cluster, tmp_path: Path) -> None:

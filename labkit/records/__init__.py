@@ -122,6 +122,14 @@ def values(samples: Samples, metric: str) -> NDArray[np.float64]:
         return np.asarray(times / work if definition.kind == "cost" else work / times) * definition.factor
 
 
+def ticks(samples: Samples) -> float:
+    """Return how many steps of the clock the median time of an iteration spans; NaN where no clock is known."""
+    step = resolution.step_s(samples) if samples.origin not in resolution.NO_CLOCK else math.nan
+    if _timing(samples) == "total":  # the clock is read around all iterations of a chunk
+        step /= float(np.mean(samples.extras.get("iterations", 1)))
+    return float(np.median(seconds(samples))) / step if step > 0 else math.nan
+
+
 def _benchmark(samples: Samples) -> benchmarks.Benchmark:
     """Return the benchmark of the samples. It must still exist, because only it knows the work in an iteration."""
     try:

@@ -31,7 +31,7 @@ STEPS = 2  # fewest steps between two values that differ; each may be wrong by o
 CODE = "clock-resolution"  # of the badge
 MEANING = f"≥, ≤: the time spans fewer than {TICKS} steps of the clock"
 MOST = 0.5  # fraction of the launches from which their median is a bound
-_NO_CLOCK = ("simulated", "modelled")  # origins
+NO_CLOCK = ("simulated", "modelled")  # origins
 _ROUNDING = 1e-6  # of a step
 _SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
 
@@ -87,7 +87,7 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
     False
     """
     step = row.get(statistic_column(metric, "step"), math.nan)
-    if not step > 0 or row.get("origin") in _NO_CLOCK:
+    if not step > 0 or row.get("origin") in NO_CLOCK:
         return False
     name = statistic or statistic_of(row, metric)
     value = float(row.get(statistic_column(metric, name), math.nan)) if name else math.nan
@@ -102,7 +102,7 @@ def spans(rows: Sequence[Mapping[str, Any]], metric: str, statistic: str) -> flo
     counts = []
     for row in rows:
         value, step = (float(row.get(statistic_column(metric, one), math.nan)) for one in (statistic, "step"))
-        if step > 0 and value == value and row.get("origin") not in _NO_CLOCK:
+        if step > 0 and value == value and row.get("origin") not in NO_CLOCK:
             counts.append(value / step)
     return median(counts) if counts else math.nan
 

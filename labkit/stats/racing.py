@@ -76,7 +76,13 @@ class Standing:
 
 
 def standing(
-    costs: ArrayLike, *, looks: int = ROUNDS - 1, error: float = ERROR, relevant: float = 0.02, kept: int = -1
+    costs: ArrayLike,
+    *,
+    looks: int = ROUNDS - 1,
+    error: float = ERROR,
+    relevant: float = 0.02,
+    kept: int = -1,
+    grain: ArrayLike = 0.0,
 ) -> Standing:
     """Return how a race stands after the rounds so far. The same values always give the same standing.
 
@@ -89,6 +95,8 @@ def standing(
         is settled.
     relevant : smallest difference that matters, as a part of the value.
     kept : setting that never stops, such as a default that others are compared with; -1 for none.
+    grain : smallest difference from another setting that the clock resolves, logarithm, one or (settings,). It limits
+        every launch in the same way, so more rounds do not help.
 
     Raises
     ------
@@ -104,7 +112,7 @@ def standing(
     table = np.atleast_2d(np.asarray(costs, np.float64))
     rounds, settings = table.shape
     racing, stopped, failed = list(range(settings)), dict[int, int](), dict[int, int]()
-    settled, noise = False, math.nan
+    settled, noise, grains = False, math.nan, np.broadcast_to(np.asarray(grain, np.float64), settings)
     for number in range(rounds):
         failed |= {one: number for one in racing if math.isnan(table[number, one])}
         racing = [one for one in racing if one not in failed]
@@ -117,7 +125,7 @@ def standing(
         noise = math.sqrt(variance)
         chance = error / (max(settings - 1, 1) * max(looks, number))
         gaps, errors = _differences(past[:, racing], variance)
-        lower = gaps - student(chance, freedom) * errors
+        lower = gaps - student(chance, freedom) * errors - np.maximum.outer(grains[racing], grains[racing])
         out = [one for one, row in zip(racing, lower, strict=True) if row.max() > 0 and one != kept]
         stopped |= dict.fromkeys(out, number + 1)
         alive = [n for n, one in enumerate(racing) if one not in out]
@@ -140,13 +148,18 @@ def standing(
 
 
 def masked(
-    costs: ArrayLike, *, looks: int = ROUNDS - 1, error: float = ERROR, relevant: float = 0.02
+    costs: ArrayLike,
+    *,
+    looks: int = ROUNDS - 1,
+    error: float = ERROR,
+    relevant: float = 0.02,
+    grain: ArrayLike = 0.0,
 ) -> NDArray[np.float64]:
     """Return what a race sees of launches that are all there: NaN for a setting in the rounds after it stopped.
 
     Parameters
     ----------
-    costs, looks, error, relevant : as for `standing`.
+    costs, looks, error, relevant, grain : as for `standing`.
 
     Examples
     --------
@@ -155,7 +168,7 @@ def masked(
     """
     table = np.array(costs, np.float64)
     for rounds in range(1, len(table)):
-        racing = standing(table[:rounds], looks=looks, error=error, relevant=relevant).racing
+        racing = standing(table[:rounds], looks=looks, error=error, relevant=relevant, grain=grain).racing
         out = [one for one in range(table.shape[1]) if one not in racing]
         table[rounds:, out] = np.nan
     return table

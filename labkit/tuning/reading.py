@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from labkit import records
 from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.measuring import Point
-from labkit.samples.facts import FINGERPRINT, START
+from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec
 from labkit.tuning import files, osu
 from labkit.tuning.outcome import Outcome, Tuned
@@ -48,9 +45,7 @@ class _Reader(Tuner):
             named.setdefault(fingerprint, []).append((n, k))
         for one in self.campaign.samples(self.plan.benchmark):
             for pair in named.get(str(FINGERPRINT.of(one.meta))) or self._of_file(one.spec):
-                key = (*pair, one.launch)
-                self.values[key] = float(np.median(records.values(one, self.plan.metric)))
-                self.starts[key] = str(START.of(one.meta))
+                self._keep((*pair, one.launch), one)
         if not all(any((n, k, 0) in self.values for k in range(len(self.plan.settings))) for n in self._bases()):
             raise DataError(f"{self.campaign.path} has no whole round of tuning {self.plan.benchmark}. Tune again.")
         self.begun, self.spent = 0.0, 0

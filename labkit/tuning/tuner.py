@@ -13,16 +13,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 from labkit import benchmarks, measuring, records
 from labkit.analysis.comparison.judging import FASTER, Judgement, Launches, Pair, judge
+from labkit.analysis.comparison.resolved import between
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import KernelError, LaunchError
+from labkit.formats import clock_ns
 from labkit.measuring import Point, Report, older
 from labkit.notes import joined
+from labkit.records.resolution import STEPS, TICKS
+from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, START
 from labkit.spec import Spec
 from labkit.stats.racing import Standing, masked, standing
@@ -35,6 +40,7 @@ from labkit.tuning.settings import Setting
 FOLDER = "tune"  # in a campaign, for the files that libraries read
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
 FILE = "file"  # begins the name of a confirmation of written files
+_BOUND = f"no setting wins the race: the times span fewer than {TICKS} steps of the clock"
 PROGRAM = "program"  # begins the name of a proof by a program that is not labkit's
 
 
@@ -86,6 +92,7 @@ class Tuner:
     points: dict[tuple[int, int], Point] = field(default_factory=dict)  # (base, setting) → launch 0
     values: dict[tuple[int, int, int], float] = field(default_factory=dict)  # (base, setting, launch) → median
     starts: dict[tuple[int, int, int], str] = field(default_factory=dict)  # the same → ISO 8601
+    ticks: dict[tuple[int, int, int], float] = field(default_factory=dict)  # the same → clock steps in the median
     parts: list[list[Variables]] = field(
         default_factory=list
     )  # (bases, settings) → variables and fields without a rule by size
@@ -103,7 +110,7 @@ class Tuner:
         standings = self._race()
         chosen, compromise = winners(standings, self.parts)
         tuned = [
-            Tuned(self.points[n, 0].spec, one, k, reason="" if k else "the default leads the race")
+            Tuned(self.points[n, 0].spec, one, k, reason="" if k else self._leads(n))
             for n, (one, k) in enumerate(zip(standings, chosen, strict=True))
         ]
         tuned = self._confirmed(tuned)
@@ -117,6 +124,14 @@ class Tuner:
         ran = sum(one in self.values for one in self._raced(standings))
         every = len(self.plan.bases) * len(self.plan.settings) * self.plan.rounds
         return Outcome(self.plan, tuple(tuned), written, compromise, command, self.ended, ran, every, program, unproved)
+
+    def _leads(self, n: int) -> str:
+        """Say why the race of a base has no winner."""
+        return _BOUND if self._coarse(n) else "the default leads the race"
+
+    def _coarse(self, n: int) -> bool:
+        """Return whether the launches of a base's default span fewer steps of the clock than a value needs."""
+        return any(of < TICKS for (base, k, _), of in self.ticks.items() if (base, k) == (n, 0))
 
     def _older(self) -> Iterator[str]:
         """Say which points the campaign has with another effort: the race counts them."""
@@ -196,15 +211,27 @@ class Tuner:
         if np.isnan(table).all(axis=1).any():
             raise LaunchError(f"No setting of {benchmarks.label(self.plan.bases[n])} could be measured. See the log.")
         looks, error, relevant = self.plan.rounds - 1, self.plan.error, self.plan.relevant
-        ran = masked(table, looks=looks, error=error, relevant=relevant)
-        return standing(ran, looks=looks, error=error, relevant=relevant)
+        grain = [self._grain(n, k, rounds) for k in range(len(self.plan.settings))]
+        ran = masked(table, looks=looks, error=error, relevant=relevant, grain=grain)
+        return standing(ran, looks=looks, error=error, relevant=relevant, grain=grain)
+
+    def _grain(self, n: int, k: int, rounds: int) -> float:
+        """Return the smallest difference from a setting that the clock resolves, as a logarithm."""
+        known = [self.ticks[n, k, r] for r in range(rounds) if self.ticks.get((n, k, r), math.nan) > 0]
+        return math.log1p(STEPS / max(median(known), TICKS)) if known else 0.0
 
     def _cost(self, key: tuple[int, int, int]) -> float:
-        """Return the logarithm of a launch's median, lower is better; NaN where there is none."""
+        """Return the logarithm of a launch's median, lower is better; NaN where there is none.
+
+        A median of few steps of the clock shows only that the time is no longer than `TICKS` of them, and counts so.
+        """
         value = self.values.get(key, math.nan)
         if not value > 0:
             return math.nan
-        return math.log(value) if METRICS[self.plan.metric].better == "lower" else -math.log(value)
+        cost = math.log(value) if METRICS[self.plan.metric].better == "lower" else -math.log(value)
+        if (of := self.ticks.get(key, math.nan)) < TICKS:
+            cost += math.log(TICKS / of)
+        return round(cost, 9)  # bounds are equal, and rounding errors must not rank them
 
     def _news(self, standings: Sequence[Standing]) -> str:
         """Return how many settings still race, by base."""
@@ -253,9 +280,13 @@ class Tuner:
             keys.setdefault(self.points[pair].fingerprint, []).append(pair)
         wanted = {(fingerprint, launch) for fingerprint in keys}
         for one in self.campaign.samples(self.plan.benchmark, wanted):
-            value = float(np.median(records.values(one, self.plan.metric)))
             for n, k in keys[str(FINGERPRINT.of(one.meta))]:
-                self.values[n, k, launch], self.starts[n, k, launch] = value, str(START.of(one.meta))
+                self._keep((n, k, launch), one)
+
+    def _keep(self, key: tuple[int, int, int], samples: Samples) -> None:
+        """Keep what decides of a launch."""
+        self.values[key] = float(np.median(records.values(samples, self.plan.metric)))
+        self.starts[key], self.ticks[key] = str(START.of(samples.meta)), records.ticks(samples)
 
     # ---- confirming and proving ----------------------------------------------------------------------------------
 
@@ -327,6 +358,9 @@ class Tuner:
         """Return the points with what a program printed."""
         enough = {n: both for n, both in sides.items() if min(len(one.values) for one in both) > 1}
         judged = judge([Pair(*both, self.plan.metric) for both in enough.values()], relevant=self.plan.relevant)
+        if METRICS[self.plan.metric].unit == "µs":  # the program prints µs with two decimals
+            step = clock_ns("omb") * 1e-3
+            judged = [between(one.base / step, one.value / step).applied(one) for one in judged]
         by_base = dict(zip(enough, judged, strict=True))
         return [replace(one, outside=by_base.get(n)) for n, one in enumerate(tuned)]
 
@@ -352,7 +386,17 @@ class Tuner:
         if not enough:
             return {}
         judged = judge([Pair(*both, self.plan.metric) for both in enough.values()], relevant=self.plan.relevant)
-        return dict(zip(enough, judged, strict=True))
+        steps = ([self._steps(n, k, first[sides[n]]) for k in (default, sides[n])] for n in enough)
+        seen = (
+            between(*both).applied(judgement) if all(map(math.isfinite, both)) else judgement
+            for both, judgement in zip(steps, judged, strict=True)
+        )
+        return dict(zip(enough, seen, strict=True))
+
+    def _steps(self, n: int, k: int, first: int) -> float:
+        """Return how many steps of the clock the medians of a side span, the median over its launches; or NaN."""
+        known = [self.ticks.get((n, k, first + number), math.nan) for number in range(self.plan.confirm)]
+        return float(np.nanmedian(known)) if any(one > 0 for one in known) else math.nan
 
     def _side(self, n: int, k: int, first: int) -> Launches:
         """Return the launches of one side of a confirmation."""

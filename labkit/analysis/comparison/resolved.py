@@ -39,6 +39,17 @@ class Resolved:
         return replace(judgement, verdict=UNDECIDED, reason=UNRESOLVED, launches_needed=0) if unknown else judgement
 
 
+def between(base: float, side: float) -> Resolved:
+    """Return what the clock resolves of two medians, from the number of its steps that each of them spans.
+
+    Examples
+    --------
+    >>> between(8.0, 20.0).bounds, between(30.0, 31.0).apart
+    ((True, False), 1.0)
+    """
+    return Resolved((base < TICKS, side < TICKS), abs(side - base))
+
+
 def resolved(sides: Sequence[Sequence[Mapping[str, Any]]], metric: str, statistic: str) -> Iterator[Resolved]:
     """Compare each side with the first: yield what the clock resolves of the two.
 
