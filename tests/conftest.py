@@ -21,13 +21,15 @@ from typing import Literal, TypeVar
 import hypothesis
 import pytest
 
-import labkit  # noqa: F401  before nbformat, which loads faster then
+from labkit import extras
 
 Report = TypeVar("Report")
 Wrapper = Generator[None, Report, Report]
 
 ROOT = Path(__file__).resolve().parent.parent
 collect_ignore = ["validate_crate.py"]  # a program of another environment
+
+extras.import_notebooks()  # faster than where a test imports nbformat itself
 
 # containers run as root on few cores, and ranks that wait must let others run: Open MPI 4 and 5, and MPICH
 for name, value in {

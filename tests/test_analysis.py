@@ -213,6 +213,7 @@ def test_the_basis_is_the_best_interval_there_is(launches: int, basis: str) -> N
     assert verdict.table[["certain", "basis"]].to_numpy().tolist() == [[True, basis]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
 def test_sizes_are_those_of_the_same_work(ranks: int) -> None:
     whole = 4096

@@ -95,7 +95,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize(("name", "kind"), CASES, ids=lambda value: str(value).replace("/", "-"))
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [pytest.param(*case, marks=pytest.mark.slow if number % 5 else ()) for number, case in enumerate(CASES)],
+    ids=lambda value: str(value).replace("/", "-"),
+)
 def test_a_command_refuses_a_link_and_leaves_its_target_alone(
     verb: str, name: str, kind: str, master: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,6 +81,7 @@ def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Pat
     assert all(record["verified"] and record["n"] == 50 for record in records)
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_benchmark_with_an_option_measures_its_levels_and_checks_them(copy: Path, tmp_path: Path) -> None:
     asked = ["measure", "mpi.burst", "-m", "8", "-i", "50", "--launches", "1", "--format", "json"]
@@ -93,6 +94,7 @@ def test_the_benchmark_with_an_option_measures_its_levels_and_checks_them(copy: 
         run(copy, *words, "window=0")
 
 
+@pytest.mark.slow
 def test_the_contract_tests_of_a_benchmark_run_alone() -> None:
     """The command on the page selects the contract tests of an existing benchmark."""
     (command,) = re.findall(r"^    \.venv/bin/python -m pytest (tests -k mpi\.burst)$", TEXT, flags=re.MULTILINE)
@@ -103,6 +105,7 @@ def test_the_contract_tests_of_a_benchmark_run_alone() -> None:
     assert "[mpi.latency-KernelBenchmark-C kernel]" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     busybox = shutil.which("busybox")
     if busybox is None or subprocess.run([busybox, "ping", "-c", "1", "127.0.0.1"], capture_output=True).returncode:
@@ -113,6 +116,7 @@ def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     assert record["round_trip_us_p50"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
     openmpi = launch.installed().get("openmpi")

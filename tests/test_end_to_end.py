@@ -25,13 +25,7 @@ time_cap = 0.03
 name = "10-latency"
 [notebook.parameters]
 sizes = "0,8:4Ki:*8"
-allreduce = "8:512:*8"
-[[notebook]]
-name = "20-bandwidth"
-[notebook.parameters]
-sizes = "8:4Ki:*8"
-stream_sizes = ""
-request_sizes = ""
+allreduce = "8"
 """
 
 

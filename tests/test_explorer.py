@@ -134,6 +134,7 @@ def test_the_command_measures_what_the_form_says(chosen: Selection) -> None:
     assert Effort(**fields.given(given, verb.EFFORT)) == chosen.effort
 
 
+@pytest.mark.slow
 def test_a_measured_point_tells_its_command() -> None:
     for one in list(campaign.Campaign(campaign.find("two-cores")).samples())[::3]:  # launches lie side by side
         if one.origin in ("measured", "reported"):
@@ -166,9 +167,9 @@ def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "shown",
     [
-        SHOWN,
+        pytest.param(SHOWN, marks=pytest.mark.slow),
         dataclasses.replace(SHOWN, statistic="p99", y_log=False),
-        dataclasses.replace(SHOWN, published=True),
+        pytest.param(dataclasses.replace(SHOWN, published=True), marks=pytest.mark.slow),
         dataclasses.replace(SHOWN, published=True, x="ranks"),
     ],
 )
@@ -214,6 +215,7 @@ def test_the_lines_draw_it_in_a_python_of_its_own(tmp_path: Path) -> None:
     assert "Kenny et al. 2020 (published)" in done.stdout
 
 
+@pytest.mark.slow
 def test_archives_and_others_numbers_come_on_show(example: Path, tmp_path: Path) -> None:
     packed = archive.export(example, tmp_path / "friend.zip")
     assert store.brought(str(packed)) == "added-friend"
@@ -590,6 +592,7 @@ def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
             time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_statistic_that_no_point_has_is_replaced_by_one_that_exists_and_the_page_says_so() -> None:
     """An empty plot explains nothing. The choice is kept and applies again as soon as points have the statistic."""
     session = Session(["two-cores"])
@@ -649,6 +652,7 @@ def test_a_cheaper_part_is_tried_on_the_published_and_on_a_measured_message() ->
     assert "No campaign on show has a message of 100 B over TCP" in box.children[1].value
 
 
+@pytest.mark.slow
 def test_published_numbers_are_drawn_on_request_where_there_are_any() -> None:
     session = Session(["two-cores"])
     for panel in panels.find():

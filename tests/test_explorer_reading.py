@@ -111,6 +111,7 @@ def test_the_table_is_sorted_and_searched() -> None:
     assert all("busy machine" in one["cells"][-1] for one in doubtful.rows)
 
 
+@pytest.mark.slow
 def test_pinned_points_can_be_told_apart_and_their_legend_fits(example: Path) -> None:
     shutil.copytree(SHIPPED / "data/campaigns/examples/virtual-cluster", example.with_name("virtual-cluster"))
     page = Page("two-cores", "virtual-cluster")
@@ -129,6 +130,7 @@ def test_pinned_points_can_be_told_apart_and_their_legend_fits(example: Path) ->
     assert "virtual-cluster:4" in re.sub(r"<[^>]*>", " ", point.facts.value)
 
 
+@pytest.mark.slow
 def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
     page = Page()
     plot = page.plot
@@ -159,8 +161,11 @@ def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
     "shown",
     [
         dataclasses.replace(LATENCY, unit="ns", bounds=True, by="option_binding"),
-        dataclasses.replace(LATENCY, where=(("transport", ("tcp", "auto")),), published=True),
-        dataclasses.replace(LATENCY, relation="ratio", base="transport=shm"),
+        pytest.param(
+            dataclasses.replace(LATENCY, where=(("transport", ("tcp", "auto")),), published=True),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(dataclasses.replace(LATENCY, relation="ratio", base="transport=shm"), marks=pytest.mark.slow),
         dataclasses.replace(LATENCY, relation="difference", base="transport=tcp", unit="ns"),
     ],
 )
@@ -339,6 +344,7 @@ def test_twelve_lines_can_be_told_apart(ground: str, drawn: dict[str, str]) -> N
     assert store.names() == ["two-cores"]
 
 
+@pytest.mark.slow
 def test_a_failed_run_says_why_without_what_was_printed_on_top() -> None:
     made = Measure(Session([]))
     made._start(["measure", "mpi.latency", "--ranks", "3"], "fails")

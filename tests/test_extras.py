@@ -58,13 +58,13 @@ def bare(core: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[s
     "words",
     [
         ["list"],
-        ["describe", "mpi.latency"],
+        pytest.param(["describe", "mpi.latency"], marks=pytest.mark.slow),
         ["show", "examples/two-cores", "--benchmark", "mpi.latency", "--format", "csv"],
-        pytest.param(["plan", "quick", "-p", "launches=1"], marks=pytest.mark.mpi),
-        ["testbed", "list"],
-        ["submit", "quick", "--site", "slurm-modules", "--dry-run"],
+        pytest.param(["plan", "quick", "-p", "launches=1"], marks=[pytest.mark.mpi, pytest.mark.slow]),
+        pytest.param(["testbed", "list"], marks=pytest.mark.slow),
+        pytest.param(["submit", "quick", "--site", "slurm-modules", "--dry-run"], marks=pytest.mark.slow),
     ],
-    ids=lambda words: words[0],
+    ids=["list", "describe", "show", "plan", "testbed", "submit"],
 )
 def test_the_core_does_without_the_extras(core: Path, tmp_path: Path, words: list[str]) -> None:
     done = bare(core, tmp_path, *words)
@@ -73,7 +73,12 @@ def test_the_core_does_without_the_extras(core: Path, tmp_path: Path, words: lis
 
 
 @pytest.mark.parametrize(
-    ("words", "extra"), [(["report", "examples/two-cores"], "report"), (["lab"], "lab"), (["explore"], "lab")]
+    ("words", "extra"),
+    [
+        (["report", "examples/two-cores"], "report"),
+        pytest.param(["lab"], "lab", marks=pytest.mark.slow),
+        pytest.param(["explore"], "lab", marks=pytest.mark.slow),
+    ],
 )
 def test_a_command_that_needs_an_extra_names_it(core: Path, tmp_path: Path, words: list[str], extra: str) -> None:
     done = bare(core, tmp_path, *words)

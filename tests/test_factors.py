@@ -31,6 +31,7 @@ def test_no_two_key_numbers_have_the_same_label(folder: Path) -> None:
     assert not [label for label, count in labels.items() if count > 1]
 
 
+@pytest.mark.slow
 def test_no_two_rows_of_the_table_of_key_numbers_begin_alike() -> None:
     text = key_table(Content([read(EXAMPLES[0])], {}))
     rows = [line.split("|")[1:6] for line in text.splitlines() if line.startswith("|")]

@@ -238,6 +238,7 @@ def test_a_driver_without_a_gpu_or_too_old_is_named(monkeypatch: pytest.MonkeyPa
 LOGS = Path(__file__).parent / "golden" / "logs" / "nccl_tests"
 
 
+@pytest.mark.slow
 def test_the_notebook_shows_imported_logs_of_nccl_and_says_what_was_measured(tmp_path: Path) -> None:
     values: dict[str, Any] = {"sizes": "64", "memories": "", "collectives": "", "launches": 2, "time_cap": 0.01}
     study = Study(**values, campaign=str(tmp_path / "c"), accelerator="stand-in")

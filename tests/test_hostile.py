@@ -198,6 +198,7 @@ def test_staged_notebooks_cannot_be_made_to_run(made: report.Built) -> None:
             assert kinds <= {"text/html", "text/plain", "text/markdown", "image/svg+xml", "image/png", "image/jpeg"}
 
 
+@pytest.mark.slow
 def test_shortcodes_of_others_are_refused_or_shown(tmp_path: Path) -> None:
     folder = hostile_campaign(tmp_path / "c")
     book = new_notebook(
@@ -375,6 +376,7 @@ def test_the_plain_word_for_a_file_that_is_no_notebook(tmp_path: Path) -> None:
             report.build([folder], engine="plain")
 
 
+@pytest.mark.slow
 def test_quarto_reads_the_hostile_campaign_alike(tmp_path: Path, browser: Any) -> None:
     if obstacle := quarto.usable():
         pytest.skip(obstacle)

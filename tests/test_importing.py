@@ -706,6 +706,7 @@ def test_an_operation_twice_or_unknown_is_refused(line: str) -> None:
 UNTOLD = {"osu_bw_fan_in": "osu_bw", "osu_bw_fan_out": "osu_bw", "osu_oshm_get_nb": "osu_oshm_get"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["omb", pytest.param("imb", marks=pytest.mark.slow)])
 def test_every_equivalent_of_every_benchmark_can_be_written_and_read(form: str) -> None:
     for name, benchmark in benchmarks.find().items():

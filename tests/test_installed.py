@@ -235,6 +235,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built.wheel(tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist"), CC="false")
 
 
+@pytest.mark.slow
 def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name.partition("labkit/_shipped/")[2] for name in archive.namelist() if "/_shipped/" in name}

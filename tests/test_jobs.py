@@ -456,6 +456,7 @@ def test_a_damaged_submission_is_named_and_left_out(tmp_path: Path, text: str) -
     assert (job.submission, job.number, job.array) == (2, "7", 2)
 
 
+@pytest.mark.slow
 def test_status_of_damaged_submissions_is_no_traceback(
     campaigns: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -488,6 +489,7 @@ def test_a_job_that_ended_is_not_said_to_measure() -> None:
     assert look.words(live=False) == "4 of 12 points × launches there"
 
 
+@pytest.mark.slow
 def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Campaign(tmp_path / "c").path / "jobs"
     folder.mkdir()

@@ -129,6 +129,7 @@ def test_what_is_missing_without_a_reason_is_an_error() -> None:
     assert codes(result) == {"failed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("two-cores", "two-cores-labs")), "virtual-cluster"]
 )

@@ -326,6 +326,7 @@ def test_the_study_predicts_nothing_without_a_resolved_parameter(tmp_path: Path)
     assert study.collective_figure("bcast", "shm") == study.ranks_figure("bcast", "shm") == f"*Omitted: {said}*"
 
 
+@pytest.mark.slow
 def test_forced_algorithms_stand_beside_their_predictions_alone(tmp_path: Path) -> None:
     """A broadcast by each of two algorithms: each is compared with its own prediction, and none is the library's."""
     made = Campaign(tmp_path / "c")

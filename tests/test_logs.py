@@ -349,6 +349,7 @@ def test_values_are_those_that_the_file_says(name: str) -> None:
         assert said[column] == pytest.approx(value), column
 
 
+@pytest.mark.slow
 def test_a_folder_is_sorted_by_content_and_each_file_left_out_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -528,6 +529,7 @@ def test_an_import_names_the_notebook_and_its_study_shows_every_benchmark(tmp_pa
     assert "the best of 10 repetitions" in study.warnings()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("all_tools", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_notebook_has_a_section_for_each_benchmark_of_the_campaign(tmp_path: Path, all_tools: bool) -> None:
     """No benchmark is left out for not being listed, such as IMB's Reduce or osu_mbw_mr alone."""

@@ -409,7 +409,9 @@ def points(folder: Path, texts: list[str]) -> list[str]:
     return [str(FINGERPRINT.of(one.meta)) for one in Campaign(folder / "c").samples()]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in ("fio", "IMB") else ()) for name in CASES]
+)
 def test_logs_that_differ_in_a_stated_setting_share_no_point(name: str, tmp_path: Path) -> None:
     texts = list(CASES[name]())
     assert len(set(texts)) == len(texts), "each log differs"

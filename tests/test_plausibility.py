@@ -215,6 +215,7 @@ def test_one_slow_launch_is_odd_and_two_are_not() -> None:
     assert odd([*point(2.0, 1), *point(3.0, 2)[1:]]) == [], "of two launches, none is the slow one"
 
 
+@pytest.mark.slow
 def test_a_slow_launch_names_its_own_notes_and_its_company() -> None:
     busy = noted([badge("busy machine")], [note("few-iterations", "5 iterations", have=5)])
     slow = [*point(2.0, 5), *point(3.0, 6, meta=busy)[5:]]

@@ -387,11 +387,8 @@ LINTERS: dict[str, list[object]] = {
 }
 
 
-# types take most of a minute where nothing is cached, notebooks 10 s; continuous integration runs `make lint`
-@pytest.mark.parametrize(
-    "linter",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in ("mypy", "nbstripout") else []) for name in LINTERS],
-)
+@pytest.mark.slow  # continuous integration runs `make lint`
+@pytest.mark.parametrize("linter", LINTERS)
 def test_a_linter_has_nothing_to_say(linter: str) -> None:
     command = LINTERS[linter]
     if linter != "mypy" and not Path(str(command[0])).exists():
@@ -442,6 +439,7 @@ def test_without_the_variable_a_skip_is_a_skip(tmp_path: Path) -> None:
     assert "2 passed, 1 skipped" in outcomes(tmp_path, "netns", LABKIT_REQUIRE="").splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_what_the_kernel_lacks_is_said_and_may_be_skipped(tmp_path: Path) -> None:
     none = 'echo 0 >/proc/sys/user/max_net_namespaces; exec "$@"'
     without = ["unshare", "--user", "--map-root-user", "sh", "-c", none, "sh"]

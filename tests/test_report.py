@@ -281,6 +281,7 @@ def test_the_campaign_itself_is_not_touched(tmp_path: Path) -> None:
     assert after == before
 
 
+@pytest.mark.slow
 def test_same_input_same_bytes(campaign: Path, built: report.Built, tmp_path: Path) -> None:
     folder = tmp_path / "synthetic"
     shutil.copytree(campaign, folder)
@@ -557,6 +558,7 @@ def test_a_sweep_shows_a_notebook_twice(tmp_path: Path) -> None:
         assert f"#fig-latency-{number}" in by_name[f"{page}.html"].links
 
 
+@pytest.mark.slow
 def test_order_of_the_suite_and_errors_that_no_cell_tells(tmp_path: Path) -> None:
     folder = make_campaign(tmp_path / "a")
     entries = [{"name": "20-bandwidth", "error": ""}, {"name": "10-latency", "error": "DeadKernelError: Kernel died"}]
@@ -609,6 +611,7 @@ def test_files_in_the_place_of_a_report_are_kept(tmp_path: Path) -> None:
     assert (folder / "report" / "thesis.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_campaign_without_samples_and_notebooks(tmp_path: Path) -> None:
     (tmp_path / "campaign.json").write_text(json.dumps({"format": 1, "name": "empty", "created": "2026-11-20"}))
     made = report.build([tmp_path], engine="plain")
@@ -653,6 +656,7 @@ def test_quarto_is_used_only_where_it_can(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert quarto.obstacle((1, 10, 0)) == ""
 
 
+@pytest.mark.slow
 def test_warnings_and_failures_of_quarto_are_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, campaign: Path
 ) -> None:

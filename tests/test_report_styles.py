@@ -273,6 +273,7 @@ def test_a_spoiled_list_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         literature.papers.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_survey_has_its_chapters_in_the_order_of_the_survey(tmp_path: Path) -> None:
     built = report.build([make_campaign(tmp_path / "c")], engine="plain", style="survey")
     listed = re.findall(r'<li><a href="([\w-]+)\.html"', built.html.read_text())

@@ -146,6 +146,7 @@ def test_a_link_to_a_folder_is_never_the_same(campaign: Path, tmp_path: Path) ->
     assert fingerprint(campaign) != fingerprint(campaign)
 
 
+@pytest.mark.slow
 def test_an_unchanged_report_stays_and_a_changed_sample_makes_it_anew(campaign: Path) -> None:
     said: list[str] = []
     first = report.build([campaign], engine="plain", progress=said.append)

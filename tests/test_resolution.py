@@ -308,6 +308,7 @@ def test_times_near_the_step_of_a_tools_clock_or_digits_are_bounds(
     assert not any(records.value_of(row, name).coarse for name in rates)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not kernels.compiled() or not shutil.which("cc"), reason="needs the C kernels and a compiler")
 def test_ranks_record_the_step_of_their_clock(tmp_path: Path) -> None:
     """A clock of 1 µs below the real program: reading it takes less than one of its ticks."""

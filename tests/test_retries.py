@@ -119,6 +119,7 @@ def test_a_rank_that_dies_costs_its_point_alone_a_second_start(tmp_path: Path, m
     }
 
 
+@pytest.mark.slow
 def test_a_point_that_fails_twice_is_given_up_with_its_reason(tmp_path: Path, mpirun: Path) -> None:
     launcher = failing(tmp_path, mpirun, f"if {OVER_TCP}: {REFUSED}")
     specs = [Spec(benchmark="mpi.latency", transport=path, launcher=launcher) for path in ("shm", "tcp")]

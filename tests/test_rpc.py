@@ -250,6 +250,7 @@ def test_loops_run(name: str, transport: str, options: dict[str, object], mark: 
     assert not marked(mark)
 
 
+@pytest.mark.slow
 def test_overload_is_told() -> None:
     program("thrift")
     outcome = run("open_loop", transport="unix", system="thrift", rate=1e6)
@@ -482,7 +483,16 @@ def test_only_whole_results_of_the_client_are_read() -> None:
             layout.parse(text, data)
 
 
-@pytest.mark.parametrize("name", ["rpc", "key_value", "microservices", "training_step", "openshmem"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rpc",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("key_value", "microservices", "training_step", "openshmem")
+        ),
+    ],
+)
 def test_links_that_cannot_be_delayed_are_measured_without_and_the_findings_say_why(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

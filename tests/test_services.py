@@ -374,6 +374,7 @@ def _words(pid: int) -> list[str]:
         return []
 
 
+@pytest.mark.slow
 def test_an_overload_is_told() -> None:
     program()
     options: dict[str, object] = {"load": 50000.0, "leaves": 1, "search": "exact", "records": 20000}

@@ -362,6 +362,7 @@ def test_a_copy_is_where_modules_are_loaded_from(made: archive.Archive) -> None:
     assert not Path(result.folder).parent.exists()
 
 
+@pytest.mark.slow
 def test_a_rank_without_a_copy_makes_it_or_is_one_of_the_environment(made: archive.Archive) -> None:
     ask = ["/bin/sh", str(made.rank), "no plan"]
     done = subprocess.run(ask, capture_output=True, text=True)

@@ -84,6 +84,7 @@ def test_the_handler_comes_before_everything_that_takes_time() -> None:
     assert scripts == {"labkit": "labkit.__main__:main"}
 
 
+@pytest.mark.slow
 def test_python_runs_the_package() -> None:
     words = [*LABKIT, "--version"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.startswith("labkit ")
@@ -102,7 +103,7 @@ def large(place: Path) -> Path:
     "number",
     [signal.SIGTERM, *(pytest.param(other, marks=pytest.mark.slow) for other in (signal.SIGHUP, signal.SIGINT))],
 )
-@pytest.mark.parametrize("verb", ["export", "merge"])
+@pytest.mark.parametrize("verb", ["export", pytest.param("merge", marks=pytest.mark.slow)])
 def test_a_signal_leaves_no_unfinished_file(verb: str, number: int, tmp_path: Path) -> None:
     (place := tmp_path / "place").mkdir()
     source = large(tmp_path / "c")
@@ -148,6 +149,7 @@ def test_a_campaign_is_cleared_when_the_next_run_begins(tmp_path: Path) -> None:
     assert not list(campaign.path.rglob(".x.*"))
 
 
+@pytest.mark.slow
 def test_an_archive_that_a_killed_merge_unpacked_goes_with_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

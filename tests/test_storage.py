@@ -58,6 +58,7 @@ def test_files_in_memory_are_always_answered_by_it() -> None:
     assert "O_DIRECT has nothing to bypass" in storage.unfit(memory, needs=0, direct=True)
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_a_point_of_mpi_io_says_it_too(tmp_path: Path) -> None:
     specs = sweep("mpi.file_write", sizes=4096, ranks=2, sync=[False, True], directory=str(tmp_path))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+SLOW = pytest.mark.slow
 LABKIT = [sys.executable, "-m", "labkit.cli"]
 EXAMPLE = Path(__file__).parent.parent / "data" / "campaigns" / "examples" / "two-cores"
 POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # a locale of 7 bits
@@ -27,14 +28,16 @@ def shell(line: str, folder: Path, **variables: str) -> subprocess.CompletedProc
     ("line", "said"),
     [
         (f"{SHOW} >/dev/full", b"standard output: No space left on device. Free space"),
-        (f"{SHOW} >&-", b"standard output: Bad file descriptor. The stream is closed"),
-        (f"{' '.join(LABKIT)} list >/dev/full", b"standard output: No space left on device."),
+        pytest.param(f"{SHOW} >&-", b"standard output: Bad file descriptor. The stream is closed", marks=SLOW),
+        pytest.param(f"{' '.join(LABKIT)} list >/dev/full", b"standard output: No space left on device.", marks=SLOW),
         (
             f"ulimit -f 1; {SHOW} --output big.csv --format csv",
             b"big.csv cannot be written: File too large. Raise the limit",
         ),
-        (f"{' '.join(LABKIT)} show $'\\xff\\xfe'", b"There is no campaign '\\udcff\\udcfe'."),
-        (f"{' '.join(LABKIT)} measure micro.clock --dry-run --output $'x\\xff/y'", b"cannot be written"),
+        pytest.param(f"{' '.join(LABKIT)} show $'\\xff\\xfe'", b"There is no campaign '\\udcff\\udcfe'.", marks=SLOW),
+        pytest.param(
+            f"{' '.join(LABKIT)} measure micro.clock --dry-run --output $'x\\xff/y'", b"cannot be written", marks=SLOW
+        ),
     ],
 )
 def test_what_cannot_be_written_or_named_is_one_error(tmp_path: Path, line: str, said: bytes) -> None:
@@ -51,12 +54,14 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_a_locale_without_utf8_prints_all_signs(tmp_path: Path) -> None:
     done = shell(SHOW, tmp_path, **POOR)
     assert done.returncode == 0, done.stderr
     assert "latency (µs)".encode() in done.stdout
 
 
+@pytest.mark.slow
 def test_signs_that_an_encoding_lacks_are_escaped(tmp_path: Path) -> None:
     done = shell(SHOW, tmp_path, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr

@@ -58,7 +58,9 @@ def test_the_recording_is_small_and_real(campaign: str) -> None:
         assert one.meta["testbed"]["accel"] == "tcg"
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name > "51" else ()) for name in NOTEBOOKS]
+)
 def test_a_notebook_shows_what_was_recorded(name: str, campaign: str) -> None:
     shown = Shown(name, {"campaign": campaign, "measure": False})
     assert len(shown.figures) == NOTEBOOKS[name]
@@ -131,6 +133,7 @@ def test_lines_of_the_distribution_are_told_apart_by_what_differs(campaign: str)
     assert all("completion=" in name and "reuse" not in name for name in names)
 
 
+@pytest.mark.slow
 def test_a_set_up_has_a_bar_for_every_step(campaign: str) -> None:
     study = read("registration_and_buffers", campaign)
     steps = study.steps()

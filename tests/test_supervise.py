@@ -109,6 +109,7 @@ def test_output_is_raw_and_ends_with_the_command():
         assert read == b"a\0bend\n"
 
 
+@pytest.mark.slow
 def test_a_chatty_command_never_blocks_and_its_last_words_are_kept():
     script = "import sys\nfor i in range(200000): print(i, 'x' * 50, file=sys.stderr)\nprint('lást', file=sys.stderr)"
     with supervise.start([sys.executable, "-c", script], env=os.environ | {"PYTHONUTF8": "1"}) as tree:

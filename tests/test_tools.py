@@ -481,6 +481,7 @@ def test_output_that_is_no_result_ends_the_server(mark: str) -> None:
     assert marked(mark) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_gave_no_result_is_repeated(mark: str, tmp_path: Path) -> None:
     counter = tmp_path / "count"
     job = dataclasses.replace(serving(), client=("sh", "-c", f"echo run >>{counter}; wc -l <{counter}"))

@@ -224,12 +224,12 @@ def test_hosts_that_a_cluster_has_not_are_refused_before_it_is_up(hosts: tuple[s
 @pytest.mark.parametrize(
     ("tool", "name"),
     [
-        (netperf, "udp_rr"),
+        pytest.param(netperf, "udp_rr", marks=SLOW),
         pytest.param(sockperf, "udp_rr", marks=SLOW),
         pytest.param(qperf, "udp_rr", marks=SLOW),
         (iperf, "tcp_rr"),
-        (netpipe, "tcp_rr"),
-        (fi_pingpong, "fabric_pingpong"),
+        pytest.param(netpipe, "tcp_rr", marks=SLOW),
+        pytest.param(fi_pingpong, "fabric_pingpong", marks=SLOW),
         (fio, "unix_rr"),
     ],
 )
@@ -248,13 +248,13 @@ def test_round_trips(tool: object, name: str, mark: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "name", "options"),
     [
-        (netperf, "udp_stream", {}),
-        (iperf, "udp_stream", {"offered": 2}),
+        pytest.param(netperf, "udp_stream", {}, marks=SLOW),
+        pytest.param(iperf, "udp_stream", {"offered": 2}, marks=SLOW),
         pytest.param(qperf, "udp_stream", {}, marks=SLOW),
         (iperf3, "udp_stream", {"offered": 2, "streams": 2}),
         pytest.param(iperf, "tcp_stream", {"streams": 2}, marks=SLOW),
         (iperf3, "tcp_bidirectional", {}),
-        (iperf, "tcp_bidirectional", {}),
+        pytest.param(iperf, "tcp_bidirectional", {}, marks=SLOW),
     ],
 )
 def test_streams(tool: object, name: str, options: dict[str, object], mark: str) -> None:

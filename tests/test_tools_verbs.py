@@ -271,7 +271,13 @@ def test_bandwidth_tests_report_no_latency() -> None:
     assert {v.name for v in reported} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
 
 
-@pytest.mark.parametrize(("transport", "operation"), [("tcp", "tag"), ("tcp", "am"), ("shm", "put"), ("shm", "get")])
+@pytest.mark.parametrize(
+    ("transport", "operation"),
+    [
+        ("tcp", "tag"),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in (("tcp", "am"), ("shm", "put"), ("shm", "get"))),
+    ],
+)
 def test_ucx_perftest_runs(transport: str, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = Spec(benchmark="verbs.ucx_latency", size=8, ranks=1, transport=transport, options={"operation": operation})
     spec = benchmarks.resolve(spec)

@@ -582,6 +582,7 @@ def test_folder_that_cannot_hold_the_files_is_refused_at_once(cluster: Cluster, 
     assert not ran
 
 
+@pytest.mark.slow
 def test_files_for_another_benchmark_are_not_replaced(cluster: Cluster, tmp_path: Path) -> None:
     """Rules for another collective are refused at once; those of an earlier result for the same one are replaced."""
     ran = cluster(TIMES)
@@ -763,6 +764,7 @@ def test_osu_program_reads_the_files_in_turns_with_runs_without(
     assert PROGRAM in Study(campaign=str(tmp_path / "c"), measure=False).table()
 
 
+@pytest.mark.slow
 def test_osu_program_that_is_absent_fails_or_gets_no_faster_is_told(
     cluster: Cluster, osu_ran: list[tuple[int, bool]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -897,6 +899,7 @@ def test_wrong_command_is_one_error(words: list[str], message: str, capsys: pyte
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
     """An algorithm that does not exist fails at the sizes of its rule, and nowhere else: ranks do read the file."""

@@ -59,6 +59,7 @@ def test_no_table_of_the_documentation_has_a_unit_that_is_none_of_its_benchmark(
     assert not list(wrong(page.read_text()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param("two-cores", marks=pytest.mark.slow), "virtual-cluster"])
 def test_no_table_of_a_report_has_a_unit_that_is_none_of_its_benchmark(name: str) -> None:
     content = Content([read(ROOT / "data" / "campaigns" / "examples" / name)], {})

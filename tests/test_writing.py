@@ -100,6 +100,7 @@ def test_results_go_to_a_pipe(tmp_path: Path) -> None:
     assert pq.read_table(io.BytesIO(received[0])).num_rows > 0
 
 
+@pytest.mark.slow
 def test_a_dash_is_standard_output(tmp_path: Path) -> None:
     campaign = filled(tmp_path / "c", 4)
     command = [sys.executable, "-m", "labkit.cli", "export", str(campaign.path), "--output", "-"]

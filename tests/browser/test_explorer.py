@@ -276,6 +276,7 @@ COLOURS = """() => [['.lab-panel, .lab-explorer select', 'backgroundColor'], ['.
     Math.max(...getComputedStyle(one)[name].match(/[0-9]+/g).slice(0, 3).map(Number))))"""
 
 
+@pytest.mark.slow
 def test_the_page_follows_the_dark_mode_of_the_system_and_axe_finds_nothing(page: Any) -> None:
     def dark() -> bool:
         grounds, texts = page.evaluate(COLOURS)

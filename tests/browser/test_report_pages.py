@@ -206,6 +206,7 @@ def test_paper_shows_whole_light_figures_without_tools(opened: Any, tmp_path: Pa
     assert page.locator("nav.chapters").is_hidden()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("scheme", "width"),

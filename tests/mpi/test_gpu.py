@@ -42,9 +42,13 @@ def _collectives(ranks: int) -> list[Spec]:
     return specs + sweep("gpu.mpi_alltoall", sizes="8", cadence="streaming", ranks=ranks, **STAND_IN)
 
 
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_every_kind_of_memory_receives_the_right_bytes(run_plan: Run, ranks: int) -> None:
-    specs = _collectives(ranks) + (_pairs() if ranks == 2 else [])
+@pytest.mark.parametrize(
+    ("ranks", "each"),
+    [(2, 8), *(pytest.param(ranks, 1, marks=pytest.mark.slow) for ranks in (2, 3))],
+    ids=["some", "2", "3"],
+)
+def test_every_kind_of_memory_receives_the_right_bytes(run_plan: Run, ranks: int, each: int) -> None:
+    specs = (_collectives(ranks) + (_pairs() if ranks == 2 else []))[::each]
     frames, done = run_plan(specs, Effort(iterations=3, warmup=1), timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert [frame.header for frame in samples(frames, "failed")] == []
@@ -88,7 +92,13 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("fault", ["cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemcpyDtoDAsync_v2"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "cuMemcpyHtoD_v2",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("cuMemcpyDtoH_v2", "cuMemcpyDtoDAsync_v2")),
+    ],
+)
 def test_a_copy_that_is_too_short_is_noticed_everywhere(run_plan: Run, tmp_path: Path, fault: str) -> None:
     (tmp_path / "faulty.py").write_text(f"FAULTS = ({fault!r},)\n{FAULTY}")
     names = [name for name in ALL if (name == "gpu.ipc_copy") == ("DtoD" in fault)]

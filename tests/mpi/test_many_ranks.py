@@ -17,7 +17,7 @@ from .conftest import printed_by
 pytestmark = pytest.mark.mpi
 
 
-@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(5, marks=pytest.mark.slow)])
 def test_ranks_reduce_to_what_rank_0_makes_of_every_time(count: int) -> None:
     assert "8 cases agree" in printed_by("reducing_ranks.py", count)
 
@@ -32,6 +32,7 @@ SPECS = [
 ]
 
 
+@pytest.mark.slow
 def test_points_are_whole_with_extremes_alone(tmp_path: Path) -> None:
     campaign = labkit.measure(SPECS, Effort(launches=1, iterations=60, keep="extremes"), into=tmp_path / "c")
     points = list(campaign.samples())

@@ -112,6 +112,7 @@ def test_measuring_again_starts_nothing(campaign: Campaign) -> None:
     assert (campaign.path / "log.txt").read_text() == before
 
 
+@pytest.mark.slow
 def test_settings_take_turns_and_rows_say_which_they_are(tmp_path: Path) -> None:
     limits = {"env.OMPI_MCA_btl_tcp_eager_limit": ["1024", "65536"]}
     specs = sweep("mpi.latency", sizes="8", transport="tcp", **limits)
@@ -145,6 +146,7 @@ def test_libraries_take_turns_in_one_call(tmp_path: Path) -> None:
     assert "library" in differing(records.summary(records.table(points)))
 
 
+@pytest.mark.slow
 def test_more_launches_add_to_those_there_are(campaign: Campaign, tmp_path: Path) -> None:
     shutil.copytree(campaign.path, tmp_path / "c")
     steps: list[measuring.Progress] = []
@@ -162,6 +164,7 @@ def test_records_have_one_row_for_each(campaign: Campaign) -> None:
     assert (latency["verified"]).all()
 
 
+@pytest.mark.slow
 def test_oversubscribed_ranks_yield_and_are_marked(tmp_path: Path) -> None:
     many = len(os.sched_getaffinity(0)) + 1
     campaign = measuring.measure(
@@ -294,6 +297,7 @@ def test_the_command_line_prints_records_as_json(capsys: pytest.CaptureFixture[s
         assert (row["n"], row["verified"], row["origin"], row["option_window"]) == (5, True, "measured", 8)
 
 
+@pytest.mark.slow
 def test_an_interval_that_was_asked_for_and_not_reached_is_exit_code_3(tmp_path: Path) -> None:
     arguments = [
         "measure",
@@ -350,7 +354,10 @@ def marked(mark: str) -> list[int]:
     return pids
 
 
-@pytest.mark.parametrize(("name", "launches"), [("init", 2), ("finalize", 1), ("hello", 1)])
+@pytest.mark.parametrize(
+    ("name", "launches"),
+    [("init", 2), *(pytest.param(name, 1, marks=pytest.mark.slow) for name in ("finalize", "hello"))],
+)
 def test_a_start_is_one_sample_of_a_launch(tmp_path: Path, name: str, launches: int) -> None:
     campaign = measuring.measure(Spec(benchmark=f"mpi.{name}"), Effort(launches=launches), into=tmp_path)
     points = list(campaign.samples())
@@ -361,6 +368,7 @@ def test_a_start_is_one_sample_of_a_launch(tmp_path: Path, name: str, launches: 
     assert (table["elapsed_s"] >= 0).all()
 
 
+@pytest.mark.slow
 def test_phases_of_an_overlapped_collective_become_columns(tmp_path: Path) -> None:
     specs = [Spec(benchmark="mpi.iallreduce", size=64), Spec(benchmark="mpi.allreduce_persistent", size=64)]
     campaign = measuring.measure(specs, Effort(launches=1, iterations=50), into=tmp_path)
@@ -373,6 +381,7 @@ def test_phases_of_an_overlapped_collective_become_columns(tmp_path: Path) -> No
     assert np.isnan(table.loc["mpi.allreduce_persistent", "pure_us_p50"])  # alone, nothing was computed
 
 
+@pytest.mark.slow
 def test_what_the_library_lacks_is_noted_and_the_rest_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,6 +399,7 @@ def test_what_the_library_lacks_is_noted_and_the_rest_is_measured(
         measuring.measure(lacking, effort, into=tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_one_sided_calls_keep_the_time_of_their_loop_and_points_what_others_took(tmp_path: Path) -> None:
     specs = [Spec(benchmark=f"mpi.{name}", size=8) for name in ("put_latency", "get_bandwidth")]
     campaign = measuring.measure(specs, Effort(launches=1, iterations=5000), into=tmp_path)
@@ -405,7 +415,7 @@ def test_one_sided_calls_keep_the_time_of_their_loop_and_points_what_others_took
     assert bandwidth["bandwidth_MBps_osu_mean"] <= bandwidth["bandwidth_MBps_mean"]
 
 
-@pytest.mark.parametrize("transport", ["shm", "tcp"])
+@pytest.mark.parametrize("transport", ["shm", pytest.param("tcp", marks=pytest.mark.slow)])
 def test_a_plan_too_long_for_a_word_comes_by_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
@@ -418,6 +428,7 @@ def test_a_plan_too_long_for_a_word_comes_by_standard_input(
     assert len(list((campaign.path / "starts").iterdir())) == 2, "one record for each start"
 
 
+@pytest.mark.slow
 def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     specs, effort = sweep("mpi.latency", sizes="8:64", transport="shm"), Effort(launches=1, iterations=10)
     points = measuring.expand(specs, effort)
@@ -432,6 +443,7 @@ def test_command_lines_for_a_shell_have_plans_that_fit(tmp_path: Path, monkeypat
     assert sizes == 4
 
 
+@pytest.mark.slow
 def test_an_effort_for_points_that_exist_is_told_and_added_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -454,6 +466,7 @@ def test_an_effort_for_points_that_exist_is_told_and_added_on_request(
     ]
 
 
+@pytest.mark.slow
 def test_a_path_that_few_bytes_do_not_prove_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """TCP chosen by the environment is not labelled shared memory, however few messages were sent."""
     if launch.get("auto").kind != "openmpi":

@@ -104,6 +104,7 @@ def test_a_transfer_that_lacks_a_byte_is_noticed(run_plan: Run, tmp_path: Path, 
         assert "parallel_" in said["text"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_files(tmp_path: Path) -> None:
     """The supervisor removes the folder of ranks that are killed in the middle of a test."""
     spec = benchmarks.resolve(parallel("storage.parallel_write", tmp_path, segments=100_000))
@@ -127,6 +128,7 @@ def test_what_does_not_fit_is_refused_before_it_starts(run_plan: Run, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_points_say_what_the_page_cache_did(run_plan: Run, tmp_path: Path) -> None:
     specs = [
         parallel("storage.parallel_write", tmp_path),

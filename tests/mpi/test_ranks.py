@@ -72,10 +72,20 @@ def samples(frames: list, *kinds: str) -> list:
     return [frame for frame in frames if frame.header["kind"] in (kinds or ("samples",))]
 
 
-def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) -> None:
-    specs = possible(Spec(benchmark=name, size=size) for name in ITERATED for size in SIZES)
+@pytest.mark.parametrize(
+    ("sizes", "effort"),
+    [
+        ((8,), Effort(iterations=3, warmup=1)),
+        pytest.param(SIZES, Effort(iterations=12), marks=pytest.mark.slow),
+    ],
+    ids=["few", "all"],
+)
+def test_every_benchmark_yields_verified_samples_at_every_size(
+    run_plan: Run, sizes: tuple[int, ...], effort: Effort
+) -> None:
+    specs = possible(Spec(benchmark=name, size=size) for name in ITERATED for size in sizes)
     assert {spec.benchmark for spec in specs} == set(ITERATED)
-    frames, done = run_plan(specs, Effort(iterations=12), timeout=300)
+    frames, done = run_plan(specs, effort, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     failed = samples(frames, "failed")
     assert all("not in this MPI" in frame.header["reason"] for frame in failed), failed[0].header
@@ -86,21 +96,25 @@ def test_every_benchmark_yields_verified_samples_at_every_size(run_plan: Run) ->
         benchmark = benchmarks.get(spec.benchmark)
         timing = [rank for rank in range(spec.ranks) if benchmark.active(spec, rank)]
         phases = 1 + (len(benchmark.phases) if spec.values.get("overlap", True) else 0)
-        assert frame.header["shape"] == [phases, len(timing), 12], spec
+        assert frame.header["shape"] == [phases, len(timing), effort.iterations], spec
         assert frame.header["rows"] == timing
         assert (frame.values.reshape(frame.header["shape"])[0] > 0).all(), spec
         assert frame.header["verified"] == bool(spec.size and spec.benchmark in MOVING), spec
 
 
-@pytest.mark.parametrize("ranks", [3, pytest.param(4, marks=pytest.mark.slow)])
-def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "sizes"),
+    [(3, (12,)), *(pytest.param(ranks, (8, 12, 100_000), marks=pytest.mark.slow) for ranks in (3, 4))],
+    ids=["few", "3", "4"],
+)
+def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, ranks: int, sizes: tuple[int, ...]) -> None:
     specs = []
     for name in WITH_RANKS:
         benchmark = benchmarks.get(name)
         if benchmark.ranks[1] is None:
             rooted = "root" in {field.name for field in dataclasses.fields(benchmark.options)}
             options = {"root": 2} if rooted else {}
-            specs += [Spec(benchmark=name, size=size, ranks=ranks, options=options) for size in (8, 12, 100_000)]
+            specs += [Spec(benchmark=name, size=size, ranks=ranks, options=options) for size in sizes]
     specs = possible(specs)
     assert len({spec.benchmark for spec in specs}) >= 70
     frames, done = run_plan(specs, Effort(iterations=3, warmup=1), timeout=200)  # 4 that poll on 2 cores
@@ -224,9 +238,13 @@ def variants() -> list[Spec]:
     )
 
 
-@pytest.mark.parametrize("ranks", [2, *(pytest.param(more, marks=pytest.mark.slow) for more in (3, 4, 5))])
-def test_every_option_moves_the_right_bytes(run_plan: Run, ranks: int) -> None:
-    specs = [spec for spec in variants() if spec.ranks == ranks]
+@pytest.mark.parametrize(
+    ("ranks", "each"),
+    [(2, 8), *(pytest.param(ranks, 1, marks=pytest.mark.slow) for ranks in (2, 3, 4, 5))],
+    ids=["some", "2", "3", "4", "5"],
+)
+def test_every_option_moves_the_right_bytes(run_plan: Run, ranks: int, each: int) -> None:
+    specs = [spec for spec in variants() if spec.ranks == ranks][::each]
     frames, done = run_plan(specs, Effort(iterations=3, warmup=1))
     assert done.returncode == 0, done.stderr[-2000:]
     for frame in samples(frames, "failed"):
@@ -303,6 +321,7 @@ def test_start_tells_thread_level_library_and_timer(run_plan: Run) -> None:
     assert ready["timer_overhead_ns"] > 0
 
 
+@pytest.mark.slow
 def test_total_timing_keeps_one_time_for_each_chunk(run_plan: Run) -> None:
     spec = Spec(benchmark="mpi.latency", options={"timing": "total"})
     frames, _ = run_plan([spec], Effort(iterations=1000))
@@ -331,6 +350,7 @@ def test_a_dropped_last_element_is_noticed_everywhere(run_plan: Run, mutants: Pa
         assert "wrong bytes on rank" in frame.header["reason"] or "not in this MPI" in frame.header["reason"]
 
 
+@pytest.mark.slow
 def test_the_same_where_more_than_two_ranks_are_needed(run_plan: Run, mutants: Path) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "drop_last")
     specs = [Spec(benchmark=name, size=4096, ranks=4) for name in set(WITH_RANKS) - set(MPI)]
@@ -393,6 +413,7 @@ def test_mpi_errors_come_back_with_rank_and_text(run_plan: Run, tmp_path: Path) 
     assert "rank" in said["text"].lower()
 
 
+@pytest.mark.slow
 def test_a_rank_is_small_and_loads_no_tables(run_plan: Run, tmp_path: Path) -> None:
     """At most 32 MB above a bare mpi4py rank with the same messages."""
     script = tmp_path / "watched.py"
@@ -453,6 +474,6 @@ def test_the_loops_without_a_compiler_give_the_same_bytes(run_plan: Run, tmp_pat
     assert np.concatenate([frame.values for frame in samples(frames)]).min() > 0
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, 2, pytest.param(5, marks=pytest.mark.slow)])
 def test_ranks_tell_one_another_texts_and_flags(count: int) -> None:
     assert "all agree" in printed_by("gathering_ranks.py", count)

@@ -61,9 +61,13 @@ def calls(ranks: int) -> list[Spec]:
 
 
 @pytest.mark.usefixtures("openshmem")
-@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)])
-def test_every_call_moves_the_right_bytes(run_plan: Run, ranks: int) -> None:
-    specs = calls(ranks)
+@pytest.mark.parametrize(
+    ("ranks", "each"),
+    [(2, 7), *(pytest.param(ranks, 1, marks=pytest.mark.slow) for ranks in (2, 3, 4))],
+    ids=["some", "2", "3", "4"],
+)
+def test_every_call_moves_the_right_bytes(run_plan: Run, ranks: int, each: int) -> None:
+    specs = calls(ranks)[::each]
     frames, done = run_plan(specs, Effort(iterations=6, warmup=1), timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]  # no crash at the end either
     assert [frame.header for frame in samples(frames, "failed")] == []
@@ -143,6 +147,7 @@ def test_faults_of_shmem4py_are_noticed(run_plan: Run, tmp_path: Path) -> None:
     assert all("1 of 64 B differ" in reason for reason in reasons)
 
 
+@pytest.mark.slow
 def test_a_missing_shmem4py_is_named_and_other_points_are_measured(run_plan: Run, tmp_path: Path) -> None:
     (tmp_path / "without.py").write_text(
         "import sys\nfrom types import SimpleNamespace\nfrom labkit.kernels import shmem_loops\n"
@@ -178,6 +183,7 @@ def test_an_mpi_without_it_is_named(run_plan: Run, tmp_path: Path) -> None:
     assert len(samples(frames)) == 1  # the other point is measured
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("openshmem")
 def test_a_heap_that_is_too_small_is_one_clear_error(run_plan: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHMEM_SYMMETRIC_HEAP_SIZE", str(4 << 20))

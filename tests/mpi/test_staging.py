@@ -47,6 +47,7 @@ def scale() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_points_are_the_same_with_copies_and_say_where_these_were(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_points_are_the_same_with_copies_and_say_where_these_were(
     assert (tmp_path / "c" / "log.txt").read_text() == log
 
 
+@pytest.mark.slow
 def test_without_a_place_ranks_load_from_the_environment_and_say_so(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target / EXAMPLES[0].name
 
 
+@pytest.mark.slow
 def test_examples_are_there_small_and_readable() -> None:
     assert EXAMPLES
     size = sum(p.stat().st_size for folder in EXAMPLES for p in folder.glob("**/*") if p.is_file())
@@ -88,6 +89,7 @@ def test_copies_of_swept_notebooks_are_known_by_their_names(tmp_path: Path) -> N
     assert entry.parameters == {"seed": 1, "measure": False, "campaign": str(campaign.path.resolve())}
 
 
+@pytest.mark.slow
 def test_nothing_after_the_samples_file_needs_mpi(example: Path, tmp_path: Path) -> None:
     script = (
         "import sys\nfrom labkit import load\nfrom labkit.studies import latency\n"

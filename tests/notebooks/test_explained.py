@@ -14,6 +14,7 @@ from tests.notebooks.test_measured import Shown
 RECORDED = EXAMPLES[0].parent / "two-cores-labs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["82-breakdown", *(pytest.param(name, marks=pytest.mark.slow) for name in ("83-what-if", "84-waterfall"))]
 )

@@ -53,8 +53,6 @@ TINY: dict[str, dict[str, Any]] = {
     "72-training-step": {"rates": "100mbit,400mbit", "layers": 1, "width": 64, "buckets": "64Ki", "sizes": "64Ki"},
 }
 THERE = {folder.name for folder in (EXAMPLES[0] / "samples").iterdir()}
-# tools and programs take a second for each point, whatever they are told
-NAMES = [name if name == "30-collectives" else pytest.param(name, marks=pytest.mark.slow) for name in TINY]
 EFFORT = {"launches": 2, "time_cap": 0.01, "ci": 0.2}
 
 
@@ -95,8 +93,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("measured") / "tiny"
 
 
+@pytest.mark.slow  # tools and programs take a second for each point, whatever they are told
 @pytest.mark.mpi
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TINY)
 def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> None:
     shown = Shown(name, TINY[name] | EFFORT | {"campaign": str(folder)})
     study = studies.of_notebook(name)(**TINY[name], **EFFORT, campaign=str(folder))
@@ -160,7 +159,14 @@ def test_without_its_points_the_simulated_notebook_says_so() -> None:
     assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 
-@pytest.mark.parametrize("name", [name for name in TINY if not set(studies.of_notebook(name).benchmarks) <= THERE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith(("30-", "81-")) else ())
+        for name in TINY
+        if not set(studies.of_notebook(name).benchmarks) <= THERE
+    ],
+)
 def test_without_its_samples_a_notebook_says_so(name: str) -> None:
     shown = Shown(name, {"campaign": str(EXAMPLES[0]), "measure": False})
     assert any(text.startswith("*Omitted: ") for text in shown.texts)

@@ -20,7 +20,7 @@ environment = {{ OMPI_MCA_mpi_yield_when_idle = "1", OMPI_MCA_hwloc_base_binding
 """
 SUITE = """title = "{name}"
 [parameters]
-launches = 2
+launches = {launches}
 time_cap = {cap}
 ci = {ci}
 [[notebook]]
@@ -41,10 +41,17 @@ class Lab:
         self.folder.mkdir()
 
     def suite(
-        self, name: str, *, sizes: str = "8,1Ki", cap: float = 0.02, ci: float = 0.02, transports: str = "auto"
+        self,
+        name: str,
+        *,
+        sizes: str = "8,1Ki",
+        cap: float = 0.02,
+        ci: float = 0.02,
+        transports: str = "auto",
+        launches: int = 2,
     ) -> str:
         path = self.folder / f"{name}.toml"
-        path.write_text(SUITE.format(name=name, sizes=sizes, cap=cap, ci=ci, transports=transports))
+        path.write_text(SUITE.format(name=name, sizes=sizes, cap=cap, ci=ci, transports=transports, launches=launches))
         return str(path)
 
     def site(

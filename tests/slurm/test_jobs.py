@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,44 +34,61 @@ def followed(job: jobs.Job) -> str:
     return jobs.attach(job, lambda state: None, print)
 
 
-@dataclass
-class Background:
-    """Jobs that take their time while others are tested.
-
-    Parameters
-    ----------
-    limit : reaches its time limit, a minute; it was stopped after its first points, to leave the cores to others.
-    array : twice on the first two nodes, started by srun.
-    cut : to be cancelled in the middle, on the third node.
-    """
-
-    limit: jobs.Job
-    array: jobs.Job
-    cut: jobs.Job
+@pytest.fixture(scope="module")
+def submitted() -> Iterator[list[jobs.Job]]:
+    """Jobs that go on over several tests; those that did not end are cancelled."""
+    these: list[jobs.Job] = []
+    yield these
+    for job in these:
+        if job.state().kind != "ended":
+            jobs.cancel(job)
 
 
 @pytest.fixture(scope="module")
-def background(lab: Lab) -> Iterator[Background]:
+def limit(lab: Lab, submitted: list[jobs.Job]) -> jobs.Job:
+    """A job that reaches its time limit, a minute; it was stopped after its first points, to leave the cores to others."""
     long = lab.suite("limit", sizes="1:512Ki", cap=0.3, ci=1e-6, transports="shm")
-    limit = lab.submit(jobs.Request(suite=long, nodes=1, minutes=1), lab.site("vc3"))
-    assert until(lambda: len(saved(limit)) >= 2, 50), limit.output()
-    runs = json.loads((limit.campaign / "lease.json").read_text())["pid"]
+    job = lab.submit(jobs.Request(suite=long, nodes=1, minutes=1), lab.site("vc3"))
+    submitted.append(job)
+    assert until(lambda: len(saved(job)) >= 2, 60), job.output()
+    runs = json.loads((job.campaign / "lease.json").read_text())["pid"]
     for process in [psutil.Process(int(runs)), *psutil.Process(int(runs)).children(recursive=True)]:
         process.suspend()
-    array = lab.submit(jobs.Request(suite=lab.suite("small"), nodes=2, array=2), lab.site("vc[0-1]", "srun"))
+    return job
+
+
+@pytest.fixture(scope="module")
+def array(lab: Lab, submitted: list[jobs.Job]) -> jobs.Job:
+    """A job that runs twice on the first two nodes, started by srun, while others are tested."""
+    job = lab.submit(jobs.Request(suite=lab.suite("small"), nodes=2, array=2), lab.site("vc[0-1]", "srun"))
+    submitted.append(job)
+    return job
+
+
+@pytest.fixture(scope="module")
+def once(lab: Lab, submitted: list[jobs.Job]) -> jobs.Job:
+    """A job of few points on the first two nodes."""
+    suite = lab.suite("plain", sizes="8", launches=1)
+    job = lab.submit(jobs.Request(suite=suite, nodes=2), lab.site("vc[0-1]", "srun"))
+    submitted.append(job)
+    return job
+
+
+@pytest.fixture(scope="module")
+def cut(lab: Lab, submitted: list[jobs.Job]) -> jobs.Job:
+    """A job to be cancelled in the middle, on the third node."""
     slow = lab.suite("cut", sizes="64Ki,128Ki,256Ki,512Ki,1Mi", cap=3, ci=1e-6, transports="shm")
-    cut = lab.submit(jobs.Request(suite=slow, nodes=1), lab.site("vc2"))
-    yield Background(limit, array, cut)
-    for job in (limit, array, cut):
-        if job.state().kind != "ended":
-            jobs.cancel(job)
+    job = lab.submit(jobs.Request(suite=slow, nodes=1), lab.site("vc2"))
+    submitted.append(job)
+    return job
 
 
 # the interrupt may come while a question to Slurm is being started
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_cancelled_job_is_gone_on_with(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
-    job = background.cut
+@pytest.mark.usefixtures("limit", "array")  # they go on meanwhile
+def test_a_cancelled_job_is_gone_on_with(lab: Lab, cut: jobs.Job, capfd: pytest.CaptureFixture[str]) -> None:
+    job = cut
     assert until(lambda: len(saved(job)) >= 2, 60), job.output()
     interrupt = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
     interrupt.start()
@@ -130,7 +146,7 @@ def test_what_cannot_run_is_refused_before_it_is_submitted(lab: Lab, words: dict
 
 
 @pytest.mark.slow
-def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab, background: Background) -> None:
+def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab) -> None:
     words = ["submit", lab.suite("twice"), "--partition", "shut", "--detach", "--site", str(lab.site("vc[0-1]"))]
     argv = [sys.executable, "-m", "labkit.cli", *words]
     for attempt in range(2):
@@ -147,7 +163,8 @@ def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab, background: Ba
         jobs.cancel(job)
 
 
-def test_a_job_that_waits_is_cancelled(lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("once")  # it goes on meanwhile
+def test_a_job_that_waits_is_cancelled(lab: Lab, capfd: pytest.CaptureFixture[str]) -> None:
     request = jobs.Request(suite=lab.suite("waiting"), partition="shut")
     job = lab.submit(request, lab.site("vc[0-1]"))
     assert until(lambda: job.state().words == "PENDING (PartitionDown)", 20), job.state()
@@ -162,7 +179,7 @@ def test_a_job_that_waits_is_cancelled(lab: Lab, background: Background, capfd: 
         followed(job)
 
 
-def test_a_node_that_is_drained_is_waited_for(lab: Lab, background: Background) -> None:
+def test_a_node_that_is_drained_is_waited_for(lab: Lab) -> None:
     def update(state: str) -> None:
         lab.cluster.run("scontrol", "update", "nodename=vc2", f"state={state}", "reason=test")
 
@@ -177,8 +194,8 @@ def test_a_node_that_is_drained_is_waited_for(lab: Lab, background: Background) 
 
 
 @pytest.mark.slow
-def test_an_array_repeats_in_allocations_of_their_own(background: Background) -> None:
-    job = background.array
+def test_an_array_repeats_in_allocations_of_their_own(array: jobs.Job) -> None:
+    job = array
     assert "done:     1 of 1 notebooks, 12 points × launches of 12" in followed(job)
     points = list(Campaign(job.campaign).samples())
     table = records.table(points)
@@ -193,15 +210,15 @@ def test_an_array_repeats_in_allocations_of_their_own(background: Background) ->
     assert not any("leave none" in text for one in ranks for text in one.meta["warnings"])
 
 
-def test_a_job_measures_what_a_plain_run_does(lab: Lab, background: Background, tmp_path: Path) -> None:
-    assert until(lambda: background.array.state().kind == "ended", 240), background.array.output()
-    study = load(lab.folder / "small.toml").entries[0].study()
+def test_a_job_measures_what_a_plain_run_does(lab: Lab, once: jobs.Job, tmp_path: Path) -> None:
+    assert until(lambda: once.state().kind == "ended", 240), once.output()
+    study = load(lab.folder / "plain.toml").entries[0].study()
     measured = measuring.measure(study.specs(), study.effort, into=tmp_path / "plain")
-    plain, job = (records.table(one.samples()) for one in (measured, Campaign(background.array.campaign)))
+    plain, job = (records.table(one.samples()) for one in (measured, Campaign(once.campaign)))
     what = ["benchmark", "message_size_B", "ranks", "options", "launch"]
     asked = [[name for name in table if not name.startswith("env_")] for table in (plain, job)]
     assert asked[0] == asked[1], "the site gives its jobs other variables"
-    assert set(map(tuple, plain[what].values)) == set(map(tuple, job[job["launch"] < 2][what].values))
+    assert set(map(tuple, plain[what].values)) == set(map(tuple, job[what].values))
     assert (plain["allocation"] == "").all()
     for table in (plain, job):
         assert table[table["benchmark"] == "mpi.latency"]["verified"].all()
@@ -212,9 +229,7 @@ def test_a_job_measures_what_a_plain_run_does(lab: Lab, background: Background, 
 
 
 @pytest.mark.slow
-def test_a_node_that_dies_is_left_out_and_named(
-    lab: Lab, background: Background, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_node_that_dies_is_left_out_and_named(lab: Lab, capfd: pytest.CaptureFixture[str]) -> None:
     place = lab.site("vc[0-2]", setup=(f"kill -9 {lab.cluster.pid('vc1')}",))
     job = lab.submit(jobs.Request(suite=lab.suite("node"), nodes=3), place)
     text = followed(job)
@@ -230,7 +245,7 @@ def test_a_node_that_dies_is_left_out_and_named(
 
 
 @pytest.mark.slow
-def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab, background: Background) -> None:
+def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab) -> None:
     hidden = lab.folder / "hidden"
     hidden.mkdir()
     for host in ("vc1", "vc2"):  # they get a folder of their own in its place
@@ -241,8 +256,8 @@ def test_a_folder_that_nodes_do_not_see_is_told(lab: Lab, background: Background
 
 
 @pytest.mark.slow  # Slurm counts in minutes
-def test_a_job_whose_time_is_over_keeps_what_it_measured(background: Background) -> None:
-    job = background.limit
+def test_a_job_whose_time_is_over_keeps_what_it_measured(limit: jobs.Job) -> None:
+    job = limit
     with pytest.raises(LaunchError, match="TIMEOUT") as caught:
         followed(job)
     kept = len(saved(job))

@@ -154,7 +154,10 @@ def test_a_notebook_asks_all_that_its_lab_asks_and_is_made_for_grading(path: Pat
     assert "## Sources" in source
 
 
-@pytest.mark.parametrize("stem", STEMS)
+@pytest.mark.parametrize(
+    "stem",
+    [pytest.param(stem, marks=pytest.mark.slow if stem.startswith(("13-", "3-", "4-")) else ()) for stem in STEMS],
+)
 def test_solutions_are_right(
     stem: str,
     sessions: dict[str, teaching.Session],

@@ -104,6 +104,7 @@ def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, t
     assert ("nothing can be said of them" in findings) is (each < 1)
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 def test_incast_fills_the_link_to_the_receiver_and_no_more(tmp_path: Path) -> None:
     asked = {"senders": "3", "sizes": "128Ki", "streams": "2", "duration": 1, "launches": 1, "campaign": str(tmp_path)}

@@ -28,6 +28,7 @@ def measured(into: Path, **fields: Any) -> Samples:
     return one
 
 
+@pytest.mark.slow
 def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

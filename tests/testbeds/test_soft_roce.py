@@ -141,7 +141,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(
-    ("sizes", "others"), [((8, 4096), [EVENT]), pytest.param(SIZES, OTHERS, marks=pytest.mark.slow)], ids=["few", "all"]
+    ("sizes", "others"), [((4096,), [EVENT]), pytest.param(SIZES, OTHERS, marks=pytest.mark.slow)], ids=["few", "all"]
 )
 def test_tools_and_loops_measure_in_the_guest(
     kept: Kept, tmp_path: Path, sizes: tuple[int, ...], others: list[tuple[str, int, dict[str, Any]]]
@@ -204,6 +204,7 @@ def test_the_link_has_the_delay_and_the_rate_that_were_asked_for(kept: Kept, tmp
     assert min(means) <= 24 / 8 * 1.05
 
 
+@pytest.mark.slow
 def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: testbeds.Testbed) -> None:
     done = inside(guest, "sh", "-c", "echo out; echo err >&2; exit 3")
     assert (done.stdout, done.stderr, done.returncode) == ("out\n", "err\n", 3)
@@ -242,7 +243,9 @@ with _guest.boot(required=soft_roce._MODULES, cpus=1, memory="256M") as guest:
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "terminate"])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)], ids=["kill -9", "terminate"]
+)
 def test_a_guest_killed_half_way_leaves_nothing(how: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-c", BOOT], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

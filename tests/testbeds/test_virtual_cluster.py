@@ -415,6 +415,7 @@ def test_one_that_is_kept_up_is_used_and_goes_with_all_that_runs_in_it(
         cluster.evidence()
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 @pytest.mark.mpi
 def test_a_throttled_link_is_found_by_name(tmp_path: Path) -> None:
@@ -571,7 +572,7 @@ def test_messages_of_a_warm_up_are_no_mismatch() -> None:
         pytest.param("netperf", "tcp_stream", 60, "ipv6", marks=pytest.mark.slow),
         ("iperf3", "tcp_stream", 60, "ipv6"),
         pytest.param("iperf", "tcp_stream", 60, "ipv4", marks=pytest.mark.slow),
-        ("sockperf", "tcp_rr", None, "ipv4"),
+        pytest.param("sockperf", "tcp_rr", None, "ipv4", marks=pytest.mark.slow),
     ],
 )
 def test_a_tool_sends_from_one_host_to_the_other_and_its_server_is_ended(
