@@ -54,6 +54,7 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 hypothesis.settings.register_profile("labkit", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("labkit"), max_examples=25)
 hypothesis.settings.load_profile("labkit")
 
 
@@ -278,6 +279,8 @@ class Budgets:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registered as plugins, so that they see the doctests outside tests/ too."""
+    if "not slow" in config.option.markexpr:
+        hypothesis.settings.load_profile("quick")
     config.pluginmanager.register(Capabilities(), "labkit-capabilities")
     config.pluginmanager.register(Budgets(), "labkit-budgets")
 

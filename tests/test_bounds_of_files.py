@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,15 @@ def _deep_table(path: Path) -> None:
     path.write_text('{"cells": ' * 50_000)
 
 
-@pytest.mark.parametrize("made", [_endless, _long, _deep, _deep_table], ids=lambda one: one.__name__[1:])
-@pytest.mark.parametrize("name", READERS)
+def cases() -> Iterator[Any]:
+    """Every reader with every kind of file."""
+    for name in READERS:
+        for made in (_endless, _long, _deep, _deep_table):
+            slow = made is _deep_table or (made is _long and name.endswith((".parquet", ".ipynb")))
+            yield pytest.param(name, made, marks=pytest.mark.slow if slow else (), id=f"{name}-{made.__name__[1:]}")
+
+
+@pytest.mark.parametrize(("name", "made"), [*cases()])
 def test_a_file_without_bounds_is_refused_or_left_out(name: str, made: Callable[[Path], Any], tmp_path: Path) -> None:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)

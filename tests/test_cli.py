@@ -140,11 +140,12 @@ def test_a_wrong_command_line_is_exit_code_1_for_2_means_a_failed_gate(capsys: p
     assert "See labkit measure --help." in capsys.readouterr().err
 
 
-def test_list_and_describe(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_list_and_describe(whole: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--format", "json"]) == 0
     names = [one["name"] for one in json.loads(capsys.readouterr().out)]
     assert {"mpi.latency", "sockets.tcp_rr", "storage.iozone", "micro.clock"} <= set(names)
-    for name in names:
+    for name in names[:: 1 if whole else 10]:
         assert cli.main(["describe", name]) == 0
         assert capsys.readouterr().out.startswith(name)
 
@@ -156,11 +157,25 @@ def test_doctor_tells_state_and_remedy(capsys: pytest.CaptureFixture[str]) -> No
     assert all(check["remedy"] for check in checks if check["state"] != "ok")
 
 
-def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+SHOWN = {
+    "mpi.latency": ("mpi.latency · Open MPI", "latency (µs)"),
+    "storage.iozone": ("storage.iozone", "read bandwidth (MB/s)"),
+}
+
+
+@pytest.mark.slow
+def test_show_prints_a_whole_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", EXAMPLE]) == 0
     table = capsys.readouterr().out
-    for text in ("mpi.latency · Open MPI", "latency (µs)", "storage.iozone", "read bandwidth (MB/s)", "badges: "):
-        assert text in table
+    for texts in SHOWN.values():
+        assert all(text in table for text in texts)
+
+
+def test_show_prints_the_recorded_campaign_in_every_form(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for benchmark, texts in SHOWN.items():
+        assert cli.main(["show", EXAMPLE, "--benchmark", benchmark]) == 0
+        table = capsys.readouterr().out
+        assert all(text in table for text in (*texts, "badges: "))
     latency = ["show", EXAMPLE, "--benchmark", "mpi.latency"]
     assert cli.main([*latency, "--format", "json"]) == 0
     records = json.loads(capsys.readouterr().out)["records"]

@@ -24,8 +24,9 @@ time_cap = 0.03
 [[notebook]]
 name = "10-latency"
 [notebook.parameters]
-sizes = "0,8:4Ki:*8"
+sizes = "0,8,512"
 allreduce = "8"
+transports = "shm,tcp"
 """
 
 

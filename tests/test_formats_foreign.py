@@ -49,7 +49,10 @@ def rows_of(form: ModuleType, text: str) -> list[tuple[object, ...]]:
 
 
 @every
-@pytest.mark.parametrize("noise", [line for line in NOISE if line])
+@pytest.mark.parametrize(
+    "noise",
+    [pytest.param(line, marks=pytest.mark.slow if number % 4 else ()) for number, line in enumerate(NOISE) if line],
+)
 def test_other_text_anywhere_changes_no_row_and_is_named(case: str, noise: str) -> None:
     form, text = CASES[case]
     lines = text.splitlines()

@@ -48,7 +48,11 @@ def refuse(patch: pytest.MonkeyPatch, code: int) -> None:
     patch.setattr(Path, "open", path_opened)  # `write_text` and `write_bytes` call it
 
 
-@pytest.mark.parametrize("code", CODES, ids=lambda code: errno.errorcode[code])
+@pytest.mark.parametrize(
+    "code",
+    [pytest.param(code, marks=pytest.mark.slow if number else ()) for number, code in enumerate(CODES)],
+    ids=[errno.errorcode[code] for code in CODES],
+)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_refusal_of_the_system_names_the_path_and_a_remedy(
     verb: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -45,7 +45,18 @@ SILENT = {  # studies whose text does not follow from values of points
 STUDIES = [name for name in studies.names() if name not in SILENT]
 QUICK = ("no points", "one launch of a busy machine")
 FINE = "below the clock"
-LONG = ("all_pairs", "breakdown", "congestion_impact", "loggp", "openshmem", "scale_out")  # a second or more each
+LONG = (  # a fifth of a second or more each
+    *(
+        "all_pairs",
+        "bandwidth",
+        "breakdown",
+        "collectives",
+        "congestion_impact",
+        "halo_and_fft",
+        "interference_and_qos",
+    ),
+    *("iozone", "is_this_good", "loggp", "openshmem", "rpc", "scale_out", "waterfall"),
+)
 REBUILT = "the parts that judge do not know yet which machine was busy"
 
 

@@ -455,16 +455,23 @@ def test_a_rank_is_small_and_loads_no_tables(run_plan: Run, tmp_path: Path) -> N
     assert above <= 32e6
 
 
-def test_the_loops_without_a_compiler_give_the_same_bytes(run_plan: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "iterations"),
+    [((4096,), 2), pytest.param((4, 4096, 100_000), 10, marks=pytest.mark.slow)],
+    ids=["few", "all"],
+)
+def test_the_loops_without_a_compiler_give_the_same_bytes(
+    run_plan: Run, tmp_path: Path, sizes: tuple[int, ...], iterations: int
+) -> None:
     script = tmp_path / "loops.py"
     script.write_text(
         "import sys\nfrom labkit import kernels\nfrom labkit.worker.__main__ import main\n"
         "kernels.compiled = lambda: False\nsys.exit(main(sys.argv[1:]))\n"
     )
     looped = [name for name in MPI if benchmarks.get(name).kernel in Loops._loops]
-    specs = [Spec(benchmark=name, size=size) for name in looped for size in (4, 4096, 100_000)]
+    specs = [Spec(benchmark=name, size=size) for name in looped for size in sizes]
     others = [Spec(benchmark=name, size=4) for name in MPI if name not in looped]
-    frames, done = run_plan([*specs, *others], Effort(iterations=10), program=(str(script),))
+    frames, done = run_plan([*specs, *others], Effort(iterations=iterations, warmup=1), program=(str(script),))
     assert done.returncode == 0, done.stderr[-2000:]
     assert samples(frames, "ready")[0].header["engine"] == "mpi4py"
     assert len(samples(frames)) == len(specs)
