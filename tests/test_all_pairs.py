@@ -118,6 +118,7 @@ def many(ranks: int, meetings: int = 6) -> Samples:
     return made.samples(spec, times, origin="simulated", meta={"rank_hosts": hosts})
 
 
+@pytest.mark.slow
 def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
     first = many(500)
     verdict = all_pairs.bad_pairs(first, replace(first, launch=1))

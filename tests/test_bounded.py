@@ -176,6 +176,7 @@ def test_figures_of_other_quantities_stay_as_they_are() -> None:
 CLUSTER = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "virtual-cluster"
 
 
+@pytest.mark.slow
 def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None:
     source = sources.read(CLUSTER)
     content = Content([source], {})

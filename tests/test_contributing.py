@@ -224,6 +224,7 @@ def tried(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(run(copy, "-c", TRIED, tmp_path_factory.mktemp("run") / "lab"))
 
 
+@pytest.mark.slow
 def test_the_examples_are_found(tried: Any) -> None:
     assert {"mpi.round_trip", "sockets.icmp_rr"} <= set(tried["benchmarks"])
     assert tried["doc"].startswith("Round trip of a message between two ranks")

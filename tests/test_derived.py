@@ -38,6 +38,7 @@ def test_a_campaign_of_ones_own_holds_what_is_made_of_it(tmp_path: Path) -> None
     assert not campaign.bundled
 
 
+@pytest.mark.slow
 def test_an_example_stays_as_it_is(root: Path) -> None:
     campaign = Campaign(EXAMPLES / "two-cores")
     assert campaign.bundled

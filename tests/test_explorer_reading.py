@@ -252,6 +252,7 @@ def test_what_is_taken_away_lies_in_a_folder_of_the_user(example: Path, tmp_path
         whole.page(page.session)
 
 
+@pytest.mark.slow
 def test_a_campaign_that_goes_is_said_and_the_rest_stays(example: Path) -> None:
     shutil.copytree(example, example.with_name("twin"))
     page = Page("two-cores", "twin")
@@ -268,6 +269,7 @@ def test_a_campaign_that_goes_is_said_and_the_rest_stays(example: Path) -> None:
     assert page.plot.why.value == "Nothing to draw yet. Choose campaigns, or measure."
 
 
+@pytest.mark.slow
 def test_a_form_names_its_campaign_asks_and_tells_the_time(example: Path) -> None:
     made = Measure(Session(["two-cores"]))
     made.sizes.value = "8,64"

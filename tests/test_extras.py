@@ -57,7 +57,7 @@ def bare(core: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize(
     "words",
     [
-        ["list"],
+        pytest.param(["list"], marks=pytest.mark.slow),
         pytest.param(["describe", "mpi.latency"], marks=pytest.mark.slow),
         ["show", "examples/two-cores", "--benchmark", "mpi.latency", "--format", "csv"],
         pytest.param(["plan", "quick", "-p", "launches=1"], marks=[pytest.mark.mpi, pytest.mark.slow]),

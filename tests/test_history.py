@@ -109,6 +109,7 @@ def test_a_change_stands_at_the_step_not_at_the_first_of_the_larger_values() -> 
     assert changes.change([0.0, 0.2, 0.1, 0.3, 0.9, 5.0, 5.2, 5.1, 5.3])[0] == 5, "a value of 0 has no logarithm"
 
 
+@pytest.mark.slow
 def test_a_variable_that_campaigns_do_not_compare_is_part_of_the_system() -> None:
     runs = [
         Run(one.name, one.created, one.records.assign(env_OMPI_MCA_btl="tcp,self"), one.host) if n >= 7 else one

@@ -252,6 +252,7 @@ def test_the_folders_of_the_repository_travel_in_a_wheel(wheel: Path) -> None:
     assert not [name for name in names if "run-" in name]
 
 
+@pytest.mark.slow
 def test_the_page_of_the_package_index_links_to_files_that_are_there(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]

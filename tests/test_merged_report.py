@@ -103,6 +103,7 @@ def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins:
     assert "monday" in study.findings()
 
 
+@pytest.mark.slow
 def test_the_front_page_names_all_campaigns_testbeds_and_hosts(merged: Path) -> None:
     content = Content([read(merged)], {})
     text, head = campaigns(content), heading(content, "labkit")

@@ -77,6 +77,7 @@ def test_every_option_on_the_page_is_one_of_the_benchmarks_it_names() -> None:
     assert all(isinstance(benchmarks.get(name).max_size, int | None) for name in ("mpi.latency", "mpi.bcast"))
 
 
+@pytest.mark.slow
 def test_the_page_is_printed_by_one_command() -> None:
     command = [sys.executable, str(ROOT / "tests" / "parity.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT / "docs")

@@ -355,6 +355,7 @@ def example(request: pytest.FixtureRequest) -> tuple[str, sources.Source]:
     return request.param, sources.read(EXAMPLES / request.param)
 
 
+@pytest.mark.slow
 def test_every_odd_result_of_the_examples_was_checked_by_hand(example: tuple[str, sources.Source]) -> None:
     name, source = example
     found = [

@@ -307,6 +307,7 @@ bound = 0.001
 """
 
 
+@pytest.mark.slow
 def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Path) -> None:
     contract = tmp_path / "c.toml"
     contract.write_text(CONTRACT)

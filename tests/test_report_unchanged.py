@@ -187,6 +187,7 @@ def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, t
     assert fingerprint(campaign) == state, "reports are no inputs of a report"
 
 
+@pytest.mark.slow
 def test_a_notebook_that_comes_while_a_report_is_made_is_in_the_next_one(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -483,16 +483,8 @@ def test_only_whole_results_of_the_client_are_read() -> None:
             layout.parse(text, data)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "rpc",
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ("key_value", "microservices", "training_step", "openshmem")
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rpc", "key_value", "microservices", "training_step", "openshmem"])
 def test_links_that_cannot_be_delayed_are_measured_without_and_the_findings_say_why(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

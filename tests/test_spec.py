@@ -42,6 +42,7 @@ def test_fingerprints_last() -> None:
     assert usual.fingerprint(IDENTITY) == "3aed0265f87a9ae6"
 
 
+@pytest.mark.slow
 def test_fingerprints_of_the_recorded_campaign_are_those_of_its_files() -> None:
     for folder in sorted((SHIPPED / "data" / "campaigns" / "examples").iterdir()):
         campaign = Campaign(folder)

@@ -366,7 +366,10 @@ def ranks(token):
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("which", ["stop", "supervisor", "reaper", "both", "mpirun"])
+@pytest.mark.parametrize(
+    "which",
+    ["supervisor", "mpirun", *(pytest.param(one, marks=pytest.mark.slow) for one in ("stop", "reaper", "both"))],
+)
 def test_ranks_end_with_mpirun_and_its_supervisor(token, ranks, which):
     if which == "stop":
         ranks.stop()

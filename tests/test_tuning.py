@@ -441,6 +441,7 @@ def test_tune_finds_confirms_writes_and_proves(cluster: Cluster, tmp_path: Path)
     assert all(number >= tuner.CONFIRM for one, number in ran if one.startswith("read"))
 
 
+@pytest.mark.slow
 def test_tune_resumes_without_measuring_again(cluster: Cluster, tmp_path: Path) -> None:
     """The same command again measures nothing and says the same; a campaign that was cut off is completed."""
     ran = cluster(TIMES)
@@ -850,6 +851,7 @@ def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: 
 # ---- the notebook's study --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_study_reads_what_another_machine_measured(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

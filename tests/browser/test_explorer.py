@@ -168,6 +168,7 @@ def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[
     playwright.expect(page.locator("button.lab-continue")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> None:
     for name in ("mine", "two-cores"):
         playwright.expect(page.locator(".lab-plot-A .legendtext").filter(has_text=name).first).to_be_visible()
@@ -232,6 +233,7 @@ def test_plot_campaigns_and_point_are_seen_together_and_wrap(page: Any) -> None:
     page.set_viewport_size({"width": 1400, "height": 900})
 
 
+@pytest.mark.slow
 def test_points_are_reached_by_keys_and_a_link_brings_a_view_back(page: Any) -> None:
     plot = page.locator(".lab-plot-A .js-plotly-plot")
     plot.focus()

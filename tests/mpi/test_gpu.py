@@ -111,6 +111,7 @@ def test_a_copy_that_is_too_short_is_noticed_everywhere(run_plan: Run, tmp_path:
     assert len(failed) == len(specs)
 
 
+@pytest.mark.slow
 def test_an_mpi_that_cannot_take_device_memory_is_not_given_it(run_plan: Run) -> None:
     specs = [Spec(benchmark="gpu.mpi_latency", options={"via": "direct", **STAND_IN}), Spec(benchmark="mpi.latency")]
     frames, done = run_plan(specs, Effort(iterations=3))

@@ -415,7 +415,8 @@ def test_one_sided_calls_keep_the_time_of_their_loop_and_points_what_others_took
     assert bandwidth["bandwidth_MBps_osu_mean"] <= bandwidth["bandwidth_MBps_mean"]
 
 
-@pytest.mark.parametrize("transport", ["shm", pytest.param("tcp", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_a_plan_too_long_for_a_word_comes_by_standard_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:

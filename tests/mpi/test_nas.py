@@ -58,6 +58,7 @@ def test_class_s_on_one_two_and_four_ranks(run_plan: Run, ranks: int) -> None:
     check(run_all(run_plan, NAMES, ranks), NAMES, ranks)
 
 
+@pytest.mark.slow
 def test_a_skeleton_sends_what_npb_sends(run_plan: Run) -> None:
     """Messages and bytes of each pair as NPB 3.3's lu.S.2 sends them in 50 steps, counted by MPI's profiling interface."""
     headers = run_all(run_plan, ["compute.nas_lu_skeleton"], 2)
@@ -78,6 +79,7 @@ def test_an_odd_number_of_ranks_shares_the_pairs(run_plan: Run) -> None:
     check(run_all(run_plan, ["compute.nas_ep"], 3), ["compute.nas_ep"], 3)
 
 
+@pytest.mark.slow
 def test_a_fault_of_mpi_spoils_the_result(run_plan: Run, mutants: Path) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "drop_last")
     names = ["compute.nas_cg", "compute.nas_mg", "compute.nas_ft", "compute.nas_lu_skeleton"]

@@ -103,11 +103,13 @@ def test_every_benchmark_yields_verified_samples_at_every_size(
 
 
 @pytest.mark.parametrize(
-    ("ranks", "sizes"),
-    [(3, (12,)), *(pytest.param(ranks, (8, 12, 100_000), marks=pytest.mark.slow) for ranks in (3, 4))],
+    ("ranks", "sizes", "each"),
+    [(3, (12,), 3), *(pytest.param(ranks, (8, 12, 100_000), 1, marks=pytest.mark.slow) for ranks in (3, 4))],
     ids=["few", "3", "4"],
 )
-def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, ranks: int, sizes: tuple[int, ...]) -> None:
+def test_benchmarks_for_many_ranks_are_right_on_more_of_them(
+    run_plan: Run, ranks: int, sizes: tuple[int, ...], each: int
+) -> None:
     specs = []
     for name in WITH_RANKS:
         benchmark = benchmarks.get(name)
@@ -117,7 +119,7 @@ def test_benchmarks_for_many_ranks_are_right_on_more_of_them(run_plan: Run, rank
             specs += [Spec(benchmark=name, size=size, ranks=ranks, options=options) for size in sizes]
     specs = possible(specs)
     assert len({spec.benchmark for spec in specs}) >= 70
-    frames, done = run_plan(specs, Effort(iterations=3, warmup=1), timeout=200)  # 4 that poll on 2 cores
+    frames, done = run_plan(specs[::each], Effort(iterations=3, warmup=1), timeout=200)  # 4 that poll on 2 cores
     assert done.returncode == 0, done.stderr[-2000:]
     failed = samples(frames, "failed")
     assert all("not in this MPI" in frame.header["reason"] for frame in failed), failed[0].header
@@ -265,7 +267,8 @@ def test_threads_do_the_same_at_once(run_plan: Run) -> None:
         assert frame.header["rows"] == list(range(3 * ranks))
 
 
-@pytest.mark.parametrize("threaded", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("threaded", [False, True])
 def test_every_equivalent_of_an_original_test_really_runs(run_plan: Run, threaded: bool) -> None:
     named = []
     for test, (name, options) in parity.answers().items():
@@ -290,6 +293,7 @@ def test_synchronised_starts_tell_slot_clock_error_and_lateness(run_plan: Run) -
     assert 0 <= header["late_share"] <= 1
 
 
+@pytest.mark.slow
 def test_a_function_the_library_lacks_is_named(run_plan: Run, tmp_path: Path) -> None:
     script = tmp_path / "older.py"
     script.write_text(
@@ -330,19 +334,22 @@ def test_total_timing_keeps_one_time_for_each_chunk(run_plan: Run) -> None:
     assert sum(header["chunks"]) == 1000
 
 
+@pytest.mark.slow
 def test_rooms_of_a_window_are_verified_one_by_one(run_plan: Run) -> None:
     spec = Spec(benchmark="mpi.bandwidth", size=64, options={"window": 7, "buffers": "multiple"})
     frames, _ = run_plan([spec], Effort(iterations=3))
     assert len(samples(frames)) == 1
 
 
-def test_a_dropped_last_element_is_noticed_everywhere(run_plan: Run, mutants: Path) -> None:
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_dropped_last_element_is_noticed_everywhere(run_plan: Run, mutants: Path, each: int) -> None:
     program = (str(HERE / "mutant_worker.py"), str(mutants), "drop_last")
     specs = [Spec(benchmark=name, size=size) for name in MOVING for size in (8, 4096)]
     specs = [
         spec for spec in possible(specs) if spec.size == 4096 or spec.benchmark.endswith(("op_latency", "swap_latency"))
     ]
     assert {spec.benchmark for spec in specs} == set(MOVING)
+    specs = specs[::each]
     frames, ended = run_plan(specs, Effort(iterations=3, warmup=0), program=program)
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert [specs[frame.header["index"]] for frame in samples(frames)] == []
@@ -373,6 +380,7 @@ def test_a_collective_or_window_of_the_wrong_rank_is_noticed(run_plan: Run, muta
     assert len(samples(frames, "failed")) == len(specs)
 
 
+@pytest.mark.slow
 def test_overheads_are_the_calls_without_the_delay_between_them(run_plan: Run) -> None:
     frames, ended = run_plan([Spec(benchmark="mpi.delayed_overhead", size=64)], Effort(iterations=20))
     assert ended.returncode == 0, ended.stderr[-2000:]

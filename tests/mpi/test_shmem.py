@@ -169,6 +169,7 @@ def test_cold_windows_are_timed_one_by_one() -> None:
         benchmarks.resolve(Spec(benchmark="shmem.put_rate", size=8, options=options))
 
 
+@pytest.mark.slow
 def test_an_mpi_without_it_is_named(run_plan: Run, tmp_path: Path) -> None:
     (tmp_path / "without.py").write_text(
         "import sys\nfrom labkit.kernels import openshmem\nfrom labkit.worker.__main__ import main\n"

@@ -112,6 +112,7 @@ def test_ranks_copy_again_what_went_away(place: Path, tmp_path: Path, monkeypatc
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_rank_leaves_shared_file_systems_alone(place: Path, scale: ModuleType) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")

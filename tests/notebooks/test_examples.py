@@ -56,6 +56,7 @@ def test_examples_are_there_small_and_readable() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "where"), NOTEBOOKS)
 def test_a_notebook_reads_the_example_and_shows_figures(name: str, where: str, example: Path) -> None:
     campaign = Campaign(example.parent / where)
