@@ -92,7 +92,7 @@ report: setup ## measure this machine with the suite quick, build an HTML and a 
 survey: setup-all ## the same with the longer suite survey and two recorded examples, as a paper in the style survey
 	@$(call suite,survey,$(addprefix data/campaigns/examples/,two-cores virtual-cluster) --style survey)
 
-test: testing course ## run the quick tests (about 15 minutes on two cores)
+test: testing course ## run the quick tests (about 6 minutes on two cores)
 	@$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not ($(MACHINE))"; pure=$$?; \
 	    $(BIN)/python -m pytest -m "not slow and ($(MACHINE))" tests && exit $$pure
 

@@ -110,7 +110,7 @@ def test_every_marker_has_a_time_budget() -> None:
     budgets = PYPROJECT["tool"]["labkit"]["test-budgets"]
     assert set(budgets) == markers | {"pure"}
     together = sum(budgets.values()) - budgets["pure"] / 2  # those run on two cores
-    assert together - budgets["slow"] <= 12 * 60
+    assert together - budgets["slow"] <= 6.5 * 60, "12 minutes, where other work takes half of the cores"
     assert together <= 50 * 60
 
 

@@ -168,7 +168,6 @@ def test_a_run_goes_on_over_a_reload_and_stops_when_told(page: Any, here: tuple[
     playwright.expect(page.locator("button.lab-continue")).to_be_visible()
 
 
-@pytest.mark.slow
 def test_two_campaigns_are_compared_and_a_point_is_looked_into(page: Any) -> None:
     for name in ("mine", "two-cores"):
         playwright.expect(page.locator(".lab-plot-A .legendtext").filter(has_text=name).first).to_be_visible()
