@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .SECONDARY:
-.PHONY: help setup setup-all ycsb jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
+.PHONY: help setup setup-all mpich ycsb jupyter wheelhouse system system-all system-test testing venvs course report survey check test test-all bench faults lab lint format lock docs dist clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -78,6 +78,9 @@ $(VENV)/.labkit: $(VENV)/.packages pyproject.toml setup.py $(KERNELS) $(INTERFAC
 .venv-%/.labkit: $(VENV)/.labkit .venv-%/.packages
 	@$(SETUP)/python.sh labkit $(@D)
 	@touch $@
+
+mpich: setup ## install MPICH from PyPI into .venv, for a machine without an MPI; needs no root
+	@$(SETUP)/python.sh packages $(VENV) $(SETUP)/mpich.lock
 
 venvs: $(OTHER_MPIS:%=%/.labkit) ## install Open MPI 5 and MPICH from PyPI, each into its own environment
 

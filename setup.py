@@ -92,7 +92,12 @@ class BuildPy(build_py):
 
 
 class BuildExt(build_ext):
-    """Build the kernels, then the programs."""
+    """Build the kernels, both kinds at once, then the programs."""
+
+    def finalize_options(self) -> None:
+        """Compile in parallel unless the user chose otherwise."""
+        super().finalize_options()
+        self.parallel = self.parallel or True
 
     def run(self) -> None:
         """Build; what cannot be built is left out, as a kernel is."""

@@ -12,6 +12,7 @@ import yaml
 
 from labkit import host, launch, programs, project, tools
 from labkit.figures import static
+from labkit.testbeds import soft_roce, virtual_cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = launch.programs() | tools.programs() | host.PROGRAMS
@@ -32,6 +33,11 @@ def test_make_setup_installs_what_brings_a_program(name: str) -> None:
     assert program.package or program.install
     for package in program.package.split():
         assert holds(SETUP, package), f"no script of templates/setup installs {package}, which brings {name}"
+
+
+def test_make_setup_all_installs_what_the_testbeds_need() -> None:
+    needed = {*soft_roce.PURPOSES, *virtual_cluster.NEEDS.values()}
+    assert [package for package in sorted(needed) if not holds(SETUP, package)] == []
 
 
 @pytest.mark.parametrize("name", tools.programs())

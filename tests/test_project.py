@@ -14,6 +14,7 @@ import yaml
 
 import labkit
 from labkit import host, launch, programs, tools
+from labkit.errors import LaunchError
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -189,6 +190,19 @@ def test_set_up_asks_for_each_package_once_and_for_more_at_each_level(tmp_path: 
         assert there <= set(level), f"make {program.target} does not install {program.name}"
         if program.target == "setup-all" and not program.install:
             assert not set(program.package.split()) & set(quick), f"make setup installs {program.name} already"
+
+
+def test_a_user_without_root_gets_commands_for_mpi_and_chrome(
+    tmp_path: Path, bare: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = run("bash", SYSTEM, cwd=tmp_path, **bare).stdout
+    assert "Without root: make mpich installs an MPI library into .venv." in said
+    assert ".venv/bin/choreo_get_chrome downloads Chrome." in said
+    monkeypatch.setattr(launch, "installed", dict)
+    monkeypatch.setattr(launch, "_why_broken", lambda names: "")
+    with pytest.raises(LaunchError, match=r"in one of these ways: make (-C \S+ )?mpich \(without root\), the Debian"):
+        launch.get("auto")
+    assert "templates/setup/mpich.lock" in run("make", "-n", "mpich").stdout
 
 
 def packages_asked_for(

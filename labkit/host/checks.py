@@ -268,6 +268,7 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
     """Check MPI, compiled kernels, fonts and pyverbs."""
     programs_here, kernels = installed["programs"], installed["kernels"]
     mpis = [name for name, program in programs.items() if program.mpi]
+    rootless = project.make("mpich") or extras.command("mpich")
     libraries = [
         f"{name} {programs_here[name]['version']} ({programs_here[name]['path']})"
         for name in mpis
@@ -279,7 +280,7 @@ def _software(installed: Facts, programs: Mapping[str, Program]) -> list[Check]:
             bool(libraries),
             ", ".join(libraries) or "none",
             f"one of {', '.join(mpis)}",
-            f"{extras.command('mpich')}   # or install {programs[mpis[0]].package}, or load your site's module",
+            f"{rootless}   # or install {programs[mpis[0]].package}, or load your site's module",
             bad=True,
         ),
         _check(

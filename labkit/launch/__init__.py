@@ -197,9 +197,10 @@ def get(name: str) -> Launcher:
         raise LaunchError(why)
     subject = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
     packages = " or ".join(one.package for one in programs().values() if one.mpi and one.package)
+    rootless = project.make("mpich") or extras.command("mpich")
     raise LaunchError(
         f"{subject} installed ({', '.join(launchers) or 'none'} found). Install MPI in one of these ways: "
-        f"{extras.command('mpich')} (without root), the Debian package {packages}, or your site's MPI module."
+        f"{rootless} (without root), the Debian package {packages}, or your site's MPI module."
     )
 
 

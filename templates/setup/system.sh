@@ -43,6 +43,7 @@ MEASURING=(
     "busybox|busybox-static|the guest of soft-roce"
     "cpio|cpio|the guest of soft-roce"
     "modprobe /usr/sbin/modprobe|kmod|the guest of soft-roce"
+    "sysctl /usr/sbin/sysctl|procps|the guest of soft-roce"
 )
 TESTING=(
     "chromium chromium-browser google-chrome google-chrome-stable chrome|chromium|the tests that open pages in a browser"
@@ -297,6 +298,7 @@ report() {
         elif ! may_install; then
             say "To install them: sudo apt-get install --no-install-recommends $(packages <<<"$left")"
         fi
+        if grep -q '|openmpi-bin|' <<<"$left"; then say "Without root: make mpich installs an MPI library into .venv."; fi
         if grep -q '|chromium-headless-shell|' <<<"$left"; then say "Without root, after set-up: .venv/bin/choreo_get_chrome downloads Chrome. It needs libraries of a desktop, such as libnss3."; fi
     fi
     if [ -n "$outside" ]; then
