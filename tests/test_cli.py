@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import io
 import json
+import math
 import re
 import sys
 import time
@@ -291,6 +292,16 @@ def test_a_file_gets_a_line_of_progress_every_30_s(monkeypatch: pytest.MonkeyPat
         "labkit: 60 of 80, 20 s left · point 60",
         "labkit: 80 of 80, 0 s left · point 80",
     ]
+
+
+def test_a_file_gets_lines_of_progress_from_each_notebook_of_a_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time elapsed is that of the notebook."""
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
+    with console.Bar() as bar:
+        for done, elapsed in enumerate([30, 60, 90, 0, 29, 31, 61]):
+            bar(Progress(done=done, total=80, label="", elapsed=float(elapsed), remaining=math.nan))
+    assert [line.split()[1] for line in file.getvalue().splitlines()] == ["0", "1", "2", "5", "6"]
 
 
 @pytest.mark.parametrize(

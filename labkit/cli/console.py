@@ -104,6 +104,7 @@ class Bar(_Drawn):
         remaining = "" if math.isnan(state.remaining) else f"{format_duration(round(state.remaining))} left · "
         if not sys.stderr.isatty():
             ended = state.done == state.total and not self._ended
+            self._told = min(self._told, state.elapsed)  # which begins again with each notebook of a suite
             if state.elapsed - self._told >= self.EVERY or (self._told and ended):
                 self._told, self._ended = state.elapsed, state.done == state.total
                 say(f"{state.done} of {state.total}, {remaining}{state.label}")
