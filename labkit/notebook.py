@@ -19,7 +19,7 @@ from labkit.studies import Study, needs
 from labkit.studies._named import remember
 from labkit.studies._several import told_apart
 from labkit.suites.following import news
-from labkit.units import format_count, format_duration, format_number, format_size
+from labkit.units import format_count, format_duration, format_number, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def measure(study: Study) -> None:
     def tell(state: Progress) -> None:
         last[:] = [state]
         left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
-        handle.update(Markdown(f"{state.done} of {state.total} points × launches{left}: {state.label}"))
+        handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
 
     before = study.campaign.done()
     campaign = study.run(tell)
@@ -72,7 +72,7 @@ def measure(study: Study) -> None:
     count = len(study.samples)
     done = "Nothing was missing" if study.points else "There was nothing to measure"
     if last:
-        done = f"Measured {last[0].total} points × launches in {format_duration(last[0].elapsed)}"
+        done = f"Measured {plural(last[0].total, 'point × launch')} in {format_duration(last[0].elapsed)}"
     lines = [f"{done}; {count} are in the campaign `{campaign.name}`.", *study.lacking, *study.measured_before(before)]
     handle.update(Markdown("\n\n".join(lines)))
 
@@ -92,12 +92,12 @@ def follow(campaign: str, lines: int = 10) -> None:
         if isinstance(entry, str):
             last, count = [*last, entry][-lines:], count + 1
         else:
-            state = f"{entry.done} of {entry.total} points × launches: {entry.label}"
+            state = f"{entry.done} of {plural(entry.total, 'point × launch')}: {entry.label}"
         text = "\n".join(f"- {line}" for line in last)
         handle.update(Markdown(f"`{watched.name}`: {state}\n\n{text}"))
     handle.update(
         Markdown(
-            f"`{watched.name}` has no run in progress. Its log has {count} entries.\n\n"
+            f"`{watched.name}` has no run in progress. Its log has {plural(count, 'entry')}.\n\n"
             + "\n".join(f"- {line}" for line in last)
         )
     )

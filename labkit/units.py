@@ -300,12 +300,23 @@ def format_count(n: float, *, none: str = "–") -> str:
 def plural(count: int, noun: str, nouns: str = "") -> str:
     """Return a count with its noun.
 
+    Parameters
+    ----------
+    nouns : the plural, if no rule gives it; the rules give ``launches``, ``entries`` and ``points × launches`` too.
+
     Examples
     --------
-    >>> plural(1, "point"), plural(2000, "launch", "launches")
-    ('1 point', '2,000 launches')
+    >>> plural(1, "point"), plural(2000, "launch"), plural(2, "point × launch")
+    ('1 point', '2,000 launches', '2 points × launches')
     """
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+    return f"{count:,} {noun if count == 1 else nouns or ' × '.join(map(_several, noun.split(' × ')))}"
+
+
+def _several(noun: str) -> str:
+    """Return the plural of a noun."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("ch", "sh", "s", "x")) else f"{noun}s"
 
 
 def format_share(share: float, *, digits: int = 2, sign: bool = False, none: str = "–") -> str:

@@ -102,7 +102,7 @@ def test_few_iterations_are_said_to_be_too_few() -> None:
     verdict = analysis.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
     assert not verdict.enough
     assert named(verdict) == []
-    assert "30 iterations are too few" in verdict.sentence
+    assert "From 30 iterations it is not known" in verdict.sentence
     assert analysis.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
 
 

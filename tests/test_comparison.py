@@ -19,6 +19,7 @@ from labkit.cli import main
 from labkit.errors import DataError, SpecError
 from labkit.notes import badge, note
 from labkit.samples import facts
+from labkit.show import comparison as show_comparison
 from labkit.spec import Effort, Spec
 
 from . import made
@@ -375,6 +376,20 @@ def test_the_figure_shows_ratios_with_their_intervals(tmp_path: Path) -> None:
         figures.shifts(outcome, "mpi.bcast")
 
 
+def test_one_launch_a_side_gives_ratios_without_an_interval_and_says_so(tmp_path: Path) -> None:
+    """In the table, in JSON and CSV, in the figure and in its hover text."""
+    one, other = (filled(tmp_path / name, [value]) for name, value in (("a", 10.0), ("b", 12.0)))
+    result = compared(one, other)
+    text = show_comparison.text(result, "table")
+    assert "no interval (-): 1 of 1 ratio, which have too few launches for one" in text
+    (record,) = json.loads(show_comparison.text(result, "json"))["records"]
+    assert record["ratio"] == pytest.approx(1.2)
+    assert (record["ratio_low"], record["reason"]) == (None, "too few launches for an interval")
+    (trace,) = figures.shifts(result).data
+    assert trace.error_y.array == (None,)
+    assert "interval: too few launches for one" in trace.hovertemplate
+
+
 def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
     study = studies.get("compare")(campaign="data/campaigns/examples/two-cores", measure=False)
     assert "6 comparisons of tcp against shm" in study.findings()
@@ -455,7 +470,7 @@ def test_hundreds_of_points_that_drift_are_compared() -> None:
     ]
     pairs = [Pair(one, other) for one, other in zip(rising[::2], rising[1::2], strict=True)]
     doubts = comparison._of_order(pairs, judge(pairs))
-    assert "1200 of 1200 points and sides rise or fall" in doubts[-1]
+    assert "1,200 of 1,200 points and sides rise or fall" in doubts[-1]
 
 
 def test_a_launcher_is_named_in_a_comparison_as_it_was_when_measured(monkeypatch: pytest.MonkeyPatch) -> None:

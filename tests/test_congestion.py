@@ -184,7 +184,7 @@ def test_interference_compares_launch_by_launch() -> None:
     assert slowdown.clear
     once = congestion.interference(alone[:1], [np.full(50, 2.0)], "p99")
     assert once.label == "95 % bootstrap interval inside 1 launch"
-    with pytest.raises(DataError, match="6 launches without and 1 with"):
+    with pytest.raises(DataError, match="without the other job: 6; with it: 1"):
         congestion.interference(alone, alone[:1])
 
 

@@ -107,8 +107,8 @@ def test_every_format_and_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFi
         texts[form] = capsys.readouterr().out
     assert [one["verdict"] for one in json.loads(texts["json"])["clauses"]] == ["fail", "pass"]
     assert ET.fromstring(texts["junit"]).attrib["failures"] == "1"
-    assert texts["github"].startswith("::error title=never::0 of ")
-    assert "1 of 2 clauses are fulfilled" in texts["table"]
+    assert texts["github"].startswith("::error title=never::fulfilled at 0 of ")
+    assert "Fulfilled: 1 of 2 clauses" in texts["table"]
     assert "| fail | `never` |" in texts["markdown"]
 
 

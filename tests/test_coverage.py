@@ -73,7 +73,7 @@ def test_a_fast_system_of_which_pairs_lack_does_not_pass() -> None:
     bound = {"statistic": "latency_us_p50", "relation": "<=", "bound": 9.0}
     result = verdict(all_but((1, 5)), **LATENCY, **bound)
     assert (result.fulfilled, result.points, result.passed) == (14, 14, False)
-    assert "1 of 15 pairs was not measured (n1–n5); 14 of 14 points fulfil it" in result.sentence
+    assert "1 of 15 pairs was not measured (n1–n5); fulfilled at 14 of 14 points" in result.sentence
     slow = verdict(all_but(), **LATENCY, **(bound | {"bound": 0.001}))
     assert not slow.passed
 

@@ -201,7 +201,9 @@ def test_a_gate_that_cannot_notice_is_blind_and_prints_no_absurd_limit() -> None
     assert {one.outcome for one in of_8} == {"blind"}
     assert result.blind == 2
     assert not result.failed
-    assert any("2 of 4 comparisons are blind" in words for words in result.warnings)
+    assert any(
+        "blind, so that a point 50 % worse is not noticed: 2 of 4 comparisons" in words for words in result.warnings
+    )
     assert all(math.isnan(one.smallest) and math.isnan(one.allowed) for one in of_8)
     texts = {name: write(result) for name, write in gated.FORMATS.items()}
     assert not any(unit in text for text in texts.values() for unit in (" year", " day", " h,", " h:"))

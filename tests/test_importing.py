@@ -165,7 +165,7 @@ def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
     monkeypatch.setattr(benchmarks, "every", lambda: without)
     outcome = importing.bring([MPI1], into=tmp_path / "c")
     (said,) = (text for text in outcome.warnings if "Bcast " in text)
-    assert said == f"{MPI1}, line 275: IMB-MPI1 Bcast has no benchmark in labkit, its 8 rows are left out."
+    assert said == f"{MPI1}, line 275: IMB-MPI1 Bcast has no benchmark in labkit; left out: 8 rows."
     assert outcome.added > 0
     with pytest.raises(DataError, match=r"labkit imported nothing.*osu_bcast has no benchmark.*'labkit list'"):
         importing.bring([GOLDEN / "omb" / "coll_bcast.txt"], into=tmp_path / "none")

@@ -127,7 +127,7 @@ def test_no_text_of_a_request_becomes_a_line_or_a_command_of_the_script(tmp_path
     text = script.render(jobs.Request(suite="quick"), site.Site(), tmp_path / f"a$(touch {mark})`touch {mark}`")
     done = subprocess.run(["bash", "-c", text], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "is not to be seen from" in done.stderr
+    assert "is not visible on" in done.stderr
     assert not mark.exists()
 
 
@@ -253,7 +253,7 @@ def test_ranks_go_to_the_hosts_of_a_job() -> None:
     assert launch.job_hosts(spec.replace(hosts=("d", "b")), FOUR) == ("d", "b")
     assert launch.job_hosts(spec.replace(ranks=8), FOUR) == FOUR.hosts
     assert launch.job_hosts(spec.replace(ranks=8, ppn=4), FOUR) == ("a", "b")
-    with pytest.raises(SpecError, match="8 hosts are requested, but job 7 has 4 to use"):
+    with pytest.raises(SpecError, match="The request needs 8 hosts, but job 7 has 4 to use"):
         launch.job_hosts(spec.replace(ranks=8, ppn=1), FOUR)
     with pytest.raises(SpecError, match="no switch of job 7 has 4 hosts"):
         launch.job_hosts(spec.replace(ranks=4, ppn=1, hosts=("same-leaf",)), FOUR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import cli, records
+from labkit import cli, importing, records
 from labkit.analysis import lint
 from labkit.report import linting
 from labkit.report.content import Content
@@ -22,6 +23,7 @@ from labkit.spec import Effort, Spec
 from labkit.terminal import plainly
 from tests import made
 
+GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = Path(__file__).parents[1] / "data" / "campaigns" / "examples"
 META = {
     **{fact.name: fact.empty for fact in FACTS.values() if set(fact.needed) & set(MEASURED)},
@@ -144,6 +146,24 @@ def test_the_examples_pass_or_say_why_not(name: str, capsys: pytest.CaptureFixtu
     assert all(one["benchmark"].startswith("verbs.") for one in errors)
     assert all(one["is"] and one["must"] and one["remedy"] for one in result["findings"])
     assert result["not_checkable"]
+
+
+def test_imports_are_not_told_to_measure(tmp_path: Path) -> None:
+    """Who imports has no such machine: every rule that imported points can break says what to do without it."""
+    campaign = importing.bring(
+        [GOLDEN / "logs/netperf", GOLDEN / "logs/qperf", GOLDEN / "omb"], into=tmp_path / "c"
+    ).campaign
+    points = campaign.samples()
+    table = records.table(points)
+    result = lint.lint(lint.Evidence("c", list(points), table, records.summary(table)))
+    assert {"uneven-sizes", "one-launch", "sparse-sizes", "mean-of-rates"} <= {one.rule.code for one in result.findings}
+    wrong = re.compile(r"\b[Mm]easur|Run again|Run labkit|[Rr]un more|Raise|Time more")
+    assert not {one.remedy for one in result.findings if wrong.search(one.remedy)}
+
+
+def test_one_point_is_no_points() -> None:
+    assert "The data of 1 point break" in check(six()[:3]).sentence
+    assert "The data of 1 point break" in check(six()).sentence
 
 
 def test_the_text_names_rule_place_and_remedy() -> None:

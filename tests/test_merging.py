@@ -133,7 +133,7 @@ def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
     before = contents(campaign)
     assert main(["merge", str(tmp_path / "copy"), "--into", str(campaign.path)]) == 0
     said = capsys.readouterr().out
-    assert "merged: 1 new points × launches, 2 skipped (the same point of the same campaign), 1 conflicts" in said
+    assert "merged: 1 new point × launch, 2 skipped (the same point of the same campaign), 1 conflict" in said
     assert "both are kept" in said
     after = contents(campaign)
     assert not before - after

@@ -325,9 +325,7 @@ def test_acceptance_has_a_verdict_of_each_clause_and_a_page_to_sign(tmp_path: Pa
     assert "(mpi.latency)." in made["methods.html"].text
     assert "mpi.bcast" not in made["methods.html"].text, "no clause judges it"
     first = made["index.html"].text
-    assert (
-        "Our contract: campaign synthetic is not accepted. 1 of 2 clauses are fulfilled; not fulfilled: tight" in first
-    )
+    assert "Our contract: campaign synthetic is not accepted. Fulfilled: 1 of 2 clauses; not fulfilled: tight" in first
     assert "pass loose" in first
     assert "fail tight" in first
     assert "failed no memory left" in made["clauses.html"].text

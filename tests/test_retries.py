@@ -167,7 +167,7 @@ def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_p
     first = run(tmp_path, launcher)
     assert first.returncode == 1, first.stderr
     assert re.search(r"^failed  10-latency", first.stdout, re.M)
-    assert "0 of 1 notebooks done, 2 points × launches measured, 0 were there already" in first.stdout
+    assert "0 of 1 notebooks done, 2 points × launches measured, 0 there already" in first.stdout
     for size in ("8 B", "64 B"):
         assert re.search(
             rf"^failed: mpi\.latency {size}, tcp launch 0: the ranks ended .*\(the switch is down\)$",
@@ -179,9 +179,9 @@ def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_p
     second = run(tmp_path, failing(tmp_path, mpirun, f"if number == 1: {REFUSED}"))
     assert second.returncode == 0, second.stdout + second.stderr
     assert re.search(r"^done    10-latency", second.stdout, re.M)
-    assert "1 of 1 notebooks done, 2 points × launches measured, 2 were there already" in second.stdout
+    assert "1 of 1 notebooks done, 2 points × launches measured, 2 there already" in second.stdout
     assert not re.search(r"^failed: ", second.stdout, re.M), "what failed in the run before is no failure of this one"
-    assert "2 points needed a second start and carry a mark" in second.stdout
+    assert "2 points needed a second start (marked)" in second.stdout
     assert re.search(
         r"^warning: measured in a second start, because the first failed: .*switch is down\) \(2 records\)$",
         second.stdout,

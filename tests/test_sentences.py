@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labkit import studies
+from labkit import project, studies
 
 from . import degenerate
 
@@ -164,3 +167,59 @@ def test_only_the_listed_studies_ask_for_no_points() -> None:
 def test_each_study_has_sentences_on_its_points(name: str) -> None:
     texts = degenerate.texts(degenerate.study(name, degenerate.KINDS["reversed order"]))
     assert {one for text in texts.values() for one in sentences(text)} - fixed(name)
+
+
+# file → how many counts with a plural of their own it has, and why they are never 1
+OWN_PLURAL = {
+    "analysis/contract.py": (1, "two or more in this branch"),
+    "analysis/lint/twelve.py": (3, "a constant above 1"),
+    "benchmarks/storage/bt_io.py": (1, "points of a grid"),
+    "figures/cells.py": (2, "two or more in this branch"),
+    "figures/lines.py": (1, "at least 100"),
+    "figures/rank_map.py": (1, "two or more in this branch"),
+    "importing/folders.py": (1, "a constant above 1"),
+    "importing/messages.py": (1, "three or more in this branch"),
+    "records/aggregate.py": (2, "some of several"),
+    "records/value.py": (1, "some of several"),
+    "report/abstract.py": (3, "a constant above 1"),
+    "report/check.py": (1, "a verb"),
+    "report/methods.py": (1, "two or more in this branch"),
+    "report/parts/description.py": (1, "a constant above 1"),
+    "report/parts/discussion.py": (1, "a constant above 1"),
+    "report/parts/threats.py": (1, "a constant above 1"),
+    "report/styles.py": (1, "a style that needs one campaign gets it"),
+    "report/summary.py": (1, "a constant above 1"),
+    "show/results.py": (1, "two or more in this branch"),
+    "show/tuned.py": (1, "a constant above 1"),
+    "staging/node.py": (1, "a node has no labkit to import"),
+    "stats/__init__.py": (3, "two or more in this branch, or a set of samples"),
+    "studies/imported.py": (1, "a constant above 1"),
+    "studies/overlap.py": (1, "percentage points, no count"),
+    "studies/sockets.py": (1, "two or more in this branch"),
+    "studies/tune.py": (1, "two or more in this branch"),
+    "suites/definition.py": (1, "above a limit"),
+}
+COUNTED = re.compile(r" (?:points|launches|files|records|notebooks|campaigns|benchmarks|samples|clauses|comparisons)\b")
+
+
+def own_plurals(path: Path) -> int:
+    """How many formatted values of a module stand before a noun in the plural, without `labkit.units.plural`."""
+    pairs = (
+        pair
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.JoinedStr)
+        for pair in itertools.pairwise(node.values)
+    )
+    return sum(
+        isinstance(value, ast.FormattedValue) and isinstance(text, ast.Constant) and bool(COUNTED.match(text.value))
+        for value, text in pairs
+    )
+
+
+def test_counts_have_the_singular_for_1() -> None:
+    """`plural` makes "1 point" and "2 points"; a noun of its own in a message is right for one of them only."""
+    package = project.SHIPPED / "labkit"
+    counts = {str(path.relative_to(package)): own_plurals(path) for path in sorted(package.rglob("*.py"))}
+    assert {name: count for name, count in counts.items() if count} == {
+        name: count for name, (count, _) in OWN_PLURAL.items()
+    }

@@ -165,9 +165,7 @@ def test_a_record_that_is_missing_is_named_once_with_the_number_of_its_points(tm
     campaign = filled(tmp_path / "c")
     shutil.rmtree(campaign.path / "starts")
     (problem,) = archive.verify(campaign.path)[1]
-    assert problem.startswith(
-        f"starts/{record().digest}.json: missing, but 3 points refer to it, the first in samples/"
-    )
+    assert problem.startswith(f"starts/{record().digest}.json: missing; needed by 3 points, the first in samples/")
 
 
 def test_other_files_among_the_records_are_named(tmp_path: Path) -> None:

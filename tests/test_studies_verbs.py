@@ -191,7 +191,7 @@ def test_what_crossed_is_set_against_the_payload() -> None:
 
 def test_fewer_bytes_than_the_payload_are_no_proof() -> None:
     rows = evidence.crossed([counted({"v0.tx_bytes": 10}, n=2)])
-    assert "In 1 of 1 points the link carried fewer bytes" in evidence.crossed_sentence(rows)
+    assert "In 1 of 1 point the link carried fewer bytes" in evidence.crossed_sentence(rows)
     assert "no link counters" in evidence.crossed_sentence(evidence.crossed([counted({})]))
 
 

@@ -312,18 +312,25 @@ def test_points_of_an_earlier_effort_are_named(tmp_path: Path, monkeypatch: pyte
         assert ("measured before with a time cap of 0.01 s" in shown[-1]) is told
 
 
+def test_a_run_of_one_point_counts_it_in_the_singular(tmp_path: Path) -> None:
+    text = suites.Outcome(tmp_path, (), measured=1, present=1, retried=1, warnings=(("few", 1),)).text()
+    assert "0 of 0 notebooks done, 1 point × launch measured, 1 there already" in text
+    assert "1 point needed a second start" in text
+    assert "few (1 record)" in text
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 def test_a_second_run_measures_only_what_is_missing(tmp_path: Path) -> None:
     path, into = suite(tmp_path, TINY), tmp_path / "c"
     first = run(path, into)
     assert first.returncode == 0, first.stderr
-    assert "10 points × launches measured, 0 were there already" in first.stdout
+    assert "10 points × launches measured, 0 there already" in first.stdout
     gone = sorted(into.glob("samples/mpi.latency/*.parquet"))[0]
     before = {p: p.stat().st_mtime_ns for p in into.glob("samples/*/*.parquet") if p != gone}
     gone.unlink()
     second = run(path, into)
-    assert "1 points × launches measured, 9 were there already" in second.stdout
+    assert "1 point × launch measured, 9 there already" in second.stdout
     assert {p: p.stat().st_mtime_ns for p in before} == before
     assert gone.exists()
 
@@ -372,7 +379,7 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
     done = run(path, into, "-p", "time_cap=0.02")
     assert done.returncode == 0, done.stderr
     assert list((into / "notebooks").glob(".*")) == []
-    assert f"{len(saved)} were there already" in done.stdout or f"{len(saved) + 1} were there already" in done.stdout
+    assert f"{len(saved)} there already" in done.stdout or f"{len(saved) + 1} there already" in done.stdout
     again = {line.split()[-1] for line in (into / "log.txt").read_text().splitlines() if " saved " in line}
     assert len(again) == (17 + 1 + 1) * 2
 

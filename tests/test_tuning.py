@@ -916,7 +916,7 @@ def test_open_mpi_reads_the_file(tmp_path: Path) -> None:
     campaign, effort = Campaign(tmp_path / "c"), Effort(iterations=3, warmup=0)
     measuring.measure(specs[:2], effort, into=campaign, launches=[0])
     assert len(campaign.done()) == 2
-    with pytest.raises(LabkitError, match="1 of 1 points × launches failed"):
+    with pytest.raises(LabkitError, match="1 of 1 point × launch failed"):
         measuring.measure(specs[2], effort, into=campaign, launches=[0])
 
 
@@ -956,7 +956,7 @@ def test_mpich_reads_its_selection(tmp_path: Path) -> None:
     campaign, effort = Campaign(tmp_path / "c"), Effort(iterations=3, warmup=0)
     measuring.measure(specs[:2], effort, into=campaign, launches=[0])
     assert len(campaign.done()) == 2
-    with pytest.raises(LabkitError, match="1 of 1 points × launches failed"):
+    with pytest.raises(LabkitError, match="1 of 1 point × launch failed"):
         measuring.measure(specs[2], effort, into=campaign, launches=[0])
 
 

@@ -25,7 +25,7 @@ from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
-from labkit.units import format_share
+from labkit.units import format_share, plural
 
 SIMULATED = (
     "A simulated measurement divides every pair's times by their median and draws them anew in blocks. What differs "
@@ -224,7 +224,7 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
     passing = int(np.triu(before & ~now).sum())
     pairs = int(np.triu(~np.isnan(seconds), 1).sum())
     chance = (
-        f"By the rule, on a healthy system whose {pairs} pairs scatter normally a pair is suspicious in one "
+        f"By the rule, on a healthy system whose {plural(pairs, 'pair')} scatter normally a pair is suspicious in one "
         f"measurement of about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
     )
     return Verdict(seconds, table, passing, _sentence(table, passing, pairs), chance)
@@ -338,7 +338,7 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
     """What a reader needs to know."""
     passed = f" {passing} more were slow the first time only." if passing else ""
     if table.empty:
-        return f"None of {pairs} pairs was slow twice.{passed}"
+        return f"None of {plural(pairs, 'pair')} was slow twice.{passed}"
     findings = []
     for cause, rows in table.groupby("cause", sort=False):
         if cause == ALONE:
@@ -350,4 +350,4 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
         else:
             excess = format_share(rows["excess"].median())
             findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")
-    return f"{len(table)} of {pairs} pairs were slow twice: {'; '.join(findings)}.{passed}"
+    return f"{len(table)} of {plural(pairs, 'pair')} were slow twice: {'; '.join(findings)}.{passed}"

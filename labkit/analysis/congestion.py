@@ -164,8 +164,8 @@ def interference(
     """
     if len(without) != len(beside) or not without:
         raise DataError(
-            f"There are {len(without)} launches without and {len(beside)} with the other job, but each needs its "
-            "counterpart. Measure as many of both."
+            f"Launches without the other job: {len(without)}; with it: {len(beside)}. Each needs its counterpart. "
+            "Measure as many of both."
         )
     known = stats.QUANTILES | {"mean": None}
     if statistic not in known:

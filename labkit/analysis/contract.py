@@ -196,7 +196,9 @@ class Verdict:
             return f"{why}, so nothing shows that the clause is fulfilled"
         measured = [self.coverage.sentence] if self.coverage else []
         if self.clause.bound is not None or self.fulfilled < self.points:
-            measured.append(f"{self.fulfilled} of {self.points} points fulfil it; worst: {joined(self.evidence)}")
+            measured.append(
+                f"fulfilled at {self.fulfilled} of {plural(self.points, 'point')}; worst: {joined(self.evidence)}"
+            )
         return joined(measured)
 
 

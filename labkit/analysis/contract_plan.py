@@ -19,6 +19,7 @@ from labkit.errors import LabkitError
 from labkit.launch import listed
 from labkit.records.factors import level
 from labkit.spec import Effort, Spec, sweep
+from labkit.units import plural
 
 # a benchmark, fingerprint and launch
 Name = tuple[str, str, int]
@@ -139,7 +140,7 @@ def _unnamed(clause: Clause) -> str:
     """Return where to run the command of a clause that demands hosts or pairs without their names."""
     if clause.host_names or not (clause.pairs or clause.hosts):
         return ""
-    least = f"{clause.hosts} hosts" if clause.hosts else "hosts"
+    least = plural(clause.hosts, "host") if isinstance(clause.hosts, int) and clause.hosts else "hosts"
     pairs = "every pair of " if clause.pairs else ""
     return (
         f"run this so that it covers {pairs}{least}; with their names in the clause (hosts = 'node[01-16]'), labkit "

@@ -14,7 +14,7 @@ import pandas as pd
 from labkit.notes import Note
 from labkit.samples import Samples
 from labkit.samples.facts import COMMANDS, EVIDENCE, FINGERPRINT, PYVERBS_EMPTY_POLL_NS, PYVERBS_REFUSED_POST_NS
-from labkit.units import KB, format_number
+from labkit.units import KB, format_number, plural
 
 # counters of an adapter that grow when packets are lost, and what each counts
 AGAIN = {
@@ -103,12 +103,14 @@ def crossed_sentence(rows: pd.DataFrame) -> str:
     less = int((known["times the payload"] < 1).sum())
     if less:
         return (
-            f"In {less} of {len(known)} points the link carried fewer bytes than the payload: the data took another "
+            f"In {less} of {plural(len(known), 'point')} the link carried fewer bytes than the payload: the data took "
+            "another "
             "way, or the counters were read too early. Do not trust these points."
         )
     ends = known["times the payload"].min(), known["times the payload"].max()
     return (
-        f"The link counters prove that the bytes crossed the link: in each of {len(known)} points it carried at least "
+        f"The link counters prove that the bytes crossed the link: in each of {plural(len(known), 'point')} it "
+        "carried at least "
         f"the payload, from {format_number(ends[0], digits=3)} to {format_number(ends[1], digits=3)} times "
         "as much. The rest are headers, warm-up and acknowledgements."
     )
@@ -144,7 +146,8 @@ def python_sentence(rows: pd.DataFrame) -> str:
     cost = partial(format_number, unit="µs", digits=3)
     refused = f", and a refused post, which makes an exception as well, {cost(post)}" if post == post else ""
     return (
-        f"Through pyverbs an empty poll takes {cost(poll)}{refused} (medians of {len(rows)} points): that much of its "
+        f"Through pyverbs an empty poll takes {cost(poll)}{refused} (medians of {plural(len(rows), 'point')}): that "
+        "much of its "
         "times is Python's. perftest measures the adapter's speed."
     )
 
@@ -156,6 +159,7 @@ def functional(badges: Sequence[Iterable[Note]]) -> str:
         return ""
     text = matches[0].text
     return (
-        f"**These numbers show that everything works, not how fast it is:** {len(matches)} of {len(badges)} records "
+        f"**These numbers show that everything works, not how fast it is:** {len(matches)} of "
+        f"{plural(len(badges), 'record')} "
         f"carry the badge “{text}”. Compare shapes and counters, not the values with those of a real adapter."
     )

@@ -119,15 +119,21 @@ class Verdict:
         if self.outcome == "not measured":
             return f"the past has {self.limit.past}"
         if self.outcome == "not enough history":
-            return f"{self.limit.past}, but {self.launches} new ones need {self.limit.needed} launches of the past"
+            return (
+                f"{self.limit.past}, but {self.launches} new ones need {plural(self.limit.needed, 'launch')} of the "
+                f"past"
+            )
         parts = [f"{self.texts[0]} ({format_share(self.change, sign=True)} from {self.texts[1]})"]
         if math.isfinite(self.allowed):
             limit = format_number(self.allowed, unit)
             parts[0] += (
-                f", limit {limit}: {self.beyond} of {self.launches} launches beyond it, {self.limit.beyond} fail"
+                f", limit {limit}: {self.beyond} of {plural(self.launches, 'launch')} beyond it, {self.limit.beyond} "
+                "fail"
             )
         if self.worse:
-            parts.append(f"{self.over} of {self.launches} launches worse by {format_share(self.worse)} or more")
+            parts.append(
+                f"{self.over} of {plural(self.launches, 'launch')} worse by {format_share(self.worse)} or more"
+            )
         fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
         return notes.joined([*parts, f"smallest change that fails: {fails}", self.limit.past])
 
@@ -190,8 +196,9 @@ class Result:
             )
         if self.blind:
             texts.append(
-                f"{self.blind} of {self.comparisons} comparisons are blind: they do not notice a point that is 50 % "
-                "worse. Add campaigns to the history, judge fewer benchmarks, or add --worse 25%."
+                f"blind, so that a point 50 % worse is not noticed: {self.blind} of "
+                f"{plural(self.comparisons, 'comparison')}. Add campaigns to the history, judge fewer benchmarks, or "
+                "add --worse 25%."
             )
         if absent := self.count("not measured"):
             texts.append(f"{self.name} lacks {plural(absent, 'point')} of the history, which cannot fail.")
@@ -204,8 +211,9 @@ class Result:
         """Counts, and the chance of a false alarm."""
         counts = ", ".join(f"{count} {outcome}" for outcome in OUTCOMES if (count := self.count(outcome)))
         return (
-            f"{self.name}: {counts}. {self.comparisons} comparisons with {len(self.history)} earlier campaigns; "
-            f"chance of any false alarm {format_share(self.chance)} (Bonferroni)."
+            f"{self.name}: {counts}. {plural(self.comparisons, 'comparison')} with "
+            f"{plural(len(self.history), 'earlier campaign')}; chance of any false alarm {format_share(self.chance)} "
+            "(Bonferroni)."
         )
 
 

@@ -27,7 +27,7 @@ from labkit.errors import DataError
 from labkit.notes import joined
 from labkit.records import GIVEN, by_benchmark, headline_statistic, summary
 from labkit.records.factors import differing, setting
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_size, plural
 
 Factor = Callable[[int], Fraction]
 
@@ -321,7 +321,7 @@ def _sentence(table: pd.DataFrame, checked: int) -> str:
     """What a reader needs to know."""
     certain = table[table["certain"]]
     if table.empty:
-        return f"None of {checked} comparisons violates a guideline."
+        return f"None of {plural(checked, 'comparison')} violates a guideline."
     shown = table if certain.empty else certain
     worst, count = shown.iloc[0], len(shown)
     faster = int(shown["guideline"].str.endswith(_LARGER).sum())
@@ -330,7 +330,7 @@ def _sentence(table: pd.DataFrame, checked: int) -> str:
         f"{f' ({where})' if (where := worst['setting']) else ''}: {format_number(worst['left_us'], 'µs')} against "
         f"{format_number(worst['right_us'], 'µs')}, {format_number(worst['ratio'], digits=3)} times."
     )
-    what = f"{count} of {checked} comparisons {'violates' if count == 1 else 'violate'} a guideline"
+    what = f"{count} of {plural(checked, 'comparison')} {'violates' if count == 1 else 'violate'} a guideline"
     why = f"; {faster} of them because a larger size takes less time" if faster else ""
     if certain.empty:
         return f"{what}, but not beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}"

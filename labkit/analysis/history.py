@@ -22,7 +22,7 @@ from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.records.factors import level, named
 from labkit.stats import changes
 from labkit.stats.shift import holm
-from labkit.units import format_chance, format_number, format_share
+from labkit.units import format_chance, format_number, format_share, plural
 
 CHANCE = 0.05  # of a false change, over all series
 FEWEST = 2  # campaigns that make a history
@@ -166,7 +166,8 @@ class History:
     def sentence(self) -> str:
         """How many series changed, and how many would by chance."""
         text = (
-            f"{len(self.changed)} changes in {len(self.series)} series over {len(self.runs)} campaigns; chance of any "
+            f"{plural(len(self.changed), 'change')} in {len(self.series)} series over "
+            f"{plural(len(self.runs), 'campaign')}; chance of any "
             f"false one {format_share(self.chance)} (Holm)."
         )
         if self.possible:
@@ -181,7 +182,7 @@ class History:
         if not needed:
             text += " So many series cannot show a sure change. Choose fewer benchmarks."
         elif len(self.runs) < needed:
-            text += f" With so many series, a sure change needs {needed} campaigns at least."
+            text += f" With so many series, a sure change needs {plural(needed, 'campaign')} at least."
         return text
 
 

@@ -27,7 +27,7 @@ from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
 from labkit.stats import modes, periodic
 from labkit.stats.binomial import at_least
-from labkit.units import format_chance, format_number, format_share, format_size
+from labkit.units import format_chance, format_number, format_share, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +147,7 @@ def _agreeing(observed: Sequence[Observation], launches: int) -> Iterator[Observ
         by_kind.setdefault(one.kind, []).append(one)
     for kind, some in by_kind.items():
         if 2 * len(some) > launches or kind == "noise":
-            word = f"; so in {len(some)} of {launches} launches" if launches > 1 else ""
+            word = f"; so in {len(some)} of {plural(launches, 'launch')}" if launches > 1 else ""
             yield replace(some[0], evidence=some[0].evidence + word)
 
 
@@ -176,7 +176,7 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
                     subject=f"{name} ({where})" if where else str(name),
                     sentence=f"Between {format_size(change.after)} and {format_size(change.before)} the time changes "
                     f"to another line ({format_share(change.jump, sign=True)}): another protocol or algorithm.",
-                    evidence=f"{len(group)} sizes, points scatter by {format_share(lines.scatter)}",
+                    evidence=f"{plural(len(group), 'size')}, points scatter by {format_share(lines.scatter)}",
                     command=f"labkit describe {name}   # then measure sizes between, or set the library's limit",
                 )
 
@@ -195,7 +195,8 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
             sentence=f"At {format_size(int(row['message_size_B']))}, {format_number(row['left_us'], 'µs')} against "
             f"{format_number(row['right_us'], 'µs')} of {row['right']}: {format_number(row['ratio'], digits=3)} times. "
             "The library has a better algorithm than the one that it chose.",
-            evidence=f"intervals do not overlap ({row['basis']}); {len(certain)} of {result.checked} comparisons",
+            evidence=f"intervals do not overlap ({row['basis']}); {len(certain)} of "
+            f"{plural(result.checked, 'comparison')}",
         )
 
 
@@ -262,7 +263,7 @@ def _drift(one: Samples, times: NDArray[np.float64], subject: str) -> Iterator[O
         subject=subject,
         sentence=f"From the first tenth of the iterations to the last, the median time changes by "
         f"{format_share(change, sign=True)}, steadily: frequency, temperature or memory drifted.",
-        evidence=f"{_BLOCKS} blocks of {len(times):,} iterations, Kendall's p {format_chance(chance)}",
+        evidence=f"{_BLOCKS} blocks of {plural(len(times), 'iteration')}, Kendall's p {format_chance(chance)}",
         command=f"labkit doctor   # {other}",
     )
 
@@ -280,7 +281,7 @@ def _two_modes(one: Samples, launches: int, subject: str) -> Iterator[Observatio
         subject=subject,
         sentence=f"The {quantity(one.spec.benchmark, metric)} of the iterations lies around two values, {low} and "
         f"{high}: no single number describes it.",
-        evidence=f"{format_share(two.share)} of {len(values):,} iterations in the upper mode, with a valley between",
+        evidence=f"{format_share(two.share)} of {plural(len(values), 'iteration')} in the upper mode, a valley between",
         command=_apart(one, launches),
     )
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from labkit.columns import statistic_column
 from labkit.errors import DataError
 from labkit.records import headline_statistic
-from labkit.units import format_share, format_size
+from labkit.units import format_share, format_size, plural
 
 FEWEST = 8  # sizes
 SHORTEST = 3  # sizes that one line covers at least
@@ -145,7 +145,7 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
     m, t = np.asarray(sizes, np.float64), np.asarray(times, np.float64)
     if m.ndim != 1 or m.shape != t.shape or len(m) < FEWEST:
         raise DataError(
-            f"There are {m.size} sizes and {t.size} times, but break points need at least {FEWEST} of each. "
+            f"There are {plural(m.size, 'size')} and {t.size} times, but break points need at least {FEWEST} of each. "
             "Measure more sizes."
         )
     if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):
@@ -222,7 +222,7 @@ def _between(line: Line, following: Line) -> Break:
 
 def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:
     """What a reader needs to know."""
-    basis = f"({n} sizes, points scatter by {format_share(scatter)})"
+    basis = f"({plural(n, 'size')}, points scatter by {format_share(scatter)})"
     if not changes:
         return f"One line α + β·m describes all sizes {basis}: no break point."
     places = [

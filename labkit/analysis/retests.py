@@ -15,7 +15,7 @@ from labkit import outside, writing
 from labkit.analysis.contract import Verdict
 from labkit.errors import DataError
 from labkit.spec import validated
-from labkit.units import format_count
+from labkit.units import plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def told(tests: Sequence[Test]) -> str:
     """Return the tests of a log as lines: when, what, outcome, and what `notes` adds."""
     lines = []
     for number, (one, note) in enumerate(zip(tests, notes(tests), strict=True), start=1):
-        points = f"{format_count(one.clauses)} clauses, {format_count(one.points)} points"
+        points = f"{plural(one.clauses, 'clause')}, {plural(one.points, 'point')}"
         more = f"; {note}" if note else ""
         lines.append(f"test {number}, {one.when[:16]}, {one.campaign}: {one.outcome}; {points}{more}")
     return "\n".join(lines)

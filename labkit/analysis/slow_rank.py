@@ -28,7 +28,7 @@ from labkit.errors import DataError
 from labkit.samples import Samples
 from labkit.spec import Spec
 from labkit.stats import over_ranks
-from labkit.units import format_number, format_share
+from labkit.units import format_number, format_share, plural
 
 ALPHA = 0.01  # chance that any rank of a healthy job is named
 SHARE = 0.02  # of the iterations a rank must spoil to be named
@@ -267,7 +267,10 @@ def _sentence(table: pd.DataFrame, iterations: int, undecided: int, enough: bool
         return " ".join(sentences) + rest
     if not enough:
         return (
-            f"{iterations} iterations are too few to say which of {ranks} ranks is slow: {_EVERY * _needed(ranks)} are "
-            f"needed to find one that is slow in every tenth." + rest
+            f"From {plural(iterations, 'iteration')} it is not known which of {ranks} ranks is slow. To find one slow "
+            "in "
+            f"every tenth, {_EVERY * _needed(ranks)} are needed.{rest}"
         )
-    return f"No rank was slow more often than chance explains ({iterations} iterations, {ranks} ranks)." + rest
+    return (
+        f"No rank was slow more often than chance explains ({plural(iterations, 'iteration')}, {ranks} ranks)." + rest
+    )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labkit import outside
 from labkit.errors import LostError
+from labkit.units import plural
 
 _GONE = " (deleted)"
 
@@ -52,8 +53,8 @@ class Anchor:
             count = f", {self.saved} of them saved by this process,"
         if not place:
             raise LostError(
-                f"{self._folder} was deleted during a run. The {self.saved} points that this process "
-                "had saved are lost. Start the run again."
+                f"{self._folder} was deleted during a run, with {plural(self.saved, 'point')} that this process had "
+                "saved. Start the run again."
             )
         raise LostError(
             f"{self._folder} was moved to {place} during a run. {warning} The run stops. Its points"

@@ -25,6 +25,7 @@ from labkit.errors import DataError, LabkitWarning
 from labkit.notes import joined
 from labkit.samples import Samples, compacted, start
 from labkit.samples.start import Starts
+from labkit.units import plural
 
 MANIFEST = "manifest-sha256.txt"
 # what an archive leaves out: state of the moment, files of this machine alone, derived files
@@ -292,7 +293,7 @@ def _invalid_starts(relative: Sequence[str], starts: Starts) -> list[str]:
 def _lacking_starts(lacking: Mapping[str, list[str]], named: set[str]) -> list[str]:
     """Return problems of records that points refer to and that cannot be read, unless a problem names them already."""
     return [
-        f"{start.file_name(digest)}: missing, but {len(points):,} points refer to it, the first in {points[0]}"
+        f"{start.file_name(digest)}: missing; needed by {plural(len(points), 'point')}, the first in {points[0]}"
         for digest, points in sorted(lacking.items())
         if not {start.FOLDER, start.file_name(digest)} & named
     ]

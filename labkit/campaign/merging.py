@@ -22,6 +22,7 @@ from labkit.campaign.places import whole
 from labkit.campaign.saving import Saving
 from labkit.samples import Samples, start
 from labkit.samples.facts import CAMPAIGN, CAMPAIGN_ID, FIRST_LAUNCH
+from labkit.units import plural
 
 MARKS = (CAMPAIGN.name, CAMPAIGN_ID.name, FIRST_LAUNCH.name)
 ORIGINS = "origins"
@@ -48,8 +49,11 @@ class Merged:
 
     def text(self) -> str:
         """Return a summary for people."""
-        parts = [f"{self.added} new points × launches", f"{self.same} skipped (the same point of the same campaign)"]
-        lines = [f"merged: {', '.join(parts)}, {len(self.conflicts)} conflicts"]
+        parts = [
+            plural(self.added, "new point × launch"),
+            f"{self.same} skipped (the same point of the same campaign)",
+        ]
+        lines = [f"merged: {', '.join(parts)}, {plural(len(self.conflicts), 'conflict')}"]
         if self.conflicts:
             lines.append(
                 f"conflicts: {len(self.conflicts)} of the new points have the campaign and launch of another, but "

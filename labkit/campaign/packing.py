@@ -21,6 +21,7 @@ from typing import IO
 from labkit import units
 from labkit.campaign import names
 from labkit.errors import DataError, SpecError
+from labkit.units import plural
 
 SIZE, ENTRIES, RATIO = "LABKIT_ARCHIVE_SIZE", "LABKIT_ARCHIVE_ENTRIES", "LABKIT_ARCHIVE_RATIO"
 PIECE = 1 << 20  # B read at once
@@ -94,7 +95,7 @@ def listed(file: IO[bytes], where: Path, limits: Limits) -> zipfile.ZipFile:
     infos = archive.infolist()
     total = sum(info.file_size for info in infos)
     if len(infos) > limits.entries:
-        raise _too_large(where, f"{len(infos):,} entries", ENTRIES, limits.entries)
+        raise _too_large(where, plural(len(infos), "entry"), ENTRIES, limits.entries)
     if total > limits.size:
         raise _too_large(where, f"{total:,} B unpacked", SIZE, limits.size)
     for info in infos:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from labkit import extras, outside, ranges, show, writing
 from labkit.cli.console import ERROR, OK, Bar, ReadBar, output, say, warn
 from labkit.errors import SpecError
+from labkit.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,8 +83,8 @@ def compact(options: argparse.Namespace) -> int:
     campaign = Campaign(find(options.campaign))
     compacted = campaign.compact()
     for name, count in compacted.items():
-        print(f"{name}: {count} points × launches in one file")
-    print(f"{campaign.path}: {len(compacted)} of {len(campaign.benchmarks())} benchmarks compacted")
+        print(f"{name}: {plural(count, 'point × launch')} in one file")
+    print(f"{campaign.path}: {len(compacted)} of {plural(len(campaign.benchmarks()), 'benchmark')} compacted")
     return OK
 
 
@@ -166,7 +167,10 @@ def verify(options: argparse.Namespace) -> int:
     count, problems = archive.verify(place, Limits.usual(options.max_size))
     for text in problems:
         print(text)
-    print(f"{place}: {count} files, {f'{len(problems)} of them damaged or missing' if problems else 'all intact'}")
+    print(
+        f"{place}: {plural(count, 'file')}, "
+        f"{f'{len(problems)} of them damaged or missing' if problems else 'all intact'}"
+    )
     return ERROR if problems else OK
 
 

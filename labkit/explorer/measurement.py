@@ -16,7 +16,7 @@ from labkit import outside, supervise
 from labkit.campaign import Campaign, events, signatures
 from labkit.errors import DataError
 from labkit.measuring import PROGRESS, Progress
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 NOTE = "explorer.json"
 GRACE = 1.0  # s that ranks have to end by themselves
@@ -61,7 +61,7 @@ class Measurement:
     def state(self) -> str:
         """State of the run, in a sentence."""
         seen = self.progress()
-        count = f"{seen.done} of {seen.total} points × launches" if seen else ""
+        count = f"{seen.done} of {plural(seen.total, 'point × launch')}" if seen else ""
         if self.running:
             word = "stopping" if self.stopping else "running"
             if seen is None:
@@ -88,7 +88,7 @@ class Measurement:
             found = [one for one in events.read(self.campaign.path)[self._before :] if one.kind == "failed"]
             if found:
                 reasons = Counter(str(one["reason"]).splitlines()[0] for one in found)
-                first = f"{len(found)} point{'s' if len(found) > 1 else ''} failed, such as {found[0]['what']}."
+                first = f"{plural(len(found), 'point')} failed, such as {found[0]['what']}."
                 why = " ".join(f"{reason} ({count} times)." for reason, count in reasons.most_common(3))
                 return f"{first} {why} All others are kept. Repair what it says, and press Continue."
         lines = self.error().splitlines()

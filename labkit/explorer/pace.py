@@ -10,7 +10,7 @@ from labkit import measuring
 from labkit.explorer.selection import Selection
 from labkit.explorer.store import Store
 from labkit.measuring import schedule
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 START = 1.5  # s that a start of ranks or of a tool takes at most on an idle machine; a cluster may need longer
 
@@ -31,7 +31,7 @@ def sentence(selection: Selection, have: Store, campaigns: Sequence[str]) -> str
     ]
     cap = selection.effort.time_cap
     most = len(points) * cap + len(starts) * START
-    text = f"{len(points)} points × launches in {len(starts)} start{'s' if len(starts) > 1 else ''}"
+    text = f"{plural(len(points), 'point × launch')} in {plural(len(starts), 'start')}"
     pace = _pace(selection.benchmark, have, campaigns, cap)
     if pace is None:
         return f"{text}: at most about {format_duration(round(most, 1))}"

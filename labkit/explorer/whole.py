@@ -17,6 +17,7 @@ from labkit.explorer import reading, store, values
 from labkit.explorer.session import Session
 from labkit.explorer.state import of
 from labkit.figures.style import CONFIG
+from labkit.units import plural
 
 MOST = 2000  # rows of the table
 _STYLE = """body{font:14px/1.4 Liberation Sans,Arial,sans-serif;max-width:1100px;margin:1em auto}
@@ -76,5 +77,5 @@ def _values(page: values.Page) -> str:
 
     head = row([one["title"] for one in page.head], "th")
     body = "".join(row(one["cells"], "td") for one in page.rows)
-    rest = f"<p>the first {len(page.rows)} of {page.found} points</p>" if len(page.rows) < page.found else ""
+    rest = f"<p>the first {len(page.rows)} of {plural(page.found, 'point')}</p>" if len(page.rows) < page.found else ""
     return f"<h2>Values</h2><div class='table'><table>{head}{body}</table></div>{rest}"

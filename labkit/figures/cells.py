@@ -13,7 +13,7 @@ from labkit.errors import DataError, known
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
 from labkit.records.resolution import MOST, sign, text
-from labkit.units import format_number, format_share, format_size
+from labkit.units import format_number, format_share, format_size, plural
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _GREY = "#d9d9d9"  # of cells without a colour of the scale
@@ -256,7 +256,10 @@ def _about(table: pd.DataFrame, row: int, col: int, unit: str) -> str:
     if (row, col) not in table.index:
         return ""
     cell = table.loc[(row, col)]
-    spread = f"<br>{format_number(cell['min'])} – {format_number(cell['max'], unit)} over {int(cell['count'])} launches"
+    spread = (
+        f"<br>{format_number(cell['min'])} – {format_number(cell['max'], unit)} over "
+        f"{plural(int(cell['count']), 'launch')}"
+    )
     more = spread if cell["count"] > 1 else "<br>1 launch"
     if cell["coarse"] >= MOST:
         more += "<br>clock resolution"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go, make_subplots
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_size, plural
 
 PANELS = 3  # in a row
 SCALE = "Cividis"
@@ -171,7 +171,8 @@ def _panel(one: Traffic) -> go.Heatmap:
         texts.append([f"{row[to]:,} ×<br>{_short(mean[rank, to])}" if row[to] else "" for to in range(ranks)])
         about.append(
             [
-                f"rank {rank} to rank {to}<br><b>{_short(float(one.sent[rank, to]))}</b> in {row[to]:,} messages of "
+                f"rank {rank} to rank {to}<br><b>{_short(float(one.sent[rank, to]))}</b> in "
+                f"{plural(row[to], 'message')} of "
                 f"{_short(mean[rank, to])} on average"
                 if row[to]
                 else ""

@@ -20,6 +20,7 @@ from labkit.figures.ranks import launches_of_one_point
 from labkit.records import per_rank, resolution
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
+from labkit.units import plural
 
 ROWS, COLUMNS = 512, 256  # cells that can be told apart, and a figure of a few MB
 _UNKNOWN = 64  # ranks of a row where their hosts are not known
@@ -147,7 +148,10 @@ def rank_map(
 def _notes(timed: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[int, int]) -> list[str]:
     """Small print: launches, what a cell stands for, what was kept."""
     launches = "1 launch" if len(timed) == 1 else f"{what.said.partition(' ')[0]} of {len(timed)} launches"
-    small = f"{len(per_rank.ranks(timed[0])):,} ranks on {len(grid):,} nodes, {launches}; n={timed[0].n:,} in a launch"
+    small = (
+        f"{len(per_rank.ranks(timed[0])):,} ranks on {plural(len(grid), 'node')}, {launches}; n={timed[0].n:,} in a "
+        f"launch"
+    )
     merged = f"a cell is the greatest of {each[0]} nodes × {each[1]} ranks" if each != (1, 1) else ""
     kept = "these percentiles come from histograms" if what.histogram else "these values are exact"
     return [small, merged, per_rank.retention(timed[0], kept)]

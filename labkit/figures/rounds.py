@@ -60,7 +60,7 @@ def rounds(
             hovertemplate="%{text}<extra></extra>",
             showlegend=False,
         )
-        count = plural(len(launches), "launch", "launches")
+        count = plural(len(launches), "launch")
         figure.add_scatter(
             x=[place - 0.4, place + 0.4],
             y=[middle, middle],

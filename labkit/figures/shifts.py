@@ -127,7 +127,9 @@ def _hover(group: list[Compared], difference: bool) -> dict[str, Any]:
         "size": [format_size(one.size) for one in group],
         "benchmark": [one.benchmark for one in group],
         "setting": [", ".join(f"{name}={level}" for name, level in one.setting.items()) for one in group],
-        "interval": [format_range(low, high) for _, low, high in values],
+        "interval": [
+            format_range(low, high) if math.isfinite(low) else "too few launches for one" for _, low, high in values
+        ],
         "p (Holm)": [one.p_adjusted for one in judged],
         "launches": [f"{one.launches[0]} + {one.launches[1]}" for one in group],
         "order": [one.design for one in judged],

@@ -17,6 +17,7 @@ from typing import Any
 from labkit import outside
 from labkit.errors import DataError, SpecError
 from labkit.notes import joined
+from labkit.units import plural
 
 LEFT_OUT = "LABKIT_LEFT_OUT"  # the file of hosts that are not to be used; each line has a host, a tab and the reason
 WORDS = ("same-leaf", "across-leaves")  # what a spec may name instead of hosts
@@ -63,7 +64,7 @@ class Allocation:
         """
         if count > len(self.hosts):
             raise SpecError(
-                f"{count} hosts are requested, but job {self.name} has {len(self.hosts)} to use "
+                f"The request needs {plural(count, 'host')}, but job {self.name} has {len(self.hosts)} to use "
                 f"({', '.join(self.hosts)}). Submit with --nodes {count}, or set ppn."
             )
         if not where:
@@ -81,7 +82,8 @@ class Allocation:
             fitting = next((hosts for hosts in groups.values() if len(hosts) >= count), None)
             if fitting is None:
                 raise SpecError(
-                    f"hosts=same-leaf, but no switch of job {self.name} has {count} hosts ({shown}). Submit with more "
+                    f"hosts=same-leaf, but no switch of job {self.name} has {plural(count, 'host')} ({shown}). Submit "
+                    "with more "
                     "nodes, or with --constraint or the site's option --switches=1."
                 )
             return tuple(fitting[:count])

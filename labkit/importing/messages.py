@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit.formats._table import Table
+from labkit.units import plural
 
 MOST = 40  # different messages of a kind
 FEW = 2  # files that a message names one by one
@@ -39,7 +40,7 @@ def grouped(warned: Iterable[Warned]) -> list[str]:
             sentences += [str(one) for _, one in found]
             continue
         tests = list(dict.fromkeys(test for test, _ in found if test))
-        further = f" and {len(tests) - _NAMED} further tests" if len(tests) > _NAMED else ""
+        further = f" and {plural(len(tests) - _NAMED, 'further test')}" if len(tests) > _NAMED else ""
         of = f" of {', '.join(tests[:_NAMED])}{further}" if tests else ""
         sentences.append(f"{len(found)} files{of}: {text} The first is {found[0][1].place}.")
     return list(dict.fromkeys(sentences))
@@ -98,19 +99,17 @@ class Messages:
         """
         warned = []
         for text, occurrence in self._tables.items():
-            count = f"its {occurrence.rows} rows are"
-            if occurrence.further:
-                count = f"the {occurrence.rows} rows of its {occurrence.further + 1} tables are"
-            warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}, {count} left out."))
+            of = f" of its {occurrence.further + 1} tables" if occurrence.further else ""
+            count = plural(occurrence.rows, "row")
+            warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}; left out: {count}{of}."))
         for text, occurrence in self._rows.items():
             again = ""
             if occurrence.further:
-                places = "place" if occurrence.further == 1 else "places"
-                again = f" The same applies to {occurrence.further} further {places} on."
+                again = f" The same applies to {plural(occurrence.further, 'further place')} on."
             end = "" if text.endswith(".") else "."
             warned.append(Warned(f"{self.path}, line {occurrence.first}", f"{text}{end}", again))
         if self._others:
-            warned.append(Warned(str(self.path), f"{self._others} further warnings of other kinds."))
+            warned.append(Warned(str(self.path), f"{plural(self._others, 'further warning')} of other kinds."))
         if skipped:
             warned.append(Warned(str(self.path), skipped))
         return warned

@@ -9,7 +9,7 @@ from statistics import median
 from labkit.campaign import events, root
 from labkit.errors import DataError, LabkitError
 from labkit.suites import Suite
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 
 def rates(folders: Iterable[Path]) -> dict[str, list[float]]:
@@ -54,6 +54,11 @@ def sentence(suite: Suite, *, repeats: int = 1) -> str:
             unknown.append(entry.name)
     each = " in each job of the array" if repeats > 1 else ""
     if len(unknown) == len(suite.entries):
-        return f"{points} points × launches{each}; no time estimate, because no earlier campaign has these notebooks."
-    text = f"{points} points × launches{each}, about {format_duration(seconds)} at the pace of earlier campaigns"
+        return (
+            f"{plural(points, 'point × launch')}{each}; no time estimate, because no earlier campaign has these "
+            f"notebooks."
+        )
+    text = (
+        f"{plural(points, 'point × launch')}{each}, about {format_duration(seconds)} at the pace of earlier campaigns"
+    )
     return f"{text}, without {', '.join(unknown)}, which no earlier campaign has." if unknown else f"{text}."

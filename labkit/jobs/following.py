@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from labkit.campaign import Campaign, lease
 from labkit.measuring import Progress
+from labkit.units import plural
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Look:
         ----------
         live : whether the job runs; the process of a job that ended may seem to measure for some seconds.
         """
-        total = f" of {self.planned}" if self.planned else ""
-        text = f"{self.done}{total} points × launches there"
+        first = f"{self.done} of " if self.planned else ""
+        text = f"{first}{plural(self.planned or self.done, 'point × launch')} there"
         if self.measuring and live:
             text += f", {self.label}; measured by {self.measuring}"
         return text

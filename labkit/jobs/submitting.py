@@ -20,6 +20,7 @@ from labkit.jobs.script import Request, render
 from labkit.jobs.site import Site
 from labkit.jobs.submitted import Job, jobs, signable
 from labkit.jobs.systems import SYSTEMS
+from labkit.units import plural
 
 Say = Callable[[str], None]
 PATIENCE = 30.0  # s that a submission waits for another one into the same campaign
@@ -91,7 +92,10 @@ def _submitted(request: Request, place: Path | None, site: Site, suite: suites.S
         campaign.put(f"jobs/{script.name}", render(request, site, into, submission=number, exclude=exclude))
         campaign.put(f"jobs/{number}.toml", place.read_text() if place else f'system = "{site.system}"\n')
         # before the job starts: two hosts that append to one file on NFS overwrite each other's lines
-        campaign.log(f"submission {number} to {site.system}, {request.nodes} nodes, {request.minutes} minutes")
+        campaign.log(
+            f"submission {number} to {site.system}, {plural(request.nodes, 'node')}, "
+            f"{plural(request.minutes, 'minute')}"
+        )
         try:
             job_number = SYSTEMS[site.system].submit(str(script))
         except LaunchError:
@@ -127,7 +131,8 @@ def check(request: Request, site: Site, into: Path, say: Say) -> suites.Suite:
             _check_parameters(entry)
         except SpecError as error:
             say(
-                f"warning: {entry.name} will fail on {request.nodes} nodes with {request.ppn} ranks each: {error.brief}"
+                f"warning: {entry.name} will fail on {plural(request.nodes, 'node')} with {request.ppn} ranks each: "
+                f"{error.brief}"
             )
     SYSTEMS[site.system].check(
         text, request.partition or site.partition, nodes=request.nodes, ppn=request.ppn, minutes=request.minutes

@@ -11,7 +11,7 @@ from labkit.analysis import doubts
 from labkit.campaign import Campaign, events
 from labkit.jobs.inside import left_out
 from labkit.jobs.submitted import read
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 
 def failures(campaign: Campaign) -> dict[str, str]:
@@ -31,8 +31,8 @@ def summary(campaign: Campaign, running: Collection[str] = ()) -> str:
     notebooks = [one["name"] for one in facts.get("notebooks", [])]
     done, planned = len(campaign.done()), int(facts.get("planned", 0))
     lines = [
-        f"done:     {len(notebooks) - len(failed)} of {len(facts.get('parameters', {}))} notebooks, "
-        f"{done} points × launches" + (f" of {planned}" if planned else "")
+        f"done:     {len(notebooks) - len(failed)} of {plural(len(facts.get('parameters', {})), 'notebook')}, "
+        f"{f'{done} of ' if planned else ''}{plural(planned or done, 'point × launch')}"
     ]
     notes = _notes(campaign)
     for note in notes:
@@ -40,8 +40,8 @@ def summary(campaign: Campaign, running: Collection[str] = ()) -> str:
             time_taken = format_duration(round(note["end"] - note["start"], 1))
             hosts = ", ".join(note["allocation"]["hosts"])
             lines.append(
-                f"          job {note['allocation']['name']} on {hosts}: {note['measured']} points × launches "
-                f"measured, {note['before']} were there already, {time_taken}"
+                f"          job {note['allocation']['name']} on {hosts}: {plural(note['measured'], 'point × launch')} "
+                f"measured, {note['before']} there already, {time_taken}"
             )
         elif note is notes[-1] and note["allocation"]["job"] in running:
             hosts, ago = ", ".join(note["allocation"]["hosts"]), format_duration(round(time.time() - note["start"]))
@@ -51,7 +51,7 @@ def summary(campaign: Campaign, running: Collection[str] = ()) -> str:
     lines += [f"skipped:  {name}: {reason}" for name, reason in facts.get("absent", {}).items()]
     lines += [f"left out: node {host}: {reason}" for host, reason in left_out(campaign.path).items()]
     lines += [f"failed:   {name}: {error.splitlines()[0]}" for name, error in failed.items()]
-    lines += [f"warning:  {text} ({count} of {done} points × launches)" for text, count in warnings(campaign)]
+    lines += [f"warning:  {text} ({count} of {plural(done, 'point × launch')})" for text, count in warnings(campaign)]
     return "\n".join([*lines, f"campaign: {campaign.path}"])
 
 
@@ -63,7 +63,7 @@ def _last_event(campaign: Campaign, note: Mapping[str, Any]) -> str:
         return ""
     recent = [one for one in events.read(campaign.path) if one.time >= since]
     beats = [one for one in recent if one.kind == "heartbeat"]
-    progress = f" at {beats[-1]['done']} of {beats[-1]['total']} points × launches" if beats else ""
+    progress = f" at {beats[-1]['done']} of {plural(beats[-1]['total'], 'point × launch')}" if beats else ""
     return f"; last sign of life {recent[-1].time[:19]} UTC{progress}" if recent else ""
 
 

@@ -23,6 +23,7 @@ from labkit.launch._files import LauncherFile, file, libraries, names, own_libra
 from labkit.launch._hosts import listed, named, slots, spread
 from labkit.launch._inherited import SETTINGS, inherited
 from labkit.launch._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
+from labkit.units import plural
 
 __all__ = [
     "FLAGS",
@@ -103,7 +104,8 @@ class Launcher:
             )
         if placement.transport == "shm" and len(placement.shares) > 1:
             raise SpecError(
-                f"transport='shm', but the ranks are on {len(placement.shares)} hosts, which share no memory. "
+                f"transport='shm', but the ranks are on {plural(len(placement.shares), 'host')}, which share no "
+                "memory. "
                 "Set transport=tcp or auto, or use one host."
             )
         if placement.remote_shell and placement.bind not in ("auto", "none"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from labkit import outside
 from labkit.errors import DataError, SpecError
 from labkit.host import allocation
+from labkit.units import plural
 
 MOST = 100_000  # hosts of a list with ranges
 
@@ -163,7 +164,7 @@ def shares(hosts: Sequence[str], ranks: int, ppn: int) -> tuple[tuple[str, int],
     room = {name: ppn or ((given or 1) if any(slots_of.values()) else even) for name, given in slots_of.items()}
     total = sum(room.values())
     if total < ranks:
-        what = f"ppn={ppn} on {len(slots_of)} hosts" if ppn else f"the slots of hosts={_first_few(hosts)}"
+        what = f"ppn={ppn} on {plural(len(slots_of), 'host')}" if ppn else f"the slots of hosts={_first_few(hosts)}"
         raise SpecError(
             f"ranks={ranks}, but {what} hold {total}. Set ranks={total}, give more slots, or set ppn={even}."
         )

@@ -18,6 +18,7 @@ from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, publi
 from labkit.measuring.retry import Barred, retried
 from labkit.measuring.schedule import concurrent, run_concurrently, starts
 from labkit.spec import Effort, Spec
+from labkit.units import plural
 
 __all__ = ["PROGRESS", "Failure", "Point", "Progress", "Report", "commands", "expand", "measure"]
 
@@ -160,7 +161,7 @@ def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:
         return
     first = failures[0]
     error = first.error.under(
-        f"{len(failures)} of {total} points × launches failed. All others are kept in {campaign.path}. First: "
+        f"{len(failures)} of {plural(total, 'point × launch')} failed. All others are kept in {campaign.path}. First: "
         f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}"
     )
     error.failures = tuple(Failed(benchmarks.label(f.point.spec), f.point.launch, f.error) for f in failures)

@@ -23,6 +23,7 @@ from labkit.samples.facts import ELAPSED, EVIDENCE, START, VERIFIED, complete, n
 from labkit.spec import Effort, Keep, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Place
+from labkit.units import plural
 
 COUNT = 100  # iterations of each phase unless asked for
 LONGEST = 600.0  # s that an aggressor goes on at most, whatever becomes of who started it
@@ -48,7 +49,8 @@ def split(spec: Spec, testbed: Testbed) -> tuple[Spec, tuple[str, ...]]:
     pair, hosts = pair_of(spec), spec.hosts or testbed.hosts
     if 0 < len(hosts) < 4:
         raise SpecError(
-            f"{spec.benchmark}: {len(hosts)} hosts, but each of the two jobs needs two. Name at least 4, or none."
+            f"{spec.benchmark}: {plural(len(hosts), 'host')}, but each of the two jobs needs two. Name at least 4, or "
+            "none."
         )
     if spec.hosts and not testbed.hosts and pair.aggressor(spec, ()) is None:
         raise SpecError(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Effort
+from labkit.units import plural
 from labkit.worker.retention import WHOLE
 
 # parameter of the effort → how it is printed, and how its default is printed
@@ -46,7 +47,7 @@ def texts(
             if value != asked and not same:
                 others.setdefault(value, set()).add(str(FINGERPRINT.of(one.meta)))
         for value, points in others.items():
-            count = f"{len(points)} points were" if len(points) > 1 else "1 point was"
+            count = f"{plural(len(points), 'point')} {'was' if len(points) == 1 else 'were'}"
             given = (flags or {}).get(name, f"{name}=")
             how = _WORDS[name][1] if value is None else f"{_WORDS[name][0].format(value)} ({given}{value})"
             yield f"{count} measured before {how}; not measured again. {advice}"

@@ -29,7 +29,7 @@ from labkit.samples.facts import (
     WRITTEN_B,
 )
 from labkit.spec import Effort, Spec
-from labkit.units import KiB
+from labkit.units import KiB, plural
 
 ENOUGH = 64 * KiB  # B of payload, from which the messages of a start or of a barrier do not matter
 NOISE = 32 * KiB  # B that the start of ranks and other programs may have added to an interface
@@ -93,7 +93,10 @@ def doubts(spec: Spec, facts: Mapping[str, Any]) -> list[Note]:
     hosts = set(RANK_HOSTS.of(facts))
     if len(spec.hosts) < 2 or len(hosts) != 1 or spec.ranks < 2:
         return []
-    text = f"all ranks are on {min(hosts)} of {len(spec.hosts)} hosts, so no message crossed the network; set --ppn 1"
+    text = (
+        f"all ranks are on {min(hosts)} of {plural(len(spec.hosts), 'host')}, so no message crossed the network; set "
+        f"--ppn 1"
+    )
     return [note("one-host", text, host=min(hosts), hosts=len(spec.hosts))]
 
 

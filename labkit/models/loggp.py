@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.errors import DataError
 from labkit.models.loggp_engine import Costs, Line, Segment
-from labkit.units import format_share, format_size
+from labkit.units import format_share, format_size, plural
 
 POOR = 0.2  # deviation from which a line does not describe its times
 _OFF = (
@@ -227,7 +227,8 @@ def _of_range(measured: Mapping[str, Times], first: int, last: int, launches: in
     lines = {name: _lines(one) for name, one in chosen.items() if len(one.sizes) > 1}
     if "time" not in lines:
         raise DataError(
-            f"{format_size(first)} to {format_size(last)} has {len(chosen['time'].sizes)} sizes of mpi.latency, but a "
+            f"{format_size(first)} to {format_size(last)} has {plural(len(chosen['time'].sizes), 'size')} of "
+            "mpi.latency, but a "
             "line needs two. Measure more sizes."
         )
     absent = {name: _absent(name, chosen.get(name)) for name in QUANTITIES if name not in lines}
@@ -239,7 +240,7 @@ def _absent(quantity: str, times: Times | None) -> str:
     source = QUANTITIES[quantity].partition("(")[2].rstrip(")")
     if times is None:
         return f"{source} was not measured"
-    return f"{source} has {len(times.sizes)} sizes in this range, and a line needs two"
+    return f"{source} has {plural(len(times.sizes), 'size')} in this range, and a line needs two"
 
 
 def _lines(times: Times) -> Fitted:

@@ -11,7 +11,7 @@ from labkit import stats
 from labkit.columns import METRICS, SHOWN, STATISTICS, end_column, statistic_column
 from labkit.records.aggregate import statistic_of
 from labkit.records.resolution import coarse, sign
-from labkit.units import format_number, format_range
+from labkit.units import format_number, format_range, plural
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
 
@@ -110,7 +110,5 @@ def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
         return "one time for the whole loop gives only a mean"
     launches = int(row.get("launches", 1))
     if needed and "p50" in (s for s in SHOWN if row.get(statistic_column(metric, s)) is not None):
-        return (
-            f"it needs {needed:,} samples in each launch, n = {n:,} in {launches} launch{'es' if launches > 1 else ''}"
-        )
+        return f"it needs {plural(needed, 'sample')} in each launch, n = {n:,} in {plural(launches, 'launch')}"
     return f"the benchmark gives only {', '.join(available)}"

@@ -145,7 +145,7 @@ def _question(members: Sequence[Member]) -> str:
 
 def _extent(member: Member) -> str:
     """Say how much was measured."""
-    return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch', 'launches')}"
+    return f"{plural(len(member.summary), 'point')} in {plural(len(member.records), 'launch')}"
 
 
 def claim(one: Finding, text: str) -> str:
@@ -176,7 +176,7 @@ def _sure(members: Sequence[Member], found: Sequence[Finding]) -> str:
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough, one = sum(number >= stats.LAUNCHES for number in launches), launches.count(1)
     level = f"{100 * stats.LEVEL:.0f} %"
-    few = [f"{plural(min(one.launches for one in found), 'launch', 'launches')} or more"] if found else []
+    few = [f"{plural(min(one.launches for one in found), 'launch')} or more"] if found else []
     samples = [one.n for one in found]
     few += [f"n\u00a0≥\u00a0{format_count(min(filter(None, samples)))}"] if any(samples) else []
     few += ["some values reported by a tool"] if 0 in samples else []
@@ -199,7 +199,7 @@ def _in_short(members: Sequence[Member], found: Sequence[Finding]) -> str:
     """Say how many launches the findings rest on, and how many points have enough of them for an interval."""
     launches = [int(number) for member in members for number in member.summary["launches"]]
     enough = sum(number >= stats.LAUNCHES for number in launches)
-    fewest = plural(min(one.launches for one in found), "launch", "launches") if found else ""
+    fewest = plural(min(one.launches for one in found), "launch") if found else ""
     text = f"Each rests on {fewest} or more. " if found else ""
     if enough == len(launches):
         return text.strip()

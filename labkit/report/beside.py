@@ -99,7 +99,7 @@ def _figure(
         figure.update_layout(height=max(_HEIGHT, int(figure.layout.height)))
         launches = sorted({int(number) for number in table["launches"]})
         few = f"{launches[0]} to " if len(launches) > 1 else ""
-        count = few + plural(launches[-1], "launch", "launches")
+        count = few + plural(launches[-1], "launch")
         where = f" Campaign {escape(member.name)}." if several else ""
         missing = left_out(with_arguments(rows, number.options), number.metric, _PATHS)
         where += f" Not drawn: {escape(missing)}." if missing else ""

@@ -235,7 +235,7 @@ def _where(names: list[str], every: list[str]) -> str:
     if len(distinct) <= _NAMED:
         return ", ".join(escape(title(name)) for name in distinct)
     families = sorted({name.partition(".")[0] for name in distinct})
-    return f"{len(distinct)} benchmarks of {', '.join(families)}"
+    return f"{plural(len(distinct), 'benchmark')} of {', '.join(families)}"
 
 
 BLOCKS = {"warnings": caveats, "failures": failures}

@@ -26,7 +26,7 @@ from labkit.campaign.archive import MANIFEST, Packed
 from labkit.errors import SpecError
 from labkit.records.factors import texts
 from labkit.report.sources import Source
-from labkit.units import format_size
+from labkit.units import format_size, plural
 
 FILE = "ro-crate-metadata.json"
 _MOST = 2000  # files that are described one by one; of more, their folders are
@@ -197,8 +197,10 @@ def _description(source: Source) -> str:
     names = sorted({str(name) for name in source.records["benchmark"]}) if len(source.records) else []
     host = str(source.host.get("cpu_model") or source.host.get("hostname") or "an unnamed machine")
     return (
-        f"Measurements of communication by labkit {source.facts.get('labkit') or '?'} on {host}: {len(source.summary)} "
-        f"points in {len(source.records)} launches of {len(names)} benchmarks ({', '.join(names)}). Samples are "
+        f"Measurements of communication by labkit {source.facts.get('labkit') or '?'} on {host}: "
+        f"{plural(len(source.summary), 'point')} in {plural(len(source.records), 'launch')} of "
+        f"{plural(len(names), 'benchmark')} "
+        f"({', '.join(names)}). Samples are "
         f"Parquet files; {MANIFEST} holds a SHA-256 of each file."
     )
 
@@ -219,7 +221,7 @@ def _folder(name: str, files: Sequence[Entity], packed: Sequence[Packed]) -> Ent
     entity: Entity = {
         "@id": name,
         "@type": "Dataset",
-        "name": f"{_meaning(name)} ({len(inside)} files, {size})",
+        "name": f"{_meaning(name)} ({plural(len(inside), 'file')}, {size})",
     }
     parts = [one["@id"] for one in files if one["@id"].startswith(name)]
     return entity | ({"hasPart": _refs(parts)} if parts else {})
@@ -258,7 +260,8 @@ def _measured(source: Source, authors: Sequence[Person]) -> Iterator[Entity]:
                 "@id": action,
                 "@type": "CreateAction",
                 "name": f"Measured {label}",
-                "description": f"{title}: {len(group)} launches of {group['fingerprint'].nunique()} points.",
+                "description": f"{title}: {plural(len(group), 'launch')} of "
+                f"{plural(group['fingerprint'].nunique(), 'point')}.",
                 "instrument": _refs(tools),
                 "agent": {"@id": authors[0].id},
                 "object": _refs(one["@id"] for one in asked),

@@ -16,7 +16,7 @@ import numpy as np
 from labkit import spreadsheet
 from labkit.figures.style import MIME
 from labkit.report import cleaning, markdown
-from labkit.units import format_number, format_range
+from labkit.units import format_number, format_range, plural
 
 PLOTLY = MIME
 SVG = "image/svg+xml"
@@ -126,14 +126,14 @@ def _described(trace: Mapping[str, Any]) -> str:
     if trace.get("type") == "heatmap":
         cells = [z for row in values(trace.get("z")) for z in row if isinstance(z, int | float) and math.isfinite(z)]
         ends = f" from {format_number(min(cells))} to {format_number(max(cells))}" if cells else ""
-        return f"{name}{ends} ({len(cells)} cells)"
+        return f"{name}{ends} ({plural(len(cells), 'cell')})"
     lengths = "x" if trace.get("orientation") == "h" else "y"  # of horizontal bars
     heights = [y for y in values(trace.get(lengths)) if isinstance(y, int | float) and math.isfinite(y)]
     if not heights:
         return ""
     if len(heights) == 1:
         return f"{name} {format_number(heights[0])}"
-    return f"{name} from {format_number(heights[0])} to {format_number(heights[-1])} ({len(heights)} points)"
+    return f"{name} from {format_number(heights[0])} to {format_number(heights[-1])} ({plural(len(heights), 'point')})"
 
 
 def single(spec: Mapping[str, Any]) -> str:

@@ -306,7 +306,7 @@ def _counts_of(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the fewest launches and samples; a tool's values have no samples of labkit's."""
     launches, n = (min(int(row[name]) for row in rows) for name in ("launches", "n"))
     samples = f"n\u00a0≥\u00a0{format_count(n)}" if n else "reported by a tool"
-    return _hard(f"{plural(launches, 'launch', 'launches')}, {samples}")
+    return _hard(f"{plural(launches, 'launch')}, {samples}")
 
 
 def _times(ratio: float) -> str:

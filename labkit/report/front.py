@@ -189,7 +189,7 @@ def _caption(panels: Sequence[tuple[pd.DataFrame, str]]) -> str:
     for side, (rows, metric) in zip(sides, panels, strict=True):
         name = str(rows["benchmark"].iloc[0])
         launches = sorted({int(one) for one in rows["launches"]})
-        counts = (f"{launches[0]} to " if len(launches) > 1 else "") + plural(launches[-1], "launch", "launches")
+        counts = (f"{launches[0]} to " if len(launches) > 1 else "") + plural(launches[-1], "launch")
         several = several or launches[-1] > 1
         family = name.partition(".")[0]
         words = f"{_family(family)} {title(name)}, {METRICS[metric].label} against message size, {counts}"

@@ -155,11 +155,7 @@ def effort(content: Content) -> str:
         launches = source.summary["launches"]
         low, high = int(launches.min()), int(launches.max())
         cap = _values({f"{e.time_cap:g}" for e in efforts})
-        text = (
-            f"Points had {plural(low, 'launch', 'launches')} each"
-            if low == high
-            else f"Points had {low} to {high} launches"
-        )
+        text = f"Points had {plural(low, 'launch')} each" if low == high else f"Points had {low} to {high} launches"
         if exact := {f"{e.iterations:,}" for e in efforts if e.iterations is not None}:
             text += f"; {_values(exact)} iterations were requested exactly"
         if any(e.iterations is None for e in efforts):
@@ -168,7 +164,7 @@ def effort(content: Content) -> str:
             text += f", or after {cap} s of timed iterations"
         if source.extremes:
             text += (
-                f". {plural(source.extremes, 'launch', 'launches')} of points with many ranks kept extremes instead of "
+                f". {plural(source.extremes, 'launch')} of points with many ranks kept extremes instead of "
                 "every sample: of each iteration the slowest and the fastest rank and the deciles over ranks, of each "
                 f"rank a histogram, whose percentiles are within {format_share(histogram.ERROR)}"
             )

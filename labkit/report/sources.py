@@ -209,7 +209,7 @@ def described(campaign: Campaign, executed: Sequence[str]) -> str:
     stored = sorted(path.stem for path in (campaign.path / "notebooks").glob("[!.]*.ipynb"))
     made = f"made by labkit {_short(facts.get('labkit')) or '?'} on {_short(facts.get('created')) or 'an unknown date'}"
     parts = [
-        f"campaign {name}, {made}{f', host {where}' if where else ''}: {len(points)} points × launches of "
+        f"campaign {name}, {made}{f', host {where}' if where else ''}: {plural(len(points), 'point × launch')} of "
         f"{plural(len({point[0] for point in points}), 'benchmark')}."
     ]
     if stored:

@@ -212,7 +212,7 @@ def variables(campaign: Path | Source) -> dict[str, Any]:
         "host": {identifier(k): str(v) for k, v in source.host.items() if isinstance(v, str | int | float) and str(v)},
         "counts": {
             "points": plural(len(source.summary), "point"),
-            "launches": plural(len(source.records), "launch", "launches"),
+            "launches": plural(len(source.records), "launch"),
             "files": plural(len(source.files), "file"),
             "samples": f"{source.raw:,}",
             "benchmarks": plural(source.records["benchmark"].nunique() if len(source.records) else 0, "benchmark"),

@@ -112,7 +112,7 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
         [
             text_table(head, rows),
             "",
-            f"{plural(len(rows), 'point')} × {plural(launches, 'launch', 'launches')}; "
+            f"{plural(len(rows), 'point')} × {plural(launches, 'launch')}; "
             f"at most {format_duration(longest)} of timed iterations.",
             f"Samples: {_volume(size)}.",
             "Starts of a launch, in the order of the first launch:",
@@ -159,7 +159,8 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
     lines = [
         text_table(head, rows, right=(1, 2, 3)),
         "",
-        f"{missing} points to measure, about {format_duration(total)} of timed work: {known} points timed from earlier "
+        f"{plural(missing, 'point')} to measure, about {format_duration(total)} of timed work: "
+        f"{plural(known, 'point')} timed from earlier "
         f"campaigns, {missing - known} from their time cap. Starts and figures take extra time.",
         f"Samples: {_volume(sum(notebook.bytes for notebook in planned))}.",
     ]

@@ -15,7 +15,7 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.notes import joined
 from labkit.records.factors import NONE
 from labkit.show.texttable import text_table
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_size, plural
 
 _SHOWN = 10  # points of one side that are named
 
@@ -99,7 +99,9 @@ def _badge(text: str, counts: Sequence[int], launches: Sequence[int], sides: Seq
     """Return a badge; if not all launches have it, with their number on each side."""
     if tuple(counts) == tuple(launches):
         return text
-    parts = (f"{n} of {every} launches in {side}" for n, every, side in zip(counts, launches, sides, strict=True))
+    parts = (
+        f"{n} of {plural(every, 'launch')} in {side}" for n, every, side in zip(counts, launches, sides, strict=True)
+    )
     return f"{text} ({', '.join(parts)})"
 
 
@@ -165,9 +167,12 @@ def _below(comparison: Comparison) -> list[str]:
     """Return the lines below the tables."""
     lines = [
         comparison.sentence,
-        "ratio: Hodges-Lehmann shift of the launches as a factor, with its 95 % interval; d10, d90: ratio of the 10th "
-        "and the 90th percentile of the iterations (median over launches, the slow side last)",
+        "ratio: Hodges-Lehmann shift of the launches as a factor; low, high: its 95 % interval; d10, d90: ratio of the "
+        "10th and the 90th percentile of the iterations (median over launches, the slow side last), no interval",
     ]
+    judged = [one.judgement for one in comparison.rows]
+    if alone := sum(math.isfinite(one.shift) and not math.isfinite(one.shift_low) for one in judged):
+        lines.append(f"no interval (-): {alone} of {plural(len(judged), 'ratio')}, which have too few launches for one")
     if any(one.judgement.verdict == UNDECIDED for one in comparison.rows):
         lines.append(
             "needed: launches a side that would decide with 80 %, if shift and scatter stay as they are (an estimate)"
@@ -187,19 +192,14 @@ def _badges(comparison: Comparison) -> Iterator[str]:
             [sum(column) for column in zip(*columns, strict=True)]
             for columns in ([one.badges[name] for one in points], [one.counts for one in points])
         )
-        yield f"badge: {_badge(name, counts, launches, comparison.sides)}, {_count(len(points), 'point')}"
+        yield f"badge: {_badge(name, counts, launches, comparison.sides)}, {plural(len(points), 'point')}"
 
 
 def _unmatched(comparison: Comparison) -> Iterator[str]:
     """Return lines that name points which not all sides have."""
     if comparison.unmatched:
-        yield f"{_count(len(comparison.unmatched), 'point')} not on all sides, and therefore not compared:"
+        yield f"{plural(len(comparison.unmatched), 'point')} not on all sides, and therefore not compared:"
     for label, names in comparison.unmatched[:_SHOWN]:
         yield f"  only in {', '.join(names)}: {label}"
     if (more := len(comparison.unmatched) - _SHOWN) > 0:
         yield f"  and {more} more; --format json lists all"
-
-
-def _count(n: int, word: str) -> str:
-    """Return a number of things."""
-    return f"{n} {word}{'' if n == 1 else 's'}"

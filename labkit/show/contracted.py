@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from labkit import markdown
 from labkit.show.gated import annotation, cases, in_code, line
 from labkit.show.texttable import text_table
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 if TYPE_CHECKING:
     from labkit.analysis.contract import Verdict
@@ -36,7 +36,7 @@ def _cells(one: Verdict) -> tuple[str, ...]:
 
 def sentence(verdicts: Sequence[Verdict]) -> str:
     """Return how many clauses are fulfilled."""
-    return f"{sum(one.passed for one in verdicts)} of {len(verdicts)} clauses are fulfilled."
+    return f"Fulfilled: {sum(one.passed for one in verdicts)} of {plural(len(verdicts), 'clause')}."
 
 
 def script(parts: Sequence[Part]) -> str:
@@ -54,14 +54,21 @@ def script(parts: Sequence[Part]) -> str:
             lines.append(f"# cannot be measured here: {line(one.problem)}")
         elif one.missing:
             lines.append(
-                f"# {one.missing} of {one.points} points × launches to measure, at most {format_duration(one.seconds)}"
+                f"# {one.missing} of {plural(one.points, 'point × launch')} to measure, at most "
+                f"{format_duration(one.seconds)}"
             )
         else:
             lines.append("# nothing to measure: its points are there, or part of what stands above")
         if one.words:
             lines.append(f"# {one.command}" if one.problem or not one.missing else one.command)
     missing, total = sum(one.missing for one in parts), format_duration(sum(one.seconds for one in parts))
-    return "\n".join([*lines, "", f"# {missing} points × launches to measure, at most {total} of timed iterations"])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"# {plural(missing, 'point × launch')} to measure, at most {total} of timed iterations",
+        ]
+    )
 
 
 def text(verdicts: Sequence[Verdict]) -> str:

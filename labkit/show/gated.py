@@ -15,7 +15,7 @@ from labkit.columns import METRICS
 from labkit.notes import joined
 from labkit.show.texttable import text_table
 from labkit.terminal import plain
-from labkit.units import format_number, format_share
+from labkit.units import format_number, format_share, plural
 
 if TYPE_CHECKING:
     from labkit.analysis.gate import Result, Verdict
@@ -62,7 +62,7 @@ def _cells(one: Verdict) -> tuple[str, ...]:
 def _unlike(result: Result) -> list[str]:
     """Return each condition that differs from the past once, with the number of comparisons."""
     counts = Counter(line(words) for one in result.verdicts for words in one.differs)
-    return [f"unlike the past: {words} ({count} comparisons)" for words, count in counts.items()]
+    return [f"unlike the past: {words} ({plural(count, 'comparison')})" for words, count in counts.items()]
 
 
 def text(result: Result) -> str:

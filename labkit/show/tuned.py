@@ -13,7 +13,7 @@ from labkit.show.texttable import text_table
 from labkit.tuning import openmpi
 from labkit.tuning.everywhere import named
 from labkit.tuning.files import PARAMETERS, point
-from labkit.units import format_duration, format_number, format_share
+from labkit.units import format_duration, format_number, format_share, plural
 
 if TYPE_CHECKING:
     from labkit.analysis.comparison.judging import Judgement
@@ -40,11 +40,12 @@ def plan(plan: Plan) -> str:
         [
             text_table(("setting", "sets"), rows),
             "",
-            f"{points} point{'s' if points > 1 else ''}: {'; '.join(point(one) for one in plan.bases)}.",
-            f"Race: at most {plan.rounds} rounds of {len(plan.settings)} settings, about {format_duration(longest)} if "
+            f"{plural(points, 'point')}: {'; '.join(point(one) for one in plan.bases)}.",
+            f"Race: at most {plural(plan.rounds, 'round')} of {plural(len(plan.settings), 'setting')}, about "
+            f"{format_duration(longest)} if "
             f"none stops early; the chance that it stops the best setting of a point is at most "
             f"{format_share(plan.error)}.",
-            f"Confirmation: {plan.confirm} launches of each winner and of the default, in turns.{budget}",
+            f"Confirmation: {plural(plan.confirm, 'launch')} of each winner and of the default, in turns.{budget}",
         ]
     )
 
@@ -107,10 +108,10 @@ def _races(outcome: Outcome) -> Iterator[str]:
     """Yield how the race of each point went, the best setting first."""
     for one in outcome.points:
         race, names = one.race, [setting.name for setting in outcome.plan.settings]
-        yield f"race at {point(one.base)}, {race.rounds} rounds:"
+        yield f"race at {point(one.base)}, {plural(race.rounds, 'round')}:"
         order = sorted(race.behind, key=lambda k: (k in race.stopped, race.behind[k]))
         for k in order:
-            how = f"stopped after {race.stopped[k]} rounds" if k in race.stopped else "not stopped"
+            how = f"stopped after {plural(race.stopped[k], 'round')}" if k in race.stopped else "not stopped"
             how = f"failed in round {race.failed[k] + 1}" if k in race.failed else how
             how = "won" if k == race.leader else how
             how = "chosen, because it leads or ties at every point" if k == one.winner != race.leader else how
@@ -124,21 +125,27 @@ def _below(outcome: Outcome) -> Iterator[str]:
     yield ""
     share = outcome.starts / outcome.exhaustive if outcome.exhaustive else math.nan
     yield (
-        f"{outcome.starts} launches raced, {format_share(share)} of the {outcome.exhaustive} that all settings would "
+        f"{plural(outcome.starts, 'launch')} raced, {format_share(share)} of the {outcome.exhaustive} that all "
+        "settings would "
         f"take in all rounds; chance to stop the best setting of a point: at most {format_share(outcome.plan.error)}"
     )
     yield "ratio: Hodges-Lehmann shift of the launches as a factor, with its 95 % interval"
     undecided = [one.confirmed for one in outcome.points if one.confirmed and one.confirmed.verdict == UNDECIDED]
     needed = [one.launches_needed or MOST for one in undecided]
     if needed and max(needed) < MOST:
-        yield f"undecided points need about {max(needed)} launches a side: run the same command with --confirm N"
+        yield (
+            f"undecided points need about {plural(max(needed), 'launch')} a side: run the same command with --confirm N"
+        )
     elif needed:
         yield f"undecided points need {MOST} launches a side or more: tune again when the machine is quiet"
     yield from (f"warning: {text}" for text in _contradictions(outcome))
     if outcome.ended:
         yield f"warning: {outcome.ended}. Give a larger --budget and run the same command again: it continues"
     if any(one.outside for one in outcome.points):
-        yield f"{outcome.program}: up to {outcome.plan.confirm} runs with the files and as many without, in turns"
+        yield (
+            f"{outcome.program}: up to {plural(outcome.plan.confirm, 'run')} with the files and as many without, in "
+            f"turns"
+        )
     yield from _confirmed_outside(outcome)
     yield from _compromise(outcome)
     if outcome.compromise is None:

@@ -29,7 +29,7 @@ from labkit.host import allocation, filesystems
 from labkit.launch import Launcher, Placement
 from labkit.notes import Note, joined, note
 from labkit.staging import archive, node
-from labkit.units import MiB
+from labkit.units import MiB, plural
 
 MODES = ("auto", "yes", "no")
 MANY_RANKS = 32  # on one host, from which copies are of use there
@@ -255,7 +255,7 @@ def _run_on_each(
         return answered, f"no answer within {TASKS_S:g} s"
     if status or (answers and len(answered) < wanted):
         last = (stderr.splitlines() or ["no reason"])[-1]
-        return answered, f"{len(answered)} of {wanted} hosts answered, exit status {status}: {last}"
+        return answered, f"{len(answered)} of {plural(wanted, 'host')} answered, exit status {status}: {last}"
     return answered, ""
 
 

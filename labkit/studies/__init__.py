@@ -46,6 +46,7 @@ from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
 from labkit.studies._sentences import words as words
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -335,10 +336,12 @@ class Study:
         """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
         total = len(self.records)
         badges = [f"{text} ({count})" for text, count in doubts.kinds(self.records["badges"])]
-        lines = [f"- badges, with how many of {total} records have them: {', '.join(badges)}"] if badges else []
+        lines = (
+            [f"- badges, with how many of {plural(total, 'record')} have them: {', '.join(badges)}"] if badges else []
+        )
         kinds = doubts.kinds(self.records["warnings"])
         texts = [(_OPTION.sub(r"`\g<0>`", text), count) for text, count in kinds]
-        lines += [f"- {text} ({count} of {total} records)" for text, count in texts]
+        lines += [f"- {text} ({count} of {plural(total, 'record')})" for text, count in texts]
         absent = self.campaign.facts.get("absent", {})
         lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
         lines += [f"- omitted: {reason}" for reason in self.lacking]

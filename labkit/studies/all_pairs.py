@@ -16,7 +16,7 @@ from labkit.records import per_rank, resolution
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, amount, markdown_list, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import parse_sizes
+from labkit.units import parse_sizes, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,7 +266,11 @@ class Study(studies.Study):
         names = ", ".join(f"{hosts[one]} and {hosts[other]}" for one, other in np.argwhere(slow)[:_NAMED])
         more = f" and {slow.sum() - _NAMED} more" if slow.sum() > _NAMED else ""
         pairs = int(np.triu(~np.isnan(seconds), 1).sum())
-        found = f"{slow.sum()} of {pairs} pairs ({names}{more})" if slow.any() else f"none of {pairs} pairs"
+        found = (
+            f"{slow.sum()} of {plural(pairs, 'pair')} ({names}{more})"
+            if slow.any()
+            else f"none of {plural(pairs, 'pair')}"
+        )
         were = "was" if slow.sum() < 2 else "were"
         return f"{found} {were} slow in the only launch. One launch confirms nothing: set launches=2."
 

@@ -131,14 +131,20 @@ class Study(studies.Study):
         if not part:
             return f"{side} and {base}: no difference is claimed at any size."
         least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))
-        counts = f"from {most.launches[0]} and {most.launches[1]} launches"
-        text = f"{side} is {number(most.judgement.ratio)} times {base} at {size_words(most.size)}"
+        counts = f"from {most.launches[0]} and {plural(most.launches[1], 'launch')}"
+        text = f"{side} is {_times(most.judgement)} {base} at {size_words(most.size)}"
         if least is most:
             return f"{text}, {counts}. It differs at 1 of {plural(every, 'size')}."
         return (
-            f"{text} and {number(least.judgement.ratio)} times at {size_words(least.size)}: the largest and the "
-            f"smallest ratio of the {len(part)} of {every} sizes that differ, {counts}."
+            f"{text} and {_times(least.judgement)} at {size_words(least.size)}: the largest and the smallest ratio of "
+            "the "
+            f"{len(part)} of {plural(every, 'size')} that differ, {counts} (95 % intervals)."
         )
+
+
+def _times(judged: Judgement) -> str:
+    """Return the ratio to the base in words, with its interval."""
+    return f"{number(judged.ratio)} times ({format_range(judged.ratio_low, judged.ratio_high)})"
 
 
 def _ratio(judged: Judgement) -> str:

@@ -17,7 +17,7 @@ from labkit.samples.facts import BROUGHT, FINGERPRINT
 from labkit.spec import Spec
 from labkit.studies import markdown_list
 from labkit.studies._derived import derived
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ class Study(studies.Study):
             points = f"{len(rows)} {'point' if len(rows) == 1 else 'points'}"
             lines.append(f"{library}: {points} of {names} {self.place} {files} {self.unit}{'' if files == 1 else 's'}.")
         if lines and self.summary.groupby("benchmark").size().max() > self.values.rows:
-            lines.append(f"A table shows at most {self.values.rows} points; `labkit show` prints all.")
+            lines.append(f"A table shows at most {plural(self.values.rows, 'point')}; `labkit show` prints all.")
         return markdown_list(lines) if lines else studies.LEFT_OUT
 
     def table(self, benchmark: str) -> pd.DataFrame:

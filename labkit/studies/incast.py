@@ -15,7 +15,7 @@ from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
-from labkit.units import format_share, parse_sizes
+from labkit.units import format_share, parse_sizes, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -226,8 +226,9 @@ class Study(studies.Study):
             worst = rows.loc[rows["jain"].idxmin()]
             yield (
                 f"Jain's index of the streams is {number(rows['jain'].min())} to {number(rows['jain'].max())} (1: all "
-                f"get the same); at its least, {worst['option_senders']:.0f} senders of "
-                f"{worst['option_streams']:.0f} streams with {size_words(worst['message_size_B'])}, streams get "
+                f"get the same); at its least, {plural(int(worst['option_senders']), 'sender')} of "
+                f"{plural(int(worst['option_streams']), 'stream')} with {size_words(worst['message_size_B'])}, "
+                "streams get "
                 f"{number(worst['least'])} to {number(worst['greatest'])} MB/s."
             )
 
@@ -245,15 +246,18 @@ class Study(studies.Study):
             return
         if not more:
             yield (
-                f"{len(pairs)} comparisons of one sender with several: in none do several senders certainly send more "
+                f"{plural(len(pairs), 'comparison')} of one sender with several: in none do several senders certainly "
+                "send more "
                 "segments again."
             )
             return
         single, several, most = max(more, key=lambda pair: pair[1].value - pair[0].value)
         streams = "1 stream" if most["option_streams"] == 1 else f"{most['option_streams']:.0f} streams"
         yield (
-            f"In {len(more)} of {len(pairs)} comparisons several senders certainly send more segments again than one: "
-            f"at most {number(several.value)}, {most['option_senders']:.0f} senders of {streams} with calls of "
+            f"In {len(more)} of {plural(len(pairs), 'comparison')} several senders certainly send more segments again "
+            "than one: "
+            f"at most {number(several.value)}, {plural(int(most['option_senders']), 'sender')} of {streams} with "
+            "calls of "
             f"{size_words(most['message_size_B'])}, against {number(single.value)} of one sender"
             f"{effects.Effect(several, single).alone}. Likely reason: the queue before the receiver's link overflows."
         )

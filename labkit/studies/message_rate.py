@@ -11,6 +11,7 @@ from labkit.analysis import effects
 from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement, words
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,9 +141,10 @@ class Study(studies.Study):
             if len(least) > 1:
                 effect, what = effects.between(last, first, RATE), size_words(last["message_size_B"])
                 yield effect.said(
-                    f"Over {path}, {last['pairs']} pairs send {effect.times} as many messages of {what} {way} as "
+                    f"Over {path}, {plural(last['pairs'], 'pair')} send {effect.times} as many messages of {what} "
+                    f"{way} as "
                     f"{first['pairs']} do",
-                    f"Over {path}, {last['pairs']} and {first['pairs']} pairs, messages of {what} {way}",
+                    f"Over {path}, {last['pairs']} and {plural(first['pairs'], 'pair')}, messages of {what} {way}",
                 )
 
     def _windows(self) -> Iterator[str]:

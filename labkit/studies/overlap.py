@@ -11,6 +11,7 @@ from labkit.analysis import effects
 from labkit.errors import SpecError
 from labkit.spec import Spec, sweep
 from labkit.studies import amount, markdown_list, number, size_words, words
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +133,8 @@ def _hidden(rows: pd.DataFrame) -> Iterator[str]:
     known = rows[[bool(effects.stated_share(row, "overlap_osu_percent")) for row in rows.to_dict("records")]]
     if len(known) < len(rows):
         yield (
-            f"the overlap of {len(rows) - len(known)} of {len(rows)} sizes is not known, because the times do not add "
+            f"the overlap of {len(rows) - len(known)} of {plural(len(rows), 'size')} is not known, because the times "
+            "do not add "
             "up or come from one launch on a busy machine."
         )
     if known.empty:

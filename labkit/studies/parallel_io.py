@@ -11,6 +11,7 @@ from labkit.benchmarks.storage.metadata import Options as Metadata
 from labkit.records import sound
 from labkit.spec import Spec, sweep
 from labkit.studies import bare, markdown_list, number, size_words, statement
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,5 +171,7 @@ class Study(studies.Study):
             for badges in self.records["badges"]
         )
         if cached:
-            sentences.append(f"In {cached} of {len(self.records)} records memory may have answered instead of a disk.")
+            sentences.append(
+                f"In {cached} of {plural(len(self.records), 'record')} memory may have answered instead of a disk."
+            )
         return markdown_list(sentences)

@@ -23,6 +23,7 @@ from labkit.studies import (
     tail,
     words,
 )
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,7 +188,7 @@ class Study(studies.Study):
         cached = self.records[[notes.has(badges, "page-cache") for badges in self.records["badges"]]]
         if len(cached):
             sentences.append(
-                f"In {len(cached)} of {len(self.records)} records the page cache may have answered; "
+                f"In {len(cached)} of {plural(len(self.records), 'record')} the page cache may have answered; "
                 "they measure memory, not the disk."
             )
         return markdown_list(sentences)

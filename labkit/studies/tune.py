@@ -23,7 +23,7 @@ from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
 from labkit.tuning.plan import noted
-from labkit.units import format_range, format_share, parse_count
+from labkit.units import format_range, format_share, parse_count, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -204,7 +204,8 @@ class Study(studies.Study):
                 sentences.append(f"{point(one.base)}: nothing is claimed, because {one.reason}.")
         share = outcome.starts / outcome.exhaustive if outcome.exhaustive else 0.0
         sentences.append(
-            f"The races took {outcome.starts} launches, {format_share(share)} of those of all settings in all rounds. "
+            f"The races took {plural(outcome.starts, 'launch')}, {format_share(share)} of those of all settings in "
+            "all rounds. "
             f"The chance that a race stopped the best setting of a point is at most {format_share(outcome.plan.error)}."
         )
         return markdown_list([*sentences, *([f"{outcome.ended}."] if outcome.ended else [])])

@@ -17,7 +17,7 @@ from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
-from labkit.units import format_share
+from labkit.units import format_share, plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -200,16 +200,16 @@ class Study(studies.Study):
                     f"{what} {number(min(parts))} to {number(max(parts))} % of what the link allows; frames leave at "
                     f"most {format_share(_FRAMES, digits=3)} to the payload."
                 )
-        over = self.claims[self.claims["part"] > 100 * _OVER]
+        over, points = self.claims[self.claims["part"] > 100 * _OVER], plural(len(self.claims), "point")
         few = self.claims[self.claims["part"] < 80]
         if over.empty:
             yield "Nothing was faster than its link."
         else:
-            yield f"{len(over)} of {len(self.claims)} points beat their link by more than 5 %: do not trust them."
+            yield f"Faster than their link by more than 5 %: {len(over)} of {points}. Do not trust them."
         if len(few):
             yield (
-                f"{len(few)} of {len(self.claims)} points stay below 80 % of it: this machine was busy, or forwards no "
-                "more, or the protocol leaves a part. Set lower rates."
+                f"Below 80 % of it: {len(few)} of {points}. This machine was busy, or forwards no more, or the "
+                "protocol leaves a part. Set lower rates."
             )
 
     def _trips(self) -> Iterator[str]:

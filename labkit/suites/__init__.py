@@ -88,14 +88,14 @@ class Outcome:
             lines += [f"        {line}" for line in notebook.error.splitlines()[:6]]
         failed = sum(bool(notebook.error) for notebook in self.notebooks)
         lines.append(
-            f"{len(self.notebooks) - failed} of {len(self.notebooks)} notebooks done, "
-            f"{self.measured} points × launches measured, {self.present} were there already: {self.campaign}"
+            f"{len(self.notebooks) - failed} of {plural(len(self.notebooks), 'notebook')} done, "
+            f"{plural(self.measured, 'point × launch')} measured, {self.present} there already: {self.campaign}"
         )
         lines += [f"warning: {text}" for text in self.older]
         lines += [f"left out: {text}" for text in self.absent]
         lines += [f"failed: {text}" for text in self.failed]
         if self.retried:
-            lines.append(f"{self.retried} points needed a second start and carry a mark")
+            lines.append(f"{plural(self.retried, 'point')} needed a second start (marked)")
         lines += [f"warning: {text} ({plural(count, 'record')})" for text, count in self.warnings[:SHOWN]]
         more = len(self.warnings) - SHOWN
         if extras.absent(*extras.NOTEBOOKS):

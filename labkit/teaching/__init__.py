@@ -24,7 +24,7 @@ from labkit.teaching.panels import Panel, Said
 from labkit.teaching.questions import Question, judge, plain
 from labkit.teaching.results import Results, read
 from labkit.teaching.summary import beside, of_session
-from labkit.units import format_duration
+from labkit.units import format_duration, plural
 
 __all__ = ["Session", "begin"]
 
@@ -97,7 +97,7 @@ class Session:
 
         def tell(state: Progress) -> None:
             left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
-            handle.update(Markdown(f"{state.done} of {state.total} points × launches{left}: {state.label}"))
+            handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)
         self._results = read(self.source.campaigns, self.lab.specs())

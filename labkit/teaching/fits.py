@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import DataError
-from labkit.units import format_exact
+from labkit.units import format_exact, plural
 
 
 def alpha_beta(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
@@ -35,7 +35,8 @@ def alpha_beta(sizes: ArrayLike, times: ArrayLike) -> tuple[float, float]:
     m, t = np.asarray(sizes, np.float64), np.asarray(times, np.float64)
     if len(set(m.tolist())) < 2 or (t <= 0).any():
         raise DataError(
-            f"{len(m)} sizes with times from {format_exact(float(t.min(initial=0)))}, but a line needs 2 sizes and "
+            f"{plural(len(m), 'size')} with times from {format_exact(float(t.min(initial=0)))}, but a line needs 2 "
+            "sizes and "
             "times above 0."
         )
     beta, alpha = np.polyfit(m, t, 1, w=1 / t)

@@ -23,6 +23,7 @@ from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec
 from labkit.teaching.expected import Expected, aggregate
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,14 +118,18 @@ class Results:
         """
         values = self.curve(benchmark, metric, **where)[1]
         if len(values) != 1:
-            raise DataError(f"{len(values)} points of {benchmark} fit {where}, but exactly 1 must. Add conditions.")
+            raise DataError(
+                f"{where} selects {plural(len(values), 'point')} of {benchmark}, but must select 1. Add conditions."
+            )
         return float(values[0])
 
     def launches(self, benchmark: str, metric: str, **where: Any) -> NDArray[np.float64]:
         """Return a metric of one point in each launch, in the order of the launches."""
         rows = _chosen(self.records, benchmark, where).sort_values("launch")
-        if rows["fingerprint"].nunique() != 1:
-            raise DataError(f"{rows['fingerprint'].nunique()} points of {benchmark} fit {where}, but it must be 1.")
+        if (count := rows["fingerprint"].nunique()) != 1:
+            raise DataError(
+                f"{where} selects {plural(count, 'point')} of {benchmark}, but must select 1. Add conditions."
+            )
         values: NDArray[np.float64] = rows[statistic_column(metric, headline_statistic(rows, metric))].to_numpy(
             np.float64
         )

@@ -14,7 +14,7 @@ from labkit.teaching.attempts import Attempts
 from labkit.teaching.definition import Lab
 from labkit.teaching.questions import compared
 from labkit.teaching.results import Results
-from labkit.units import format_number
+from labkit.units import format_number, plural
 
 MARK = {True: "right", False: "not yet"}
 
@@ -31,7 +31,7 @@ def of_session(lab: Lab, attempts: Attempts, source: str, results: Results | Non
     total = sum(question.points for question in lab.questions)
     found = beside(lab, attempts, results) if results is not None else "Nothing was measured."
     parts = [
-        f"## {headed(lab)} {right} of {total} points",
+        f"## {headed(lab)} {right} of {plural(total, 'point')}",
         source,
         "### What you predicted, and what was found",
         found,

@@ -248,7 +248,7 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     senders = spec.option("senders")
     if len(clients) < senders or (hosts and len(clients) > senders):
         raise SpecError(
-            f"senders={senders}, but there are {len(clients)} hosts besides the receiver, which is the last host. "
+            f"senders={senders}, but beside the receiver, the last host, there is room for {len(clients)}. "
             f"Set senders={max(len(clients), 1)}, or use {senders + 1} hosts."
         )
     return clients[:senders], server

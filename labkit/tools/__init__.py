@@ -21,6 +21,7 @@ from labkit.storage import Access, unfit
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
+from labkit.units import plural
 
 __all__ = [
     "IN_JOBS",
@@ -100,7 +101,7 @@ def trimmed(parsed: Parsed, effort: Effort) -> Parsed:
     times = parsed.time_ns[chosen]
     extras = {name: values[chosen] for name, values in parsed.extras.items()}
     short_of = len(times) < (wanted or 1)
-    text = f"{len(times)} iterations instead of {wanted or 'at least 1'}: the time limit was reached."
+    text = f"{plural(len(times), 'iteration')} instead of {wanted or 'at least 1'}: the time limit was reached."
     warnings = (note("few-iterations", text, have=len(times), wanted=wanted or 1),) if short_of else ()
     return replace(parsed, time_ns=times, extras=extras, warnings=(*parsed.warnings, *warnings))
 

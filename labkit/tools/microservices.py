@@ -24,6 +24,7 @@ from labkit.spec import Effort, Reported, Spec
 from labkit.tools import _call_graph, _load, _microservices, memcached, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool, version
+from labkit.units import plural
 
 ABSENT = programs.how("microservices", "a C compiler")
 MOST = 20_000  # requests of a run
@@ -304,7 +305,8 @@ def _doubts(found: layout.Result, busy: Mapping[str, int], processes: int) -> li
     cores = int(host.describe()["cpus_usable"])
     if processes > cores:
         text = (
-            f"oversubscribed: {processes} services and clients share {cores} cores, so the tail has waits for a core."
+            f"oversubscribed: {plural(processes, 'service')} and clients share {plural(cores, 'core')}, so the tail "
+            f"has waits for a core."
         )
         doubts.append(note("oversubscribed", text, processes=processes, cores=cores))
     return doubts

@@ -36,6 +36,7 @@ from labkit.tuning.everywhere import Variables, winners
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import Plan, note, number_of, remember
 from labkit.tuning.settings import Setting
+from labkit.units import plural
 
 FOLDER = "tune"  # in a campaign, for the files that libraries read
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations
@@ -179,7 +180,7 @@ class Tuner:
                 break
             count = sum(map(len, racing.values()))
             if launch > 1 and not self._affords(count + self._reserve(standings)):
-                self.ended = f"the budget ended the race after {launch} rounds"
+                self.ended = f"the budget ended the race after {plural(launch, 'round')}"
                 break
             self._measure([(n, k) for n, ones in racing.items() for k in ones], launch)
             if not self._whole(racing, launch):
@@ -269,7 +270,7 @@ class Tuner:
             self._read(pairs, launch)
             if any((n, 0, launch) not in self.values for n, k in pairs if k == 0):
                 raise
-            self.say(f"{len(error.failures)} launches failed: {error.failures[0].error.brief}")
+            self.say(f"{plural(len(error.failures), 'launch')} failed: {error.failures[0].error.brief}")
             return
         self._read(pairs, launch)
 

@@ -5,5 +5,5 @@
 module load {{ name | quote }} || exit
 {% endfor %}
 export {{ variables }}
-[ -d {{ folder | quote }}/jobs ] || { echo {{ folder | quote }}" is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
+[ -d {{ folder | quote }}/jobs ] || { echo {{ folder | quote }}" is not visible on $(hostname). Use a folder that all nodes share." >&2; exit 1; }
 cd {{ home | quote }} || exit

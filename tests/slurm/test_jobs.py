@@ -117,7 +117,7 @@ def test_a_cancelled_job_is_gone_on_with(lab: Lab, cut: jobs.Job, capfd: pytest.
     assert "already ended" in capfd.readouterr().err
     again = jobs.Request(suite=str(lab.folder / "cut.toml"), nodes=1, parameters=("time_cap=0.02",))
     text = followed(lab.submit(again, lab.site("vc2")))
-    assert f"{12 - len(before)} points × launches measured, {len(before)} were there already" in text
+    assert f"{12 - len(before)} points × launches measured, {len(before)} there already" in text
     assert f"job {job.number}: did not finish" in text
     after = saved(job)
     assert len(after) == 12

@@ -223,7 +223,7 @@ def test_a_command_in_the_guest_gives_its_status_and_ends_with_its_owner(guest: 
 @pytest.mark.slow
 def test_a_failed_run_says_why_and_the_next_one_works(kept: Kept, tmp_path: Path) -> None:
     bad = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"tool": "pyverbs", "gid": 77})
-    with pytest.raises(LaunchError, match=r"1 of 1 points × launches failed.*\n?"):
+    with pytest.raises(LaunchError, match=r"1 of 1 point × launch failed.*\n?"):
         labkit.measure(bad, Effort(launches=1, iterations=5, time_limit=20), into=tmp_path / "bad")
     good = Spec(benchmark="verbs.send_latency", size=8, testbed="soft-roce", options={"tool": "pyverbs"})
     assert len(labkit.measure(good, Effort(launches=1, iterations=5), into=tmp_path / "good").done()) == 1

@@ -124,7 +124,7 @@ class Comparison:
         designs = Counter(one.judgement.design for one in self.rows)
         order = ", ".join(f"{name} {n}" for name, n in designs.items()) if len(designs) > 1 else next(iter(designs))
         what = f"{', '.join(self.sides[1:])} against {self.sides[0]}"
-        count = f"{len(self.rows)} comparison{'s' if len(self.rows) > 1 else ''}"
+        count = plural(len(self.rows), "comparison")
         return f"{count} of {what}: {', '.join(parts)}. Order of launches: {order}."
 
 
@@ -237,7 +237,11 @@ def _rows(
             pairs.append(Pair(each[0], other, names[0]))
             made = _maker(point, side, names, (len(each[0].values), len(other.values)), p_any, badges, counts)
             make.append(partial(_with_bounds, made, clock))
-    doubts = [f"{len(without)} points have no statistic that all sides have: {_several(without)}"] if without else []
+    doubts = (
+        [f"{plural(len(without), 'point')} without a statistic that all sides have: {_several(without)}"]
+        if without
+        else []
+    )
     if not pairs:
         wanted = f" of {metric}" if metric else ""
         raise DataError(f"No point has a statistic{wanted} that all sides have. Compare another metric or benchmark.")
@@ -265,14 +269,17 @@ def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
     doubts = []
     if blocked:
         doubts.append(
-            f"{blocked} of {len(judged)} comparisons are blocked: one side was measured before the other, so a change "
+            f"blocked: {blocked} of {plural(len(judged), 'comparison')}. One side was measured before the other, so a "
+            "change "
             "of the machine in between looks like a difference. Measure both in turns (labkit measure --factor)"
         )
     sides = {id(side): side for pair in pairs for side in (pair.base, pair.other)}.values()
     drifting = sum(map(drifts, sides))
     if drifting and at_least(drifting, len(sides), 1 - LEVEL) <= 1 - LEVEL:
         doubts.append(
-            f"the launches of {drifting} of {len(sides)} points and sides rise or fall with time (Kendall's test, "
+            f"the launches of {drifting:,} of {plural(len(sides), 'point')} and sides rise or fall with time "
+            "(Kendall's "
+            "test, "
             "5 %): the machine drifted. Measure again when it is quiet"
         )
     return doubts
@@ -285,7 +292,8 @@ def _of_correction(pairs: Sequence[Pair]) -> list[str]:
     if most >= needed:
         return []
     return [
-        f"with {len(pairs)} comparison{'s' if len(pairs) > 1 else ''} a difference needs {needed} launches a side, "
+        f"with {plural(len(pairs), 'comparison')} a difference needs {plural(needed, 'launch')} a "
+        "side, "
         f"and there are at most {most}. Measure or import more launches, or compare fewer points (--benchmark, --where)"
     ]
 
@@ -367,7 +375,7 @@ def _twice(sides: Mapping[str, Sequence[Launch]]) -> list[str]:
     """Warn of launches that are on several sides."""
     names = [{one.name for one in launches} for launches in sides.values()]
     shared = {name for n, one in enumerate(names) for other in names[n + 1 :] for name in one & other if name[3]}
-    count = plural(len(shared), "launch", "launches")
+    count = plural(len(shared), "launch")
     return [f"the sides share {count}, so they do not vary independently"] if shared else []
 
 

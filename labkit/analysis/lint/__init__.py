@@ -20,6 +20,7 @@ from labkit.analysis.lint.numbers import NUMBERS
 from labkit.analysis.lint.odd import ODD
 from labkit.analysis.lint.twelve import JUDGEMENT, TWELVE, Judgement
 from labkit.markdown import table
+from labkit.units import plural
 
 if TYPE_CHECKING:
     from labkit.analysis.plausibility import Oddity
@@ -129,9 +130,12 @@ class Result:
         counts = [(level, sum(rule.level == level for rule in self.broken)) for level in LEVELS]
         parts = [f"{count} of level {level}" for level, count in counts if count]
         if not parts:
-            return f"The data of {self.points} points break none of the {len(RULES)} rules that data can show."
+            return (
+                f"The data of {plural(self.points, 'point')} break none of the {len(RULES)} rules that data can show."
+            )
         return (
-            f"The data of {self.points} points break {len(self.broken)} of {len(RULES)} rules that data can show: "
+            f"The data of {plural(self.points, 'point')} break {len(self.broken)} of {len(RULES)} rules that data can "
+            "show: "
             f"{', '.join(parts)}."
         )
 

@@ -115,6 +115,11 @@ class Evidence:
         label = self.labels.get(str(row["fingerprint"]), "")
         return Breach(str(row["benchmark"]), label, what, row["origin"] in BROUGHT)
 
+    @staticmethod
+    def of(rows: pd.DataFrame, what: str, point: str = "") -> Breach:
+        """Say what is wrong with several points of one benchmark."""
+        return Breach(str(rows["benchmark"].iloc[0]), point, what, set(rows["origin"]) <= {*BROUGHT})
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -145,6 +145,7 @@ NUMBERS = (
         "launches differ little more than iterations explain",
         "Run more launches, not more iterations; look for what differs between them.",
         spread_of_launches,
+        "Look for what differs between the outputs.",
     ),
     Rule(
         "disturbed",
@@ -153,6 +154,7 @@ NUMBERS = (
         "machine and path are as required",
         "Run labkit doctor, end other load, and measure again.",
         disturbed,
+        "Say beside the number how machine or path differed.",
     ),
     Rule(
         "doubted",

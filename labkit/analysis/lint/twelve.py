@@ -108,8 +108,8 @@ def uneven_sizes(evidence: Evidence) -> Iterator[Breach]:
             for value, sizes in levels.items():
                 if value != NONE and (lacking := sorted(every - sizes)):
                     text = ", ".join(format_size(int(size)) for size in lacking[:3])
-                    more = f" and {len(lacking) - 3} more sizes" if len(lacking) > 3 else ""
-                    yield Breach(name, f"{named(factor)}={value}", f"not measured at {text}{more}")
+                    more = f" and {plural(len(lacking) - 3, 'more size')}" if len(lacking) > 3 else ""
+                    yield evidence.of(rows, f"not measured at {text}{more}", f"{named(factor)}={value}")
 
 
 def mean_of_rates(evidence: Evidence) -> Iterator[Breach]:
@@ -137,7 +137,7 @@ def few_launches(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with too few launches for a confidence interval."""
     for row in evidence.random():
         if 1 < row["launches"] < stats.LAUNCHES:
-            yield evidence.breach(row, f"{row['launches']} launches, which give a range only")
+            yield evidence.breach(row, f"{plural(row['launches'], 'launch')}, which give a range only")
 
 
 def only_mean(evidence: Evidence) -> Iterator[Breach]:
@@ -152,7 +152,8 @@ def time_order(evidence: Evidence) -> Iterator[Breach]:
     """Yield factors whose levels were measured one after the other, so that a drift looks like an effect."""
     records = evidence.records
     factors = [c for c in dict.fromkeys(c for some in evidence.factors.values() for c in some) if c in records]
-    timed = records.loc[records["start"].astype(bool), ["benchmark", "start", *factors]] if len(records) else records
+    columns = ["benchmark", "origin", "start", *factors]
+    timed = records.loc[records["start"].astype(bool), columns] if len(records) else records
     for name, rows in timed.groupby("benchmark", sort=True) if len(timed) else ():
         for factor in (one for one in evidence.factors[str(name)] if one in factors):
             spans = rows["start"].groupby(rows[factor].map(level)).agg(["min", "max"]).sort_values("min")
@@ -160,7 +161,7 @@ def time_order(evidence: Evidence) -> Iterator[Breach]:
             ends = list(zip(spans["min"], spans["max"], strict=True))
             if len(ends) > 1 and all(before[1] < after[0] for before, after in pairwise(ends)):
                 order = " before ".join(map(str, spans.index[:3]))
-                yield Breach(str(name), "", f"{named(factor)}: all points of {order}")
+                yield evidence.of(rows, f"{named(factor)}: all points of {order}")
 
 
 def confounded(evidence: Evidence) -> Iterator[Breach]:
@@ -170,7 +171,7 @@ def confounded(evidence: Evidence) -> Iterator[Breach]:
         complete = [c for c, values in texts.items() if NONE not in set(values)]
         for first, second in combinations(complete, 2):
             if _together(texts[first], texts[second]):
-                yield Breach(name, "", f"{named(first)} and {named(second)} always change together")
+                yield evidence.of(rows, f"{named(first)} and {named(second)} always change together")
 
 
 def _together(first: pd.Series, second: pd.Series) -> bool:
@@ -227,7 +228,7 @@ def uncommitted(evidence: Evidence) -> Iterator[Breach]:
         if commit.endswith("-dirty"):
             counts[commit] = counts.get(commit, 0) + 1
     for commit, count in counts.items():
-        yield Breach("", "", f"labkit {commit} measured {plural(count, 'launch', 'launches')}")
+        yield Breach("", "", f"labkit {commit} measured {plural(count, 'launch')}")
 
 
 def unsaid_method(evidence: Evidence) -> Iterator[Breach]:
@@ -242,20 +243,20 @@ def unsaid_method(evidence: Evidence) -> Iterator[Breach]:
 
 def sparse_sizes(evidence: Evidence) -> Iterator[Breach]:
     """Yield neighbouring sizes so far apart that a line between them may hide a protocol change."""
-    for name, rows in evidence.by_benchmark():
+    for _, rows in evidence.by_benchmark():
         sizes = sorted({int(size) for size in rows["message_size_B"] if size > 0})
         gaps = [(a, b) for a, b in pairwise(sizes) if b > _STEP * a] if len(sizes) > 2 else []
         for low, high in gaps:
             ratio = format_number(high / low, digits=2)
-            yield Breach(name, "", f"no size between {format_size(low)} and {format_size(high)}, {ratio} times apart")
+            yield evidence.of(rows, f"no size between {format_size(low)} and {format_size(high)}, {ratio} times apart")
 
 
 def round_ranks(evidence: Evidence) -> Iterator[Breach]:
     """Yield benchmarks that were measured at powers of two of ranks only."""
-    for name, rows in evidence.by_benchmark():
+    for _, rows in evidence.by_benchmark():
         ranks = sorted({int(count) for count in rows["ranks"]})
         if len(ranks) > 2 and all(math.log2(count).is_integer() for count in ranks):
-            yield Breach(name, "", f"ranks {', '.join(map(str, ranks))} are all powers of two")
+            yield evidence.of(rows, f"ranks {', '.join(map(str, ranks))} are all powers of two")
 
 
 _MORE_LAUNCHES = "Run again with --launches 6; labkit adds the missing launches."
@@ -268,6 +269,7 @@ TWELVE = (
         "a ratio has the absolute time of its base case beside it",
         "Measure the base case in the same campaign.",
         base_case,
+        "Import the output of the base case into the same campaign.",
     ),
     Rule(
         "no-reason",
@@ -285,6 +287,7 @@ TWELVE = (
         "all levels of a factor are measured at the same sizes",
         "Measure the missing sizes; labkit skips what is there.",
         uneven_sizes,
+        "Import the output for the missing sizes too, or compare only sizes that all levels have.",
     ),
     Rule(
         "mean-of-rates",
@@ -293,6 +296,7 @@ TWELVE = (
         "a mean of rates is total work over total time",
         "Find out how the tool averages and say so, or measure with labkit.",
         mean_of_rates,
+        "Find out how the tool averages, and say so.",
     ),
     Rule(
         "mean-of-ratios",
@@ -336,6 +340,7 @@ TWELVE = (
         "levels that are compared are measured in turn",
         "Measure both in one run: --factor takes the levels in random order.",
         time_order,
+        "Say in which order the outputs were made, and that a drift would look like a difference.",
     ),
     Rule(
         "confounded",
@@ -344,6 +349,7 @@ TWELVE = (
         "factors that are compared change one at a time",
         "Measure the missing combinations, or name both as the cause.",
         confounded,
+        "Name both as the cause, or import outputs of the missing combinations.",
     ),
     Rule(
         "no-tail",
@@ -401,6 +407,7 @@ TWELVE = (
         f"neighbouring sizes at most {_STEP} times apart where a line joins them",
         "Measure sizes in between, or show points without a line.",
         sparse_sizes,
+        "Show points without a line.",
     ),
     Rule(
         "round-ranks",
@@ -409,5 +416,6 @@ TWELVE = (
         "some numbers of ranks are no powers of two",
         "Measure other numbers of ranks too: algorithms differ there.",
         round_ranks,
+        "Say that other numbers of ranks are not known: algorithms differ there.",
     ),
 )

@@ -15,7 +15,7 @@ from labkit.columns import METRICS, statistic_column
 from labkit.records.factors import level
 from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
 from labkit.tools import _kv
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_size, plural
 
 _CROWDED = {"busy-machine": "busy machine", "oversubscription": "more ranks than cores", "stolen-time": "stolen time"}
 _CACHE = 256 * 1024  # B in flight from which a core's own cache is too small on any processor of this decade
@@ -33,7 +33,10 @@ def crowded(view: View, one: Oddity, rows: Rows) -> Explanation | None:
         launches = [launch for row in rows for launch in view.launches[str(row["fingerprint"])]]
         marked = sum(any(note.code == code for note in launch["badges"]) for launch in launches)
         if marked:
-            return Explanation("other tasks took processor time", f"{words} in {marked} of {len(launches)} launches")
+            return Explanation(
+                "other tasks took processor time",
+                f"{words} in {marked} of {plural(len(launches), 'launch')}",
+            )
     return None
 
 

@@ -17,7 +17,7 @@ from labkit.benchmarks import CollectiveBenchmark
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import SpecError
 from labkit.testbeds import parse
-from labkit.units import format_number, format_size
+from labkit.units import format_number, format_size, plural
 
 JUMP = 8.0  # times the line through its neighbours that a time may be; protocols of libraries change it by less
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
@@ -68,7 +68,7 @@ def _wrong_order(view: View, series: Series, rule: str, rises: bool, factor: str
     statistic = STATISTICS[first.statistic].label
     verb = "falls" if last.centre < first.centre else "rises"
     odd, other = (last, first)
-    evidence = [f"{statistic} of the {metric.label} over {len(series.points)} levels"]
+    evidence = [f"{statistic} of the {metric.label} over {plural(len(series.points), 'level')}"]
     if count > 1:
         evidence.append(f"{count} pairs are in this order")
     yield Oddity(
@@ -125,7 +125,7 @@ def size_jump(view: View) -> Iterator[Oddity]:
                 evidence=(
                     f"the line through the neighbours allows {format_number(expected, digits=3)} "
                     f"{'µs' if point.metric in TIMED else 'of the same unit'}",
-                    f"{len(jumps)} jumps in {len(points)} sizes",
+                    f"{plural(len(jumps), 'jump')} in {plural(len(points), 'size')}",
                 ),
                 again=view.again(before.row, point.row),
             )

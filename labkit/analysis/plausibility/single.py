@@ -18,7 +18,7 @@ from labkit.columns import METRICS, STATISTICS, split, statistic_column
 from labkit.errors import SpecError
 from labkit.samples.facts import FINGERPRINT
 from labkit.testbeds import parse
-from labkit.units import format_share
+from labkit.units import format_share, plural
 
 _ORDER = ("p50", "p95", "p99", "p999")
 _ONE_FLOW = (  # benchmarks whose payload crosses one link, in one direction at a time
@@ -227,6 +227,6 @@ def two_modes(view: View) -> Iterator[Oddity]:
             ),
             times=two.high / two.low,
             confidence="observed" if len(modes) > 1 else "undecided",
-            evidence=(f"in {len(modes)} of {len(rows)} launches", f"{int(row['n']):,} samples"),
+            evidence=(f"in {len(modes)} of {plural(len(rows), 'launch')}", plural(int(row["n"]), "sample")),
             again=view.again(row),
         )

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from labkit.errors import LabkitError
 from labkit.explorer import store
 from labkit.explorer.session import Session
+from labkit.units import plural
 
 TITLE, PLACE, ORDER = "Campaigns", "side", 0
 _MANY = 6  # campaigns from which a field to search in them appears
@@ -39,7 +40,7 @@ def build(session: Session) -> Any:
         find.layout.display = "" if len(names) > _MANY else "none"
         note.value = "" if names else "There is no campaign yet. Measure one, or add one."
         if words and len(found) < len(names):
-            note.value = f"{len(found)} of {len(names)} campaigns"
+            note.value = f"{len(found)} of {plural(len(names), 'campaign')}"
 
     def changed() -> None:
         offered()

@@ -25,7 +25,7 @@ from labkit.explorer.selection import PLAIN, Selection
 from labkit.explorer.session import Session
 from labkit.host.network import interfaces, rdma_devices
 from labkit.spec import BINDINGS, Effort, Spec
-from labkit.units import parse_sizes
+from labkit.units import parse_sizes, plural
 
 TITLE, PLACE, ORDER = "Measure", "side", 0
 EVERY = 0.3  # s between looks at a run
@@ -318,7 +318,7 @@ class _Measure:
         self.more.layout.display = "" if again else "none"
         self.more.description = self.more.tooltip = f"add to {place.name}"
         if again and not self.more.value:
-            have = f"{place.name} has {count} points × launches already"
+            have = f"{place.name} has {plural(count, 'point × launch')} already"
             return f"{have}. Tick 'add to {place.name}', or name a new campaign."
         return ""
 

@@ -24,7 +24,7 @@ from labkit.figures import iterations, looks, style
 from labkit.records import per_rank
 from labkit.samples import Samples
 from labkit.samples.facts import COMMAND, LIBRARY
-from labkit.units import format_number
+from labkit.units import format_number, plural
 
 TITLE, PLACE, ORDER = "Point", "beside", 1
 HEIGHT = 300  # px
@@ -174,7 +174,7 @@ def _by_point(figure: go.Figure) -> go.Figure:
                 trace.line.color = colour
             else:
                 trace.marker.update(color=colour, line_color=colour)
-        words = f"{html.unescape(name)}: {len(lines)} launch{'es' if len(lines) > 1 else ''}"
+        words = f"{html.unescape(name)}: {plural(len(lines), 'launch')}"
         lines[0].name = "<br>".join(map(style.plain, textwrap.wrap(words, _LETTERS)))
     return figure
 

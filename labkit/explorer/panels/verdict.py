@@ -13,7 +13,7 @@ from labkit.analysis.comparison.judging import MOST, RELEVANT
 from labkit.errors import LabkitError, SpecError
 from labkit.explorer import relation
 from labkit.explorer.session import Session
-from labkit.units import format_number, format_range, format_size
+from labkit.units import format_number, format_range, format_size, plural
 
 TITLE, PLACE, ORDER = "Verdict", "under", 3
 _HEAD = ("size", "setting", "side", "ratio", "95 % interval", "p (Holm)", "order", "verdict", "launches needed")
@@ -82,7 +82,7 @@ def _html(outcome: Comparison) -> str:
     )
     notes = [f"differs: {one}" for one in outcome.differences] + list(outcome.warnings)
     if outcome.unmatched:
-        notes.append(f"{len(outcome.unmatched)} points are not on all sides, such as {outcome.unmatched[0][0]}")
+        notes.append(f"{plural(len(outcome.unmatched), 'point')} not on all sides, such as {outcome.unmatched[0][0]}")
     items = "".join(f"<li>{html.escape(_in_page(text))}</li>" for text in notes)
     sentence = f"<p>{html.escape(outcome.sentence)}</p>"
     return f"{sentence}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{items}</ul>"

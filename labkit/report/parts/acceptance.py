@@ -108,7 +108,7 @@ def retests(content: Content) -> str:
         ["point", "event", "reason"],
         rows,
         caption="Points that were measured again, that failed, or that were skipped. {#tbl-retests}",
-        empty=f"No re-test was logged: the first start measured each of {plural(launches, 'launch', 'launches')}.",
+        empty=f"No re-test was logged: the first start measured each of {plural(launches, 'launch')}.",
     )
 
 

@@ -109,7 +109,9 @@ def figure(content: Content) -> str:
         return ""
     content.pictures[FILE] = svg
     base = escape(made.sides[0])
-    words = f"Ratio of each point to {base}, with its interval, against message size."
+    words = f"Ratio of each point to {base} against message size."
+    if alone := sum(not math.isfinite(one.judgement.ratio_low) for one in made.rows):
+        words += f" {alone} of {plural(len(made.rows), 'point')} have too few launches for an interval."
     return captioned(words, f"figures/{FILE}", "fig-ratios", spec)
 
 
@@ -138,15 +140,13 @@ def _row(one: Compared, several: bool) -> list[str]:
     judged, unit = one.judgement, METRICS[one.metric].unit
     setting = ", ".join(f"{name}={text}" for name, text in one.setting.items() if text not in ("-", ""))
     ratio = format_number(judged.ratio, digits=3) if judged.ratio == judged.ratio else "–"
-    ends = (
-        f" {escape(f'[{format_range(judged.ratio_low, judged.ratio_high)}]')}" if judged.ratio == judged.ratio else ""
-    )
+    ends = escape(f"[{format_range(judged.ratio_low, judged.ratio_high)}]") if judged.ratio == judged.ratio else ""
     return [
         *([escape(one.side)] if several else []),
         escape(f"{title(one.benchmark)}{f' ({setting})' if setting else ''}"),
         hard(format_size(one.size)) if one.size else "–",
         *(hard(escape(f"{text} {unit}")) for text in one.texts),
-        hard(f"**{ratio}** {escape(f'[{ends}]' if ends else '')}"),
+        hard(f"**{ratio}** {ends}".rstrip()),
         format_number(judged.p_adjusted, digits=2) if judged.p_adjusted == judged.p_adjusted else "–",
         escape(judged.verdict),
     ]
@@ -164,7 +164,7 @@ def undecided(content: Content) -> str:
         text += " Reasons: " + joined(f"{escape(reason)} ({count})" for reason, count in reasons) + "."
     if needed:
         text += (
-            f" With a probability of 80 %, {max(needed)} launches a side decide {len(needed)} of them; "
+            f" With a probability of 80 %, {plural(max(needed), 'launch')} a side would decide {len(needed)} of them; "
             f"the median of what they need is {round(statistics.median(needed))}."
         )
     return text

@@ -51,7 +51,7 @@ def _facts(source: Source) -> list[tuple[str, str]]:
         ("hardware", _hardware(host)),
         ("execution", "@sec-commands"),
         ("metrics", escape(", ".join(metrics))),
-        ("experiments", f"{plural(len(source.summary), 'point')}, {plural(len(records), 'launch', 'launches')}"),
+        ("experiments", f"{plural(len(source.summary), 'point')}, {plural(len(records), 'launch')}"),
         ("seeds", escape(", ".join(seeds))),
         ("disk space", escape(format_fact("size_B", size))),
         ("time to repeat", f"about {format_duration(elapsed)} of measuring, without starts"),

@@ -85,7 +85,7 @@ def instructions(content: Content) -> str:
     if not points:
         return ""
     return (
-        f"{known:,} of {plural(len(points), 'launch', 'launches')} hold the command line that made them; "
+        f"{known:,} of {plural(len(points), 'launch')} hold the command line that made them; "
         "@sec-commands prints these commands as a shell reads them, and @sec-again repeats the whole report."
     )
 
@@ -101,7 +101,7 @@ def warnings(content: Content) -> str:
             continue
         named = ", ".join(f"{name} ({format_share(n / len(rows))})" for name, n in count.most_common(3))
         parts.append(
-            f"{_prefix(member, content)}labkit marked {marked} of {plural(len(rows), 'launch', 'launches')} with a "
+            f"{_prefix(member, content)}labkit marked {marked} of {plural(len(rows), 'launch')} with a "
             f"condition that may spoil a number. The most frequent: {escape(named)}."
         )
     if parts:

@@ -89,7 +89,7 @@ def detail(row: Surveyed) -> str:
     if row.kind == "none":
         return escape(row.reason)
     equal, benchmarks = row.counterparts, row.benchmarks
-    parts = [f"{len(equal)} of {len(row.tests)} tests"] if row.tests else []
+    parts = [f"{len(equal)} of {plural(len(row.tests), 'test')}"] if row.tests else []
     programs = " or ".join(map(code, row.tools))
     parts += [f"{'by ' if row.kind == 'stand-in' else ''}the program {programs}"] if programs else []
     rest = f" and {len(benchmarks) - _NAMED} more" if len(benchmarks) > _NAMED else ""

@@ -19,6 +19,7 @@ from labkit.teaching.definition import Lab
 from labkit.teaching.expected import Expected, aggregate
 from labkit.teaching.questions import Question
 from labkit.teaching.results import Results
+from labkit.units import plural
 
 NAME, TIME = "mpi.allreduce", "latency_us"
 HOSTS = "virtual-cluster:4,rate=50mbit"
@@ -79,7 +80,9 @@ def _idle(results: Results) -> dict[str, NDArray[np.float64]]:
 def _even(values: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
     least = min(map(len, values.values()))
     if least < 4:
-        raise DataError(f"There are {least} launches, but this lab needs at least 4. Measure again with launches=12.")
+        raise DataError(
+            f"A setting has {plural(least, 'launch')}, but this lab needs at least 4. Measure again with launches=12."
+        )
     return {name: launches[:least] for name, launches in values.items()}
 
 

@@ -13,6 +13,6 @@
 source /etc/profile.d/modules.sh
 module load mpich/4.2 || exit
 export LABKIT_SUBMISSION=2
-[ -d /scratch/ada/labkit/quick/jobs ] || { echo /scratch/ada/labkit/quick" is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
+[ -d /scratch/ada/labkit/quick/jobs ] || { echo /scratch/ada/labkit/quick" is not visible on $(hostname). Use a folder that all nodes share." >&2; exit 1; }
 cd /home/ada/labkit || exit
 exec /home/ada/labkit/.venv/bin/python -m labkit run quick --into /scratch/ada/labkit/quick -p launches=6 --site /scratch/ada/labkit/quick/jobs/2.toml --repeats "$(( ${PBS_ARRAY_INDEX:-0} + 1 ))"

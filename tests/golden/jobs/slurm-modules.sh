@@ -16,7 +16,7 @@
 source /etc/profile.d/modules.sh
 module load openmpi/4.1 || exit
 export LABKIT_SUBMISSION=2 LABKIT_LAUNCH_FLAGS=--mpi=pmix
-[ -d /scratch/ada/labkit/quick/jobs ] || { echo /scratch/ada/labkit/quick" is not to be seen from $(hostname). Use a folder that all nodes share." >&2; exit 1; }
+[ -d /scratch/ada/labkit/quick/jobs ] || { echo /scratch/ada/labkit/quick" is not visible on $(hostname). Use a folder that all nodes share." >&2; exit 1; }
 cd /home/ada/labkit || exit
 # not through srun: the ranks' own srun would wait for the processors that this step holds
 exec /home/ada/labkit/.venv/bin/python -m labkit run quick --into /scratch/ada/labkit/quick -p launches=6 --site /scratch/ada/labkit/quick/jobs/2.toml --repeats "$(( ${SLURM_ARRAY_TASK_ID:-0} + 1 ))"
