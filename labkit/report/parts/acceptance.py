@@ -48,7 +48,7 @@ def verdict(content: Content) -> str:
         failed = [one for one in verdicts if not one.passed]
         word = "accepted" if not failed else "not accepted"
         text = f"{escape(title(content))}: campaign **{escape(source.name)}** is **{word}**. "
-        text += f"{len(verdicts) - len(failed)} of {plural(len(verdicts), 'clause')} are fulfilled"
+        text += f"Fulfilled: {len(verdicts) - len(failed)} of {plural(len(verdicts), 'clause')}"
         names = ", ".join(escape(one.clause.name) + _missing(one) for one in failed)
         parts.append(f"{text}; not fulfilled: {names}." if failed else f"{text}.")
     return "\n\n".join(parts)

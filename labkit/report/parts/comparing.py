@@ -111,7 +111,7 @@ def figure(content: Content) -> str:
     base = escape(made.sides[0])
     words = f"Ratio of each point to {base} against message size."
     if alone := sum(not math.isfinite(one.judgement.ratio_low) for one in made.rows):
-        words += f" {alone} of {plural(len(made.rows), 'point')} have too few launches for an interval."
+        words += f" Too few launches for an interval: {alone} of {plural(len(made.rows), 'point')}."
     return captioned(words, f"figures/{FILE}", "fig-ratios", spec)
 
 
