@@ -156,27 +156,6 @@ def test_an_empty_log_of_tests_is_refused(capsys: pytest.CaptureFixture[str], tm
     assert "--log is empty" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", sorted(one.name for one in LOGS))
-def test_python_s_words_reach_nobody(name: str) -> None:
-    """If a log's entries have the wrong types, the error uses the words of its format."""
-    log = next(one for one in LOGS if one.name == name)
-    for error in (
-        KeyError("end"),
-        TypeError("zip() argument 2 is longer than argument 1"),
-        ValueError("x"),
-        IndexError("y"),
-    ):
-
-        def fails(text: str, where: str, error: Exception = error) -> list[object]:
-            raise error
-
-        broken = type(log)(log.name, log.marks, log.begins, fails, log.holds)  # type: ignore[arg-type]
-        with pytest.raises(DataError) as caught:
-            broken.runs("text", "file.txt")
-        assert "file.txt" in str(caught.value)
-        assert not any(word in str(caught.value) for word in ("Error:", "argument", "zip", "index out"))
-
-
 def test_a_number_of_thousands_of_digits_is_told_in_plain_words(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text('{"fio version": "fio-3.33", "jobs": [' + "9" * 10_000 + "]}")

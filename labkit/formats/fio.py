@@ -33,7 +33,7 @@ Direction = Literal["read", "write"]
 _WHAT = "fio JSON output"
 _LOG = "fio latency log"
 _ROW = re.compile(r"(\d{1,18}), (\d{1,18}), (\d{1,18}), (\d{1,18})(, \w+)*")
-_DIRECTIONS = {"read": 0, "write": 1}
+_DIRECTIONS: dict[Direction, int] = {"read": 0, "write": 1}
 
 
 def answered(text: str, name: str) -> list[Reported]:
@@ -79,8 +79,7 @@ def mixed(text: str) -> list[Reported]:
     DataError
         As `parse`, if neither did anything.
     """
-    both: tuple[Direction, ...] = ("read", "write")
-    values = [replace(value, labels={"direction": way}) for way in both for value in _values(text, way, idle=True)]
+    values = [replace(v, labels={"direction": way}) for way in _DIRECTIONS for v in _values(text, way, idle=True)]
     if not values:
         raise malformed(_WHAT, 0, "total_ios 0 for read and write", "at least one I/O: give it more time")
     return values
@@ -90,8 +89,7 @@ def _values(
     text: str, direction: Direction, only: str = "", forgiven: tuple[int, ...] = (), *, idle: bool = False
 ) -> list[Reported]:
     """Parse all jobs, or only the job of the name `only`; with `idle` jobs may do nothing in this direction."""
-    start = re.search(r"^\{", text, re.MULTILINE)
-    if not start:
+    if not (start := re.search(r"^\{", text, re.MULTILINE)):
         raise malformed(_WHAT, 0, text[-200:] or "nothing", "a JSON object")
     try:
         whole = Entry(json.loads(text[start.start() :], object_pairs_hook=once), _WHAT)
@@ -146,10 +144,10 @@ def _times(name: str, times: Entry) -> list[Reported]:
 def _percentiles(name: str, times: Entry) -> list[Reported]:
     """Convert the percentiles of a block from ns to µs; ``99.900000`` becomes ``p999``."""
     shares = times.get("percentile", {})
-    split = {percent: percent.partition(".") for percent in shares.table()}
     return [
         Reported(name, "µs", f"p{whole}{part.rstrip('0')}", shares[percent].real() * 1e-3)
-        for percent, (whole, _, part) in split.items()
+        for percent in shares.table()
+        for whole, _, part in [percent.partition(".")]
     ]
 
 
@@ -166,11 +164,10 @@ def log(text: str, direction: Direction) -> tuple[NDArray[np.int64], NDArray[np.
     DataError
         If a line is malformed, or none is of that direction.
     """
-    table = _log_table(text)
-    table = table[table[:, 2] == _DIRECTIONS[direction]]
+    every = _log_table(text)
+    table = every[every[:, 2] == _DIRECTIONS[direction]]
     if not len(table):
-        lines = len(text.splitlines())
-        raise malformed(_LOG, 0, f"{lines} lines, none a {direction}", f"a line for each {direction}")
+        raise malformed(_LOG, 0, f"{len(every)} lines, none a {direction}", f"a line for each {direction}")
     return table[:, 1].copy(), table[:, 0] * 10**6
 
 
