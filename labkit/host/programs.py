@@ -101,11 +101,14 @@ class Program:
 
 
 def ways(programs: Sequence[Program]) -> str:
-    """Return the commands that install any of these programs, for a sentence; the one that installs least is first."""
-    ordered = sorted(programs, key=lambda program: not program.free)
+    """Return the commands that install one of these programs, best first, for a sentence.
+
+    The smallest set-up comes first, then the first program alone that Debian has in main.
+    """
+    ordered = sorted(programs, key=lambda program: not (program.free and program.package))
     made = sorted((program.made for program in ordered if program.made), key=len)[:1]
-    alone = [program.alone for program in ordered if program.package or program.install]
-    rootless = [f"without root '{program.rootless}'" for program in ordered if program.rootless]
+    alone = [program.alone for program in ordered if program.package or program.install][:1]
+    rootless = [f"without root '{program.rootless}'" for program in ordered if program.rootless][:1]
     return ", or ".join([*(f"'{command}'" for command in dict.fromkeys([*made, *alone])), *rootless])
 
 

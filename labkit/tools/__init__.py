@@ -8,7 +8,8 @@ when it failed); only output that can be parsed is a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,10 +61,10 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     SpecError
         If no tool can do it, installed or not; says why for each.
     LaunchError
-        If none of those that can is installed; names the Debian package of each.
+        If none of those that can is installed; names the commands that install one.
     """
     requested = dict(spec.options).get("tool", "auto")
-    invocations, refusals = [], []
+    invocations, refusals = list[Invocation](), dict[str, str]()
     for factory in factories:
         name = factory.__module__.rpartition(".")[2].lstrip("_")
         if requested not in ("auto", name):
@@ -71,27 +72,36 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
         try:
             invocations.append(factory(spec, effort))
         except SpecError as error:
-            refusals.append(f"{name}: {error}")
+            refusals[name] = f"{name}: {error}"
     for invocation in invocations:
         if not invocation.missing:
             return invocation
     if not invocations:
         wrong = f"tool={requested!r}, but {spec.benchmark} has no such tool. Set tool=auto."
-        raise SpecError(" ".join(refusals) or wrong)
+        raise SpecError(" ".join(refusals.values()) or wrong)
     raise _absent(spec, invocations, refusals)
 
 
-def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Sequence[str]) -> LaunchError:
-    """Return the error that none of the tools is installed, with the package of each."""
-    first, *others = (
-        f"{invocation.tool} ({', '.join(invocation.missing)} not on the PATH; "
-        f"{f'Debian package {invocation.package}' if invocation.package else 'no Debian package has it'})"
-        for invocation in invocations
-    )
-    instead = f" Instead: {', or '.join(others)}." if others else ""
-    cannot = f" These cannot do it: {' '.join(refusals)}" if refusals else ""
+def _absent(spec: Spec, invocations: Sequence[Invocation], refusals: Mapping[str, str]) -> LaunchError:
+    """Return the error that none of the tools is installed, with the commands that install one."""
     known = [programs()[invocation.tool] for invocation in invocations if invocation.tool in programs()]
-    return LaunchError(f"{spec.benchmark} needs {first}.{instead} Install with {host.ways(known)}.{cannot}")
+    names = [_with_commands(invocation) for invocation in invocations]
+    needs = f"{names[0]}, which is not installed"
+    if len(names) > 1:
+        needs = f"one of {', '.join(names)}, and none is installed"
+    here = [text for name, text in refusals.items() if name in programs() and _on_path(programs()[name])]
+    cannot = f" What is installed cannot do it: {' '.join(here)}" if here else ""
+    return LaunchError(f"{spec.benchmark} needs {needs}. Install with {host.ways(known)}.{cannot}")
+
+
+def _with_commands(invocation: Invocation) -> str:
+    """Return a tool's name, with the missing commands if these have other names."""
+    missing = [name for name in invocation.missing if name != invocation.tool]
+    return f"{invocation.tool} ({', '.join(invocation.missing)})" if missing else invocation.tool
+
+
+def _on_path(tool: Tool) -> bool:
+    return bool(tool.programs) and all(map(shutil.which, tool.programs))
 
 
 def trimmed(parsed: Parsed, effort: Effort) -> Parsed:

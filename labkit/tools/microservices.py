@@ -94,7 +94,7 @@ def router(spec: Spec, effort: Effort) -> Invocation:
     if spec.option("leaf") == "memcached":
         if shutil.which("memcached") is None:
             raise LaunchError(
-                f"leaf=memcached, but memcached is not installed. Install with '{memcached.TOOL.remedy}', or set "
+                f"leaf=memcached, but memcached is not installed. Install with {host.ways([memcached.TOOL])}, or set "
                 "leaf=table."
             )
         command = tuple(memcached.command([], 1, spec.option("records"), spec.size))

@@ -81,7 +81,7 @@ def require() -> None:
     if host.find(TOOL) is None:
         raise LaunchError(
             "The testbed simulated needs SimGrid, but smpirun is not on the PATH. Install it with "
-            f"'{TOOL.remedy}' (24 MB to download, 205 MB on disk), or measure with --testbed virtual-cluster.",
+            f"{host.ways([TOOL])} (24 MB to download, 205 MB on disk), or measure with --testbed virtual-cluster.",
             lasting=True,
         )
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit import programs, project
+from labkit import host, programs, project
 from labkit.errors import LaunchError, SpecError
 from labkit.formats import ycsb as layout
 from labkit.notes import Note, note
@@ -73,7 +73,7 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
         If redis is not installed.
     """
     if shutil.which("redis-server") is None:
-        raise LaunchError(f"kv.ycsb needs redis-server. Install with '{redis.TOOL.remedy}'.")
+        raise LaunchError(f"kv.ycsb needs redis-server. Install with {host.ways([redis.TOOL])}.")
     if effort.warmup:
         raise SpecError(f"warmup={effort.warmup}, but YCSB has none. Leave it out, or use kv.closed_loop.")
     target, records = spec.option("target"), spec.option("records")
