@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import benchmarks, figures, notebook, project, studies, testbeds
+from labkit import benchmarks, figures, launch, notebook, project, studies, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
 from labkit.report import omitting
@@ -252,8 +252,8 @@ NAMES = sorted(path.stem.partition("-")[2].replace("-", "_") for path in project
 def test_a_notebook_without_its_tools_plans_the_rest_and_names_them(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mpirun").write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
-    (tmp_path / "mpirun").chmod(0o755)
+    if not launch.installed():  # which is asked once, with the PATH of before
+        pytest.skip("no MPI is installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(testbeds, "running", lambda text: text)  # others may have one up
     monkeypatch.setattr(Invocation, "missing", property(lambda self: [*self.programs] or [self.tool]))
