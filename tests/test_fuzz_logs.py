@@ -8,7 +8,8 @@ import random
 import re
 import shutil
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from labkit import importing, records
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, LabkitError
+from labkit.formats._log import Log
 from labkit.formats._wrapped import documents
-from labkit.importing.text import identify
+from labkit.importing.text import UnknownError, identify
 
 GOLDEN = Path(__file__).parent / "golden"
 LARGEST = 60_000  # B of a file that is damaged
@@ -47,6 +49,7 @@ HOSTILE = (
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 PYTHON = re.compile(r"Error\b|zip\(\)|NoneType|argument|subscriptable")  # words of Python itself
+_WORD = re.compile(r"[A-Za-z_]+|[-+]?\d[\d.]*")
 GONE = object()
 WRONG: tuple[object, ...] = (None, True, -1, 1.5, 1e300, 10**400, "x", "", [], {}, [1], {"x": 1}, GONE)
 
@@ -169,17 +172,21 @@ def changed(document: Any, path: tuple[str | int, ...], wrong: object) -> Any:
     return copied
 
 
+def known() -> Iterator[tuple[str, Log, str]]:
+    """Yield the logs that can be imported: name, kind and text."""
+    for name, content in originals():
+        with suppress(UnknownError):
+            if name.startswith("logs/") and (log := identify(GOLDEN / name).log):
+                yield name, log, content.decode(errors="replace")
+
+
 def refusals(most: int) -> list[str]:
     """Read each log with JSON with a wrong value in at most so many places; return the errors."""
     errors = []
-    for name, content in originals():
-        text = content.decode(errors="replace")
-        found = documents(text)[0]
-        if not name.startswith("logs/") or not found or (log := identify(GOLDEN / name).log) is None:
-            continue
-        start, end = found[0]
+    for name, log, text in known():
+        start, end = next(iter(documents(text)[0]), (0, 0))
         if not re.match(r'[\[{]\s*["{\[]', text[start:end]):
-            continue  # perftest 4.5 writes names without quotes
+            continue  # no JSON, or that of perftest 4.5, without quotes
         document = json.loads(text[start:end])
         chance = random.Random(name)
         everywhere = places(document)
@@ -207,6 +214,32 @@ def test_any_wrong_entry_of_json_is_one_clear_error() -> None:
     errors = refusals(10**6)
     assert len(errors) > 2000
     assert not [text for text in errors if PYTHON.search(text)]
+
+
+def spoiled_words(most: int) -> int:
+    """Read each log with another word or number in at most so many places; return how many were refused."""
+    refused = 0
+    for name, log, text in known():
+        chance, words = random.Random(name), list(_WORD.finditer(text))
+        for one in chance.sample(words, min(most, len(words))):
+            for other in ("9" * 5000, "-1", "x", ""):
+                try:
+                    log.runs(text[: one.start()] + other + text[one.end() :], name)
+                except DataError:
+                    refused += 1
+                except BaseException as error:
+                    error.add_note(f"the input: {name}, {other[:9]!r} in the place of {one[0]!r} at {one.start()}")
+                    raise
+    return refused
+
+
+def test_another_word_in_a_log_is_one_clear_error() -> None:
+    assert spoiled_words(3) > 200
+
+
+@pytest.mark.slow
+def test_other_words_in_a_log_are_one_clear_error() -> None:
+    assert spoiled_words(60) > 5000
 
 
 def test_some_damaged_outputs(tmp_path: Path) -> None:

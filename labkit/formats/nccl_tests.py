@@ -36,7 +36,7 @@ _NUMBERS = rf"((?: +(?:{NUMBER}|N/A)){{8,17}})(?: +\S.*)?$"
 _ROWS = {
     (redop, root): re.compile(rf" +(\d{{1,18}}) +(\d{{1,18}}) +(\w+){reduction}{where}{_NUMBERS}")
     for redop, reduction in ((True, r" +(\w+)"), (False, "()"))
-    for root, where in ((True, r" +(-?\d+)"), (False, "()"))
+    for root, where in ((True, r" +(-?\d{1,9})"), (False, "()"))
 }
 _LARGEST_ERROR = {"half": 1e-2, "bfloat16": 1e-2, "float": 1e-5, "double": 1e-12}  # up to 2.11, for each further rank
 _PROGRAM = re.compile(r"(?:.*[/ ])?(\w+?)_perf(?:_mpi)?(?:\.exe)?(?: .*)?$")
