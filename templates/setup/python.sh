@@ -106,6 +106,7 @@ labkit() {
     # the lock holds setuptools, so that building needs no network
     local again=(--force-reinstall); [ -z "$uv_path" ] || again=(--reinstall-package labkit)
     rm -f labkit/kernels/_kernels_*.so
+    if command -v cc >/dev/null; then say "Compiling labkit's C kernels"; fi
     install "$1" --no-deps --no-build-isolation "${again[@]}" -e .
     "$1/bin/python" -m compileall -q labkit || true
 }
