@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 _LEAST, _MOST = 6, 60  # dashes of a rule
 _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_SIGNS = re.compile(r"([\\`<\[{|])")
 _BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 _RULES = {"l": ":{}-", "r": "-{}:", "c": ":{}:"}
 
@@ -39,6 +40,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, align: str = ""
     lines = [f"| {' | '.join(row)} |" for row in cells]
     text = "\n".join([lines[0], f"|{'|'.join(rules)}|", *lines[1:]])
     return f"{text}\n\n: {caption}" if caption else text
+
+
+def quiet(text: str) -> str:
+    r"""Return a text with the signs escaped that would begin code, links, markup or another cell.
+
+    Examples
+    --------
+    >>> print(quiet("a[1] | b"))
+    a\[1] \| b
+    """
+    return _SIGNS.sub(r"\\\1", text)
 
 
 def _cell(text: str) -> str:

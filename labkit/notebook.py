@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from IPython.display import Markdown, display
 
-from labkit import benchmarks, extras, figures, markdown, reference, studies
+from labkit import benchmarks, extras, figures, markdown, parts, reference, studies
 from labkit.campaign import Campaign, find
 from labkit.columns import ENDS, METRICS, SHOWN, split, title
 from labkit.errors import SpecError
@@ -17,15 +17,12 @@ from labkit.measuring import Progress
 from labkit.records import value_of
 from labkit.studies import Study, needs
 from labkit.studies._named import remember
-from labkit.studies._several import told_apart
 from labkit.suites.following import news
 from labkit.units import format_count, format_duration, format_number, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PLOTLY = "application/vnd.plotly.v1+json"
-_MARKS = re.compile(r"([\\`<\[{|])")  # escaped in a cell: names may come from anyone
 _studies: list[Study] = []  # the one of this notebook
 
 
@@ -50,7 +47,7 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
     }
     extras.import_notebooks()  # plotly needs nbformat to display a figure
     _studies[:] = [studies.get(name)(**plain)]
-    return told_apart(_studies[0])
+    return _studies[0]
 
 
 def measure(study: Study) -> None:
@@ -104,31 +101,29 @@ def follow(campaign: str, lines: int = 10) -> None:
 
 
 def show(thing: Any) -> None:
-    """Display a figure, text as Markdown, or a widget, which a report leaves out.
+    """Display a part of a study, a figure of plotly, text as Markdown, or a widget, which a report leaves out.
 
     What is left out, and a figure whose lines have one point each, say which parameters they need.
 
     Parameters
     ----------
-    thing : plotly figure, string, or widget.
+    thing : part from `labkit.parts`, plotly figure, string, or widget.
 
     Raises
     ------
     SpecError
         For anything else.
     """
-    if isinstance(thing, str):
-        thing = thing if thing.strip() else studies.LEFT_OUT  # of an empty text a report would show the object
-        display(Markdown(needs.sentence(_studies[0]) if thing == studies.LEFT_OUT and _studies else thing))
-    elif hasattr(type(thing), "model_id"):
+    if hasattr(type(thing), "model_id"):
         display(thing)
-    elif hasattr(thing, "to_plotly_json"):
-        thing = needs.noted(_studies[0], thing) if _studies else thing
-        display(
-            {PLOTLY: json.loads(thing.to_json()), "text/plain": "[interactive figure: see the HTML report]"}, raw=True
-        )
-    else:
-        raise SpecError(f"show takes a figure, text or a widget, but got {type(thing).__name__}.")
+        return
+    part = parts.of(thing)
+    study = _studies[0] if _studies else None
+    if part == parts.NOTHING and study:
+        part = needs.omitted(study)
+    if isinstance(part, parts.Figure) and study:
+        needs.note_one_place(study, part.plot)
+    display(parts.bundle(part), raw=True)
 
 
 def overlay(figure: Any, *words: str) -> Any:
@@ -136,7 +131,7 @@ def overlay(figure: Any, *words: str) -> Any:
 
     Parameters
     ----------
-    figure : against message size, or of bars; a text, as from a study that measured nothing, stays as it is.
+    figure : against message size, or of bars; what takes its place where nothing was measured stays as it is.
     words : that the numbers must have, such as ``"kenny2020", "roce"``; none for all numbers that match.
 
     Raises
@@ -144,12 +139,13 @@ def overlay(figure: Any, *words: str) -> Any:
     SpecError
         If no number matches, or the figure is of another kind.
     """
-    if isinstance(figure, str):
+    if isinstance(figure, parts.Omitted | parts.Text):
         return figure
-    about = figures.subject(figure)
+    plot = figure.plot if isinstance(figure, parts.Figure) else figure
+    about = figures.subject(plot)
     every = reference.matching(about["benchmarks"], about["metric"], words)
     # a figure does not know the options of its points, so numbers that need some do not go into it
-    entries = figures.fitting(figure, [one for one in every if not one.number.arguments])
+    entries = figures.fitting(plot, [one for one in every if not one.number.arguments])
     if not entries:
         known = sorted({name for one in reference.entries() for name in one.number.benchmarks})
         raise SpecError(
@@ -157,18 +153,18 @@ def overlay(figure: Any, *words: str) -> Any:
             f"{'has all of these words' if words else 'fits the figure'}. There are numbers of {', '.join(known)}; "
             "`labkit reference WORDS` searches them."
         )
-    return figures.overlay(figure, entries)
+    return parts.Figure(figures.overlay(plot, entries))
 
 
 def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
-    """Display columns of a frame as a Markdown table, with the units in the heads; a sentence where it has no rows.
+    """Display columns of a frame as a table, with the units in the heads; a sentence where it has no rows.
 
     Parameters
     ----------
     frame : from a study's `records` or `summary`.
     columns : which, in this order; all when left out.
     """
-    show(as_markdown(frame, columns))
+    show(of_frame(frame, columns))
 
 
 def sections(study: studies.Study) -> None:
@@ -179,42 +175,53 @@ def sections(study: studies.Study) -> None:
         show(study.figure(name))  # type: ignore[attr-defined]
 
 
-def as_markdown(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> str:
+def of_frame(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> parts.Table | parts.Omitted:
     """Return what `table` displays."""
     if frame.empty:
-        return studies.LEFT_OUT
+        return parts.NOTHING
     several = "campaign" in frame and frame["campaign"].nunique() > 1
     shown = list(columns) if columns is not None else list(frame)
     chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
-    sizes = [column.endswith("_size_B") for column in chosen.columns]
-    rows = [
-        [format_size(int(row[c])) if size else _cell(row, c) for c, size in zip(chosen.columns, sizes, strict=True)]
-        for row in frame.to_dict("records")
-    ]
+    rows = chosen.to_dict("records")
     short = [_head(column) for column in chosen.columns]
     heads = [title(c) if short.count(head) > 1 else head for c, head in zip(chosen.columns, short, strict=True)]
-    numeric = [kind.kind in "iuf" for kind in chosen.dtypes]
-    head, *body = ([_MARKS.sub(r"\\\1", cell) for cell in row] for row in [heads, *rows])
-    align = "".join("r" if number else "l" for number in numeric)
-    return markdown.table(head, body, align=align)
+    sides = ["r" if kind.kind in "iuf" else "l" for kind in chosen.dtypes]
+    return parts.Table(
+        tuple(
+            parts.Column(str(c), markdown.quiet(h), side)
+            for c, h, side in zip(chosen.columns, heads, sides, strict=True)
+        ),
+        tuple(tuple(markdown.quiet(_cell(row, column)) for column in chosen.columns) for row in rows),
+        tuple(tuple(_plain(row[column]) for column in chosen.columns) for row in rows),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a frame as JSON has it: a number, a text, or None for none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)
 
 
 def _head(column: str) -> str:
     """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric, if it is one."""
-    parts = split(column)
-    if parts:
-        metric, statistic = parts
+    if named := split(column):
+        metric, statistic = named
         return f"{'median' if statistic == 'p50' else statistic} ({METRICS[metric].unit})"
     return "message size" if column == "message_size_B" else title(column).replace("option ", "")
 
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
     """Return a cell: a statistic in the digits of its interval, another number in four, a dash for none."""
-    value, parts = row[column], split(column)
+    value, named = row[column], split(column)
+    if column.endswith("_size_B"):
+        return format_size(int(value))
     if column == "n" and isinstance(value, int):
         return format_count(value)
-    if parts and parts[1] in ENDS:
-        return value_of(row, parts[0]).ends[ENDS.index(parts[1])]
-    if parts and parts[1] in SHOWN:
-        return value_of(row, *parts).text
+    if named and named[1] in ENDS:
+        return value_of(row, named[0]).ends[ENDS.index(named[1])]
+    if named and named[1] in SHOWN:
+        return value_of(row, *named).text
     return format_number(value) if isinstance(value, float) else str(value)

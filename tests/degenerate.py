@@ -22,6 +22,7 @@ from labkit import benchmarks, project, studies
 from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.errors import LabkitError
+from labkit.parts import Figure
 from labkit.samples import Samples
 from labkit.spec import Reported, Spec
 
@@ -199,11 +200,12 @@ def texts(own: studies.Study) -> dict[str, str]:
     found = {}
     for name, method in inspect.getmembers(type(own), inspect.isfunction):
         returned = inspect.signature(method)
-        if name.startswith("_") or name in ("warnings", "export") or returned.return_annotation != "str":
+        if name.startswith("_") or name in ("warnings", "export") or "Text" not in str(returned.return_annotation):
             continue
         if len(returned.parameters) == 1:
             try:
-                found[name] = getattr(own, name)()
+                part = getattr(own, name)()
+                found[name] = "" if isinstance(part, Figure) else str(part)
             except LabkitError as error:  # a cell of a notebook shows it
                 found[name] = str(error)
     return found

@@ -74,7 +74,7 @@ def _taker(displayed: list[Shown], notebook: str, chosen: dict[str, Any]) -> Any
     def take(*outputs: Any, **_: Any) -> mock.Mock:
         for output in outputs:
             spec = output.get(style.MIME, {}) if isinstance(output, dict) else {}
-            text = getattr(output, "data", output) if not spec else ""
+            text = output.get("text/markdown", "") if isinstance(output, dict) else getattr(output, "data", output)
             caption = str(chosen.get("fig-cap", chosen.get("tbl-cap", "")))
             displayed.append(Shown(notebook, str(chosen.get("label", "")), caption, spec, str(text)))
         return mock.Mock()

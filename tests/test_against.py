@@ -15,9 +15,9 @@ from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.notes import joined
 from labkit.reference import comparing
 from labkit.report import against, beside, literature
+from labkit.report.blocks import repeated
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
-from labkit.report.parts import repeated
 from labkit.spec import Spec
 
 from . import made

@@ -176,7 +176,7 @@ def test_one_launch_shows_what_it_can_and_says_what_it_cannot(tmp_path: Path, mo
     )
     assert study.specs()
     monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1, slow((1, 7)))])
-    text = study.findings()
+    text = str(study.findings())
     assert (
         "1 of 66 pairs (node1 and node7) was slow in the only launch. One launch confirms nothing: set launches=2"
         in text
@@ -186,4 +186,4 @@ def test_one_launch_shows_what_it_can_and_says_what_it_cannot(tmp_path: Path, mo
     assert study.bad_table().empty
     assert study.effects_table().empty
     monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1)])
-    assert "none of 66 pairs was slow in the only launch" in study.findings()
+    assert "none of 66 pairs was slow in the only launch" in str(study.findings())

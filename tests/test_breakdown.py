@@ -363,7 +363,7 @@ def test_without_samples_the_notebook_still_has_the_published_message() -> None:
     assert study.own is None
     assert study.own_changes().empty
     assert study.own_figure() == LEFT_OUT
-    assert "Not measured: MPI through shared memory" in study.findings()
+    assert "Not measured: MPI through shared memory" in str(study.findings())
     assert len(study.figure_17().data) == sum(len(lines) for _, lines in breaking_band.FIGURE_17.values())
     assert len(study.claims()) == len(PAPER.claims)
     assert study.claims()["computed (% saved)"].iloc[-1] == "5.62; 5.45 by 70 %"  # as the findings say
@@ -372,7 +372,7 @@ def test_without_samples_the_notebook_still_has_the_published_message() -> None:
 def test_the_recorded_message_is_broken_down_with_its_intervals() -> None:
     study = Study(campaign=str(EXAMPLES / "two-cores-labs"), measure=False)
     table = study.own_changes()
-    assert "Not measured" not in study.findings()
+    assert "Not measured" not in str(study.findings())
     assert all("range of 3 launches" in text for text in table["saved"])
     assert next(iter(study.published_changes()["saved"])).startswith("29.9")
 

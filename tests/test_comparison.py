@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from labkit.report.parts import comparing
 
 from labkit import benchmarks, figures, importing, studies
 from labkit.analysis import comparison
@@ -18,7 +19,6 @@ from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, SpecError
 from labkit.notes import badge, note
-from labkit.report.parts import comparing
 from labkit.samples import facts
 from labkit.show import comparison as show_comparison
 from labkit.spec import Effort, Spec
@@ -399,8 +399,8 @@ def test_one_launch_a_side_gives_ratios_without_an_interval_and_says_so(tmp_path
 
 def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
     study = studies.get("compare")(campaign="data/campaigns/examples/two-cores", measure=False)
-    assert "6 comparisons of tcp against shm" in study.findings()
-    assert "needs 5 launches a side, and there are at most 3" in study.findings()
+    assert "6 comparisons of tcp against shm" in str(study.findings())
+    assert "needs 5 launches a side, and there are at most 3" in str(study.findings())
     table = study.table()
     assert len(table) == 6
     assert set(table["ratio"]) == {"-"}  # 3 launches have no interval, so they show no ratio

@@ -20,7 +20,7 @@ from labkit.explorer.panels.measure import _Measure as Measure
 from labkit.explorer.session import Session
 from labkit.explorer.store import Store
 from labkit.explorer.view import View
-from labkit.figures import looks, style
+from labkit.figures import looks, small_print
 from labkit.project import SHIPPED
 
 LATENCY = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us", statistic="p50")
@@ -364,8 +364,10 @@ def test_a_failed_run_says_why_without_what_was_printed_on_top() -> None:
     assert not made.run.disabled
 
 
-def test_small_print_that_was_broken_is_one_note_again() -> None:
+def test_small_print_stands_apart_from_the_axis() -> None:
     long = "no 99th percentile where a launch has under 100 samples, and none at all where its source gives means only"
-    figure = go.Figure(layout={"xaxis": {"title": {"text": style.note("size", "bars: range of 3 launches", long)}}})
+    figure = go.Figure(layout={"xaxis": {"title": {"text": "size"}}})
+    small_print.write(figure, ["bars: range of 3 launches", long])
+    assert figure.layout.xaxis.title.text.count("<br>") == 2
     assert drawing.apart(figure) == f"bars: range of 3 launches; {long}"
     assert figure.layout.xaxis.title.text == "size"

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import figures, records, stats
+from labkit import figures, parts, records, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, static, style
 from labkit.figures._plotly import go
@@ -76,8 +76,8 @@ def test_every_origin_has_its_own_look() -> None:
 
 
 def test_bundle_holds_data_only() -> None:
-    bundle = figures.bundle(figures.versus_size(records.summary(table()), "latency_us"))
-    assert set(bundle) == {style.MIME, "text/plain"}
+    bundle = parts.bundle(parts.of(figures.versus_size(records.summary(table()), "latency_us")))
+    assert set(bundle) == {parts.PLOTLY, parts.MIME, "text/plain"}
     assert bundle[style.MIME]["config"]["displaylogo"] is False
     json.dumps(bundle, allow_nan=False)
 
@@ -172,17 +172,19 @@ def test_a_long_title_of_the_upward_axis_is_folded() -> None:
 def test_a_figure_is_as_high_as_what_it_shows() -> None:
     few, many = ([1, 2, 3], list(range(9)))
     drawn = {
-        name: style.finish(go.Figure(traces, {"showlegend": legend, "xaxis": {"title": {"text": title}}})).layout.height
-        for name, traces, legend, title in (
-            ("few", [go.Scatter(x=few, y=few)], False, "size"),
-            ("many", [go.Scatter(x=many, y=many)], False, "size"),
+        name: style.finish(
+            go.Figure(traces, {"showlegend": legend, "xaxis": {"title": {"text": "size"}}}), small
+        ).layout.height
+        for name, traces, legend, small in (
+            ("few", [go.Scatter(x=few, y=few)], False, ""),
+            ("many", [go.Scatter(x=many, y=many)], False, ""),
             (
                 "named",
                 [go.Scatter(x=many, y=many, name=f"a series with a long name {n}") for n in range(6)],
                 True,
-                "size",
+                "",
             ),
-            ("noted", [go.Scatter(x=many, y=many)], False, style.note("size", "word " * 60)),
+            ("noted", [go.Scatter(x=many, y=many)], False, "word " * 60),
         )
     }
     assert drawn["few"] < drawn["many"] < min(drawn["named"], drawn["noted"])

@@ -248,8 +248,8 @@ def test_the_notebook_shows_imported_logs_of_nccl_and_says_what_was_measured(tmp
     importing.bring([LOGS / "all_reduce_named.txt"], into=study.campaign)
     study = Study(measure=False, **values, campaign=str(tmp_path / "c"))
     assert study.accelerator == "stand-in"
-    assert study.machine().startswith("**No GPU was measured.**")
-    assert "An empty kernel takes" in study.findings()
+    assert str(study.machine()).startswith("**No GPU was measured.**")
+    assert "An empty kernel takes" in str(study.findings())
     figure = study.nccl_figure()
     assert figure.layout.yaxis.title.text.startswith("bus bandwidth")
     rows = study.nccl

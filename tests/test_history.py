@@ -19,9 +19,9 @@ from labkit.campaign import Campaign
 from labkit.figures.timeline import timeline
 from labkit.project import NOTEBOOKS
 from labkit.report import sources
+from labkit.report.blocks import over_time
 from labkit.report.check import check
 from labkit.report.content import Content
-from labkit.report.parts import over_time
 from labkit.report.stage import stage
 from labkit.stats import changes
 from labkit.studies.history import Study

@@ -518,7 +518,7 @@ def test_an_import_names_the_notebook_and_its_study_shows_every_benchmark(tmp_pa
     held = importing.bring(paths, into=tmp_path / "c").campaign
     assert held.facts["parameters"] == {"95-imported": {}}
     study = studies.get("imported")(campaign=str(held.path), measure=False)
-    assert "STREAM 5.10: 4 points of `compute.stream` from 1 file." in study.findings()
+    assert "STREAM 5.10: 4 points of `compute.stream` from 1 file." in str(study.findings())
     table = study.table("compute.stream")
     assert list(table) == ["kernel", "size", "bandwidth (MB/s), maximum", "run time (s), mean"]
     assert list(table["kernel"]) == ["add", "copy", "scale", "triad"]
@@ -526,7 +526,7 @@ def test_an_import_names_the_notebook_and_its_study_shows_every_benchmark(tmp_pa
     assert study.figure("storage.mdtest") == study.figure("compute.npb") == studies.LEFT_OUT  # one point is no figure
     assert sum(len(bar.x) for bar in study.figure("compute.stream").data) == 4
     assert set(study.variables()["variable"]) == {"copy_bw", "triad_time"}
-    assert "the best of 10 repetitions" in study.warnings()
+    assert "the best of 10 repetitions" in str(study.warnings())
 
 
 @pytest.mark.slow

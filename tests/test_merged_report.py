@@ -15,7 +15,6 @@ from labkit.report.content import Content
 from labkit.report.sources import read
 from labkit.report.summary import hosts
 from labkit.studies import get
-from labkit.studies._several import told_apart
 from tests.shown import EXAMPLES, Shown, shown
 
 DAYS = ("monday", "tuesday")
@@ -99,8 +98,8 @@ def test_origins_of_any_shape_are_no_harm(merged: Path, tmp_path: Path, origins:
     content = Content([read(tmp_path)], {})
     assert campaigns(content)
     assert hosts(content)
-    study = told_apart(get("latency")(measure=False, campaign=str(tmp_path)))
-    assert "monday" in study.findings()
+    study = get("latency")(measure=False, campaign=str(tmp_path))
+    assert "monday" in str(study.findings())
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def test_a_notebook_with_one_launch_ends_in_no_traceback(
     """Also over a campaign that lacks what it shows, or holds a part of it."""
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
     monkeypatch.setattr(notebook, "show", str)
-    monkeypatch.setattr(notebook, "table", notebook.as_markdown)
+    monkeypatch.setattr(notebook, "table", notebook.of_frame)
     monkeypatch.setattr(notebook, "measure", lambda study: study.run())
     for campaign in CAMPAIGNS:
         shutil.copytree(ROOT / "data" / "campaigns" / "examples" / campaign, tmp_path / campaign)

@@ -477,7 +477,7 @@ def test_data_of_a_figure_can_be_had(built: report.Built) -> None:
     assert "data/fig-latency.csv" in pages(built)["10-latency.html"].links
     assert (
         built.html.parent / "data" / "fig-latency.csv"
-    ).read_text() == "trace,x,y\nfig-latency,1,0.1\nfig-latency,2,0.2\nfig-latency,4,0.3\n"
+    ).read_text() == "series,x,y\nfig-latency,1,0.1\nfig-latency,2,0.2\nfig-latency,4,0.3\n"
 
 
 def test_long_table_breaks_and_repeats_its_head(built: report.Built) -> None:

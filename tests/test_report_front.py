@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import benchmarks, records
+from labkit import benchmarks, parts, records
 from labkit.analysis.contrast import contrast
+from labkit.figures._plotly import go
 from labkit.notes import Note, badge
 from labkit.report import (
     abstract,
@@ -29,9 +30,9 @@ from labkit.report import (
     topics,
     variables,
 )
+from labkit.report.blocks import conclusion, overview
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
-from labkit.report.parts import conclusion, overview
 from labkit.report.sources import Source
 from labkit.samples import Samples
 from labkit.spec import Spec
@@ -576,10 +577,13 @@ def test_notes_are_in_one_group_with_a_remedy() -> None:
     assert all(re.search(r"\. [A-Z]", one.remedy) for one in caveats.GROUPS)
 
 
-def shown(label: str, text: str) -> Any:
+def shown(label: str, part: parts.Part) -> Any:
     kind = label[:3]
-    output = new_output("display_data", data={"text/markdown": text})
+    output = new_output("display_data", data=parts.bundle(part))
     return new_code_cell(f'#| label: {label}\n#| {kind}-cap: "A caption."\nx', outputs=[output])
+
+
+FIGURE = parts.Figure(go.Figure(go.Scatter(x=[1, 2], y=[3, 4])))
 
 
 def chapter(folder: Path, *cells: Any) -> notebook.Chapter:
@@ -590,11 +594,11 @@ def chapter(folder: Path, *cells: Any) -> notebook.Chapter:
 
 def test_a_sentence_in_the_place_of_a_figure_becomes_prose(tmp_path: Path) -> None:
     text = new_markdown_cell("# X {#sec-x}\n\nHere. See @fig-none. The end.")
-    one = chapter(tmp_path, text, shown("fig-none", "*No pair was slow.*"), shown("fig-there", "A *figure*."))
+    one = chapter(tmp_path, text, shown("fig-none", parts.Text("No *pair* was slow.")), shown("fig-there", FIGURE))
     assert omitting.omit([one]) == []
     prose, remark, figure = one.notebook.cells
     assert prose.source.endswith("Here. The end.")
-    assert (remark.cell_type, remark.source) == ("markdown", "No pair was slow.")
+    assert (remark.cell_type, remark.source) == ("markdown", "No *pair* was slow.")
     assert figure.cell_type == "code"
 
 
@@ -603,12 +607,12 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
         tmp_path,
         new_markdown_cell("# X {#sec-x}\n\nSee @fig-there. More is in @fig-gone and @sec-gone. The end."),
         new_markdown_cell("## There {#sec-there}\n\nProse."),
-        shown("fig-there", "A figure."),
+        shown("fig-there", FIGURE),
         shown("tbl-lost", LEFT_OUT),
         new_markdown_cell("## Gone {#sec-gone}\n\nOf @fig-gone."),
         shown("fig-gone", LEFT_OUT),
         new_markdown_cell("## Last {#sec-last}\n\n@tbl-lost."),
-        shown("tbl-last", "| a |\n|---|\n| 1 |"),
+        shown("tbl-last", parts.Table.of(["a"], [["1"]])),
     )
     assert omitting.omit([one]) == []
     text = "\n".join(cell.source for cell in one.notebook.cells)
@@ -628,7 +632,7 @@ def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path
     kept = chapter(
         tmp_path / "b",
         new_markdown_cell("# Y {#sec-y}"),
-        shown("fig-y", "A figure."),
+        shown("fig-y", FIGURE),
         new_markdown_cell("## Section {#sec-s}\n\nAs in @sec-x."),
         shown("fig-z", LEFT_OUT),
         result,

@@ -19,10 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from labkit import parts
 from labkit.errors import ReportError
-from labkit.figures import savings, stacked, style
+from labkit.figures import savings, small_print, stacked
+from labkit.figures._plotly import go
+from labkit.figures.data import values
 from labkit.figures.path import Part, Stack
 from labkit.models.breakdown import Time
+from labkit.notes import Note, note
 from labkit.report import (
     cleaning,
     figures,
@@ -41,6 +45,17 @@ from labkit.report.book import Book
 SPEC = {"data": [{"x": [1], "y": [2]}], "layout": {"height": 300, "title": {"text": "a </script> <!-- b"}}}
 
 
+def as_csv(spec: dict[str, Any]) -> str:
+    """The data of a figure as the report offers them."""
+    return figures.as_csv(parts.described(spec).table)
+
+
+def instead(spec: dict[str, Any]) -> str:
+    """The table in the place of a figure; empty where the figure stays."""
+    table = parts.described(spec).instead
+    return str(table) if table else ""
+
+
 def pandoc_text(source: str) -> str:
     """What pandoc makes of Markdown, as plain text."""
     return str(pypandoc.convert_text(source, "plain", format="markdown", extra_args=["--wrap=none"])).strip()
@@ -53,14 +68,14 @@ def write(folder: Path, *cells: Any) -> Path:
 
 
 def test_bundle_holds_every_form_and_no_markdown() -> None:
-    made = figures.bundle({figures.PLOTLY: SPEC, figures.SVG: "<svg/>", "text/markdown": "x"}, link="data/a.csv")
+    made = figures.bundle(SPEC, "<svg/>", link="data/a.csv")
     assert set(made) == {"text/html", "image/svg+xml", "text/plain"}
     assert 'style="height:300px"' in made["text/html"]
     assert 'href="data/a.csv"' in made["text/html"]
 
 
 def test_figure_in_html_cannot_end_its_script() -> None:
-    html = figures.bundle({figures.PLOTLY: SPEC})["text/html"]
+    html = figures.bundle(SPEC)["text/html"]
     assert html.count("</script>") == 1
     body = html.split('json">')[1].split("</script>")[0]
     assert json.loads(body) == SPEC
@@ -68,7 +83,7 @@ def test_figure_in_html_cannot_end_its_script() -> None:
 
 
 def test_no_svg_leaves_the_note() -> None:
-    made = figures.bundle({figures.PLOTLY: SPEC})
+    made = figures.bundle(SPEC)
     assert figures.SVG not in made
     assert made["text/plain"] == figures.NOTE
 
@@ -77,30 +92,30 @@ def test_data_of_typed_arrays_errors_and_heat_maps() -> None:
     x = {"dtype": "f8", "bdata": base64.b64encode(np.array([1.5, 2.5])).decode()}
     spec = {
         "data": [
-            {"name": "a", "x": x, "y": [1, 2], "error_y": {"array": [3, 4]}},
+            {"name": "a", "x": x, "y": [1, 2], "error_y": {"array": [3, 4], "arrayminus": [0.5, 1]}},
             {"x": ["p", "q"], "z": [[1, 2], [3, 4]]},
         ]
     }
-    rows = list(csv.DictReader(io.StringIO(figures.as_csv(spec))))
-    assert rows[0] == {"trace": "a", "x": "1.5", "y": "1", "y_error_plus": "3", "z": ""}
+    rows = list(csv.DictReader(io.StringIO(as_csv(spec))))
+    assert rows[0] == {"series": "a", "x": "1.5", "y": "1", "y_low": "0.5", "y_high": "4.0", "z": ""}
     assert [(r["x"], r["y"], r["z"]) for r in rows[2:]] == [
         ("p", "0", "1"),
         ("q", "0", "2"),
         ("p", "1", "3"),
         ("q", "1", "4"),
     ]
-    assert figures.as_csv({"data": [{"type": "sankey"}]}) == ""
+    assert as_csv({"data": [{"type": "sankey"}]}) == ""
 
 
 def test_data_name_the_rows_and_panels_of_a_figure() -> None:
-    parts = [
+    drawn_parts = [
         Part("post & <b>doorbell</b>", 1.5, "CPU"),
         Part("wire", 0.25, "link", 0.2, 0.3),
         Part("copy", 2.0, "CPU"),
     ]
-    stacks = [Stack("a message", parts, "measured", Part("observed", 4.0, "the whole"))]
-    rows = list(csv.DictReader(io.StringIO(figures.as_csv(stacked(stacks, "µs").to_plotly_json()))))
-    assert [(row["trace"], row["y"], row["base"], row["x"]) for row in rows] == [
+    stacks = [Stack("a message", drawn_parts, "measured", Part("observed", 4.0, "the whole"))]
+    rows = list(csv.DictReader(io.StringIO(as_csv(stacked(stacks, "µs").to_plotly_json()))))
+    assert [(row["series"], row["y"], row["base"], row["time (µs)"]) for row in rows] == [
         ("CPU (measured)", "post & doorbell", "0.0", "1.5"),
         ("CPU (measured)", "copy", "1.75", "2.0"),
         ("link (measured)", "wire", "1.5", "0.25"),
@@ -108,23 +123,27 @@ def test_data_name_the_rows_and_panels_of_a_figure() -> None:
     ], "without the labels of the bars, and with names in the place of row numbers"
     curve = [(10.0, Time(value=2.0)), (90.0, Time(value=20.0))]
     drawn = savings.saving({"latency": {"wire": curve}, "bandwidth": {"wire": curve}}).to_plotly_json()
-    rows = list(csv.DictReader(io.StringIO(figures.as_csv(drawn))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(drawn))))
     assert [row["panel"] for row in rows] == ["latency", "latency", "bandwidth", "bandwidth"]
     numbers = {"data": [{"x": [1, 2], "y": [3, 4]}]}
     ticks = {"tickvals": [1, 2, 8], "ticktext": ["1", "2", "8"]}
-    text = figures.as_csv(numbers | {"layout": {"xaxis": ticks, "yaxis": {"type": "log", **ticks}}})
-    assert text == "trace,x,y\n0,1,3\n0,2,4\n", "numbers stay numbers"
+    text = as_csv(numbers | {"layout": {"xaxis": ticks, "yaxis": {"type": "log", **ticks}}})
+    assert text == "series,x,y\n0,1,3\n0,2,4\n", "numbers stay numbers"
 
 
 def figure_cell(label: str, **layout: Any) -> Any:
     """A cell with a figure of two lines and a long note."""
     lines = [{"type": "scatter", "name": name, "x": [1, 2], "y": [n + 1, 30]} for n, name in enumerate(("shm", "tcp"))]
     ticks = {"tickvals": list(range(1, 13)), "ticktext": [str(n) for n in range(1, 13)]}
-    title = style.note("message size (B)", "bars: range of 3 launches " * 4)
-    shown = {"xaxis": {"title": {"text": title}, **ticks}, "yaxis": {"title": {"text": "latency, median (µs)"}}}
+    shown = {
+        "xaxis": {"title": {"text": "message size (B)"}, **ticks},
+        "yaxis": {"title": {"text": "latency, median (µs)"}},
+    }
     spec = {"data": lines, "layout": {"showlegend": True, "height": 280, **shown, **layout}}
+    figure = go.Figure(spec)
+    small_print.write(figure, ["bars: range of 3 launches " * 4])
     source = f'#| label: fig-{label}\n#| fig-cap: "{label}"\nshow()'
-    return new_code_cell(source, outputs=[new_output("display_data", data={figures.PLOTLY: spec})])
+    return new_code_cell(source, outputs=[new_output("display_data", data=parts.bundle(parts.Figure(figure)))])
 
 
 def test_two_small_figures_in_a_row_are_drawn_for_half_the_width() -> None:
@@ -167,82 +186,81 @@ def test_a_figure_is_described_from_its_data() -> None:
     layout = {
         "xaxis": {"title": {"text": 'size (B)<br><span style="font-size:11px">small print</span>'}},
         "yaxis": {"title": {"text": "latency (µs)"}},
+        "meta": {"title": "size (B)"},
     }
-    text = figures.described({"data": lines, "layout": layout})
+    text = parts.described({"data": lines, "layout": layout}).alt
     assert text.startswith("latency (µs) against size (B): s0 from 0 to 0.5 (2 points); s1")
     assert text.endswith("; 2 more series.")
-    page = figures.bundle({figures.PLOTLY: {"data": [{**lines[1], "name": '"<b>'}], "layout": {}}})["text/html"]
+    odd = {"data": [{**lines[1], "name": '"<b>'}], "layout": {}}
+    page = figures.bundle(odd, alt=parts.described(odd).alt)["text/html"]
     assert 'aria-label="Figure: &quot;&lt;b&gt; from 1 to 1.5 (2 points)."' in page
-    strange = figures.described({"data": [{"y": 3}, {"type": "heatmap", "z": [[1, 2]]}]})
+    strange = parts.described({"data": [{"y": 3}, {"type": "heatmap", "z": [[1, 2]]}]}).alt
     assert strange == "Figure: the values from 1 to 2 (2 cells)."
-    assert figures.described({"data": [{"type": "sankey"}]}) == "Figure: 1 series."
-    assert figures.described({"data": 3}) == ""
+    assert parts.described({"data": [{"type": "sankey"}]}).alt == "Figure: 1 series."
 
 
 def test_a_figure_with_one_x_value_becomes_a_table() -> None:
     one = {"type": "scatter", "name": "shm", "x": [8], "y": [2.5], "error_y": {"array": [0.5], "arrayminus": [0.25]}}
     layout = {"yaxis": {"title": {"text": "latency (µs)<br>small"}}}
-    text = figures.single({"data": [one, {**one, "name": "tail", "showlegend": False}], "layout": layout})
+    text = instead({"data": [one, {**one, "name": "tail", "showlegend": False}], "layout": layout})
     assert "latency (µs)" in text
     assert "| shm" in text
     assert "2.25 to 3" in text
     assert "tail" not in text
     for other in ({"x": [8, 16], "y": [1, 2]}, {"x": ["a"]}, {"type": "bar", "x": ["a", "b"], "y": [1, 2]}):
-        assert figures.single({"data": [{**one, **other}], "layout": layout}) == ""
+        assert instead({"data": [{**one, **other}], "layout": layout}) == ""
 
 
 def test_a_single_bar_becomes_a_table() -> None:
     bar = {"type": "bar", "name": "64 KiB", "x": ["vc0,vc3"], "y": [2724], "error_y": {"array": [6], "arrayminus": [4]}}
     floor = {"type": "scatter", "name": "floor", "x": ["vc0,vc3"], "y": [1300]}
     layout = {"xaxis": {"title": {"text": "hosts"}}, "yaxis": {"title": {"text": "latency (µs)"}}, "showlegend": True}
-    text = figures.single({"data": [bar, floor], "layout": layout})
+    text = instead({"data": [bar, floor], "layout": layout})
     assert "latency (µs) at hosts vc0,vc3" in text
     assert "2,720 to 2,730" in text
     assert "| floor" in text
-    assert "2,724" in figures.single({"data": [{**bar, "showlegend": False}], "layout": {}})
+    assert "2,724" in instead({"data": [{**bar, "showlegend": False}], "layout": {}})
     for more in ({**bar, "name": "8 B"}, {"type": "box", "x": ["vc0,vc3"], "y": [1]}, {**floor, "x": ["vc1"]}):
-        assert figures.single({"data": [bar, more], "layout": layout}) == ""
-    assert figures.single({"data": [{**bar, "orientation": "h", "x": [3], "y": [7]}], "layout": layout}) == ""
+        assert instead({"data": [bar, more], "layout": layout}) == ""
+    assert instead({"data": [{**bar, "orientation": "h", "x": [3], "y": [7]}], "layout": layout}) == ""
 
 
-def noted(label: str, *lines: str, **layout: Any) -> Any:
+def noted(label: str, *notes: Note, **layout: Any) -> Any:
     """A cell with a figure that has small print."""
-    spec = {"data": [], "layout": {"height": 280, "xaxis": {"title": {"text": style.note("size", *lines)}}, **layout}}
-    output = new_output("display_data", data={figures.PLOTLY: spec, figures.SVG: "<svg/>"})
-    return new_code_cell(f"#| label: {label}", outputs=[output])
+    figure = go.Figure(layout={"height": 280, "xaxis": {"title": {"text": "size"}}, **layout})
+    small_print.write(figure, notes)
+    data = parts.bundle(parts.Figure(figure)) | {figures.SVG: "<svg/>"}
+    return new_code_cell(f"#| label: {label}", outputs=[new_output("display_data", data=data)])
 
 
 def test_the_note_of_a_figure_does_not_repeat_that_of_the_figure_before() -> None:
-    tail = "thin: 99th percentile, open with < 10 samples beyond; no 99th percentile where a launch has few samples"
-    book = new_notebook(
-        cells=[
-            noted("fig-a", f"bars: range of 3 launches; {tail}"),
-            noted("fig-b", f"bars: range of 2 launches; {tail}", "campaign A; not drawn: B"),
-            noted("fig-c", "bars: range of 2 launches", "campaign A; not drawn: B"),
-            noted("fig-d", "median of 3 launches"),
-            noted("fig-e", "bars: range of 2 launches"),
-            noted("fig-f", "bars: range of 2 launches", xaxis2={}),
-        ]
-    )
+    thin = note("thin", "thin: 99th percentile, open with < 10 samples beyond")
+    two = note("bars", "bars: range of 2 launches")
+    own = note("campaign", "campaign A"), note("not-drawn", "not drawn: B")
+    cells = [
+        noted("fig-a", note("bars", "bars: range of 3 launches; of which some are long, " * 3), thin),
+        noted("fig-b", two, thin, *own),
+        noted("fig-c", two, *own),
+        noted("fig-d", note("launches", "median of 3 launches")),
+        noted("fig-e", two),
+    ]
+    book = new_notebook(cells=cells)
     before = [cell.outputs[0].data[figures.PLOTLY]["layout"]["height"] for cell in book.cells]
     changed = repeating.shorten([book])
     specs = [cell.outputs[0].data[figures.PLOTLY]["layout"] for cell in book.cells]
     texts = [re.sub(r"<[^>]*>", "|", one["xaxis"]["title"]["text"]) for one in specs]
-    assert "&lt; 10 samples" in texts[0]
-    assert "thin" not in texts[1]
-    assert "bars: range of 2 launches" in texts[1]
-    assert "campaign A; not drawn: B" in texts[1]
-    assert "campaign A; not drawn: B" in texts[2]
-    assert "bars" not in texts[2]
+    assert "open with &lt; 10" in texts[0]
+    assert texts[1].partition("||")[2].strip("|") == "bars: range of 2 launches; campaign A; not drawn: B", changed
+    assert texts[2].partition("||")[2].strip("|") == "campaign A; not drawn: B", "what each figure says of itself stays"
     assert "bars" in texts[4], "the figure before says something else"
     assert len(changed) == 2
-    assert specs[1]["height"] < before[1]
+    assert specs[1]["height"] == before[1] - small_print.LINE, "one line instead of two"
     assert repeating.shorten([new_notebook(cells=[new_code_cell("x")])]) == []
 
 
 def test_two_dimensional_typed_array() -> None:
     z = {"dtype": "i4", "bdata": base64.b64encode(np.arange(6, dtype="i4")).decode(), "shape": "2, 3"}
-    assert figures.values(z) == [[0, 1, 2], [3, 4, 5]]
+    assert values(z) == [[0, 1, 2], [3, 4, 5]]
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=30))

@@ -18,10 +18,10 @@ import pytest
 from labkit import benchmarks, cli, project, report, samples, show
 from labkit.columns import METRICS
 from labkit.errors import DataError, ReportError
-from labkit.report import filling, literature, parts, styles
+from labkit.report import blocks, filling, literature, styles
+from labkit.report.blocks import surveyed
+from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
-from labkit.report.parts import surveyed
-from labkit.report.parts import testbeds as parts_testbeds
 from labkit.report.stage import BLOCKS
 from labkit.teaching import definition, handout
 from labkit.teaching.attempts import Attempts
@@ -48,9 +48,9 @@ def test_every_shipped_style_loads_and_finds_its_chapters() -> None:
             assert styles.is_pattern(chapter) or style.file(chapter).is_file()
 
 
-def test_parts_have_one_home_and_templates_ask_for_known_ones() -> None:
-    known = {**BLOCKS, **parts.find()}
-    assert not set(BLOCKS) & set(parts.find())
+def test_blocks_have_one_home_and_templates_ask_for_known_ones() -> None:
+    known = {**BLOCKS, **blocks.find()}
+    assert not set(BLOCKS) & set(blocks.find())
     asked = {
         name
         for path in styles.TEMPLATES.rglob("*.qmd")
@@ -134,7 +134,7 @@ def test_sections_without_data_go_with_what_refers_to_them(tmp_path: Path) -> No
     assert omitted == ["B"]
 
 
-def test_a_chapter_without_data_goes_and_one_without_parts_stays(tmp_path: Path) -> None:
+def test_a_chapter_without_data_goes_and_one_without_blocks_stays(tmp_path: Path) -> None:
     omitted: list[str] = []
     assert not filled(tmp_path, "# A\n\nProse.\n\n## B\n\n<!-- generated: none -->\n", omitted, none="").texts
     assert omitted == ["A"]
@@ -151,7 +151,7 @@ def test_what_is_left_out_is_named_last(tmp_path: Path) -> None:
 
 
 def test_an_unknown_part_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match=r"asks for the generated part 'nothing'\. There are: some"):
+    with pytest.raises(ReportError, match=r"asks for the generated block 'nothing'\. There are: some"):
         filled(tmp_path, "<!-- generated: nothing -->\n", [], some="x")
 
 
@@ -501,6 +501,6 @@ def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> Non
     ],
 )
 def test_a_node_has_its_own_memory_and_processor(testbed: str, processor: str, memory: str) -> None:
-    host = parts_testbeds._hardware(testbed, {"cpu_model": "P", "memory_total_B": 25_276_502_016})
-    assert parts_testbeds._processor(testbed, host) == processor
-    assert parts_testbeds._memory(testbed, host) == memory
+    host = blocks_testbeds._hardware(testbed, {"cpu_model": "P", "memory_total_B": 25_276_502_016})
+    assert blocks_testbeds._processor(testbed, host) == processor
+    assert blocks_testbeds._memory(testbed, host) == memory

@@ -448,7 +448,7 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
         "Unix socket",
         *(f"{s}, {t}" for s in ("gRPC", "Thrift") for t in ("TCP", "Unix socket")),
     } | {"gRPC, raw, TCP", "gRPC in Python, TCP", "Thrift in Python, TCP"}
-    found = study.findings()
+    found = str(study.findings())
     assert "gRPC, TCP" in found
     assert "times TCP" in found
     assert "than in C++" in found
@@ -493,8 +493,8 @@ def test_links_that_cannot_be_delayed_are_measured_without_and_the_findings_say_
     assert study.specs()
     assert not [spec.testbed for spec in study.specs() if "delay=" in spec.testbed or "loss=" in spec.testbed]
     sentence = "Delay and loss of the links were not measured: This kernel lacks sch_netem."
-    assert sentence in study.findings()
+    assert sentence in str(study.findings())
     monkeypatch.setattr(_linked, "refusal", lambda testbed: "")
     study = studies.get(name)(campaign=str(tmp_path / "c"))
     assert {"delay", "loss"} <= {key for spec in study.specs() for key in testbeds.parse(spec.testbed)[2]}
-    assert sentence not in study.findings()
+    assert sentence not in str(study.findings())

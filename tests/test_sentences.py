@@ -121,7 +121,7 @@ def test_lists_and_tables_of_studies_mark_values_below_the_clock() -> None:
     """Lists that name their unit once have no statement with a mark; nothing is the fastest of bounds."""
     how = degenerate.KINDS[FINE]
     codes = degenerate.study("erasure_coding", how)
-    listed = [one for one in codes.findings().splitlines() if "MB/s: " in one]
+    listed = [one for one in str(codes.findings()).splitlines() if "MB/s: " in one]
     assert len(listed) == 2
     assert all(each.split(" ")[1] == "≥" for one in listed for each in one.partition("MB/s: ")[2].split(", "))
     hpl = degenerate.study("hpl", how)

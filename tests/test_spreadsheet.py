@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from labkit import cli, spreadsheet
+from labkit import cli, parts, spreadsheet
 from labkit.campaign import Campaign
 from labkit.explorer import export
 from labkit.explorer.store import Store
@@ -91,4 +91,4 @@ def test_what_the_explorer_and_the_report_hand_over(tmp_path: Path) -> None:
     rows = parsed(export.write(shown, summary, "csv", tmp_path).read_text())
     assert rows[1][rows[0].index("campaign")] == f"'{FORMULA}"
     spec = json.loads(json.dumps({"data": [{"name": FORMULA, "x": ["@SUM(1)"], "y": [-1]}]}))
-    assert parsed(figures.as_csv(spec))[1] == [f"'{FORMULA}", "'@SUM(1)", "-1"]
+    assert parsed(figures.as_csv(parts.described(spec).table))[1] == [f"'{FORMULA}", "'@SUM(1)", "-1"]

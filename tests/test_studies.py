@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import benchmarks, figures, launch, notebook, project, studies, testbeds
+from labkit import benchmarks, figures, launch, notebook, parts, project, studies, testbeds
 from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
-from labkit.report import omitting
 from labkit.spec import Spec
 from labkit.studies import _linked, latency, needs, openshmem
 from labkit.tools import Invocation
@@ -49,18 +48,18 @@ def test_what_does_not_match_is_left_out_and_said(campaign: Campaign) -> None:
     study = reading(campaign)
     assert [one.meta["fingerprint"] for one in study.samples] == ["a" * 16]
     assert sorted(one.value("has") for one in study.unlike) == ["testbed=virtual-cluster:4", "transport=auto"]
-    said = study.warnings()
+    said = str(study.warnings())
     assert "left out: 1 sample file of mpi.latency with transport=auto, but the parameters ask for shm" in said
 
 
 def test_a_text_without_words_says_that_it_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an empty Markdown object a report would show its Python name."""
     shown: list[str] = []
-    monkeypatch.setattr(notebook, "display", lambda markdown: shown.append(markdown.data))
+    monkeypatch.setattr(notebook, "display", lambda forms, **_: shown.append(forms["text/markdown"]))
     monkeypatch.setattr(notebook, "_studies", [])
     for text in ("", "* one finding"):
         notebook.show(text)
-    assert shown == [studies.LEFT_OUT, "* one finding"]
+    assert shown == [str(studies.LEFT_OUT), "* one finding"]
 
 
 def test_points_that_another_notebook_shows_are_not_left_out(campaign: Campaign) -> None:
@@ -77,9 +76,9 @@ def test_points_that_another_notebook_shows_are_not_left_out(campaign: Campaign)
     study = reading(campaign, transports="shm")
     assert [one.value("has") for one in study.unlike] == ["testbed=virtual-cluster:4"], "34 shows transport=auto"
     campaign.update({"parameters": {"10-latency": {"transports": "shm,auto"}}})
-    assert "transport=auto" in reading(campaign, transports="shm").warnings(), "the parameters were changed"
+    assert "transport=auto" in str(reading(campaign, transports="shm").warnings()), "the parameters were changed"
     campaign.update({"parameters": {"10-latency": {"transports": "shm"}, "10-latency-auto": {"transports": "auto"}}})
-    assert "transport=auto" not in reading(campaign, transports="shm").warnings(), "a sweep shows it"
+    assert "transport=auto" not in str(reading(campaign, transports="shm").warnings()), "a sweep shows it"
 
 
 def test_nothing_is_drawn_where_nothing_matches(campaign: Campaign) -> None:
@@ -111,7 +110,7 @@ def test_nobody_reaches_into_a_cache() -> None:
 
 
 def test_a_figure_that_needs_more_sizes_says_which(campaign: Campaign) -> None:
-    for told in (reading(campaign).protocol_figure("shm"), reading(campaign).protocol_findings()):
+    for told in map(str, (reading(campaign).protocol_figure("shm"), reading(campaign).protocol_findings())):
         assert "there is 1: 8 B" in str(told)
         assert 'sizes = "8:1Ki"' in str(told)
 
@@ -147,21 +146,23 @@ def test_a_list_of_one_number_may_come_as_a_number(tmp_path: Path) -> None:
 def test_what_is_left_out_or_has_one_size_says_what_it_needs(campaign: Campaign) -> None:
     own = reading(campaign)
     assert not needs.parameters(own)
-    assert needs.sentence(own).startswith(
-        "*Omitted: nothing that it needs was measured here. It shows points of `mpi.l"
-    )
+    assert needs.omitted(own).why.startswith("nothing that it needs was measured here. It shows points of `mpi.l")
     few = reading(campaign, sizes="8", transports="shm", allreduce="8:1Ki:*4")
-    text = needs.sentence(few)
+    text = needs.omitted(few).why
     assert "`sizes=0,1:4Mi` (set here: `8`)" in text
-    none = needs.sentence(reading(campaign, sizes="8", allreduce=""))
+    none = needs.omitted(reading(campaign, sizes="8", allreduce="")).why
     assert "`allreduce=4:1Mi:*4` (set here: empty)" in none
-    assert omitting._NOTHING.fullmatch(text), "the report leaves it out"
     size = "one message size alone: a line needs 2 or more"
-    assert size in needs.noted(own, own.latency_figure()).layout.xaxis.title.text
-    assert f"{size}, as with sizes=0,1:4Mi" in needs.noted(few, few.latency_figure()).layout.xaxis.title.text
+    for study, words in ((own, size), (few, f"{size}, as with sizes=0,1:4Mi")):
+        figure = study.latency_figure()
+        assert isinstance(figure, parts.Figure)
+        needs.note_one_place(study, figure.plot)
+        assert words in figure.notes[-1].text
+        assert figure.layout.xaxis.title.text.count("<br>") == 2, "it is drawn too"
     two = figures.versus_size(pd.concat([few.summary, few.summary.assign(message_size_B=64)]), "latency_us")
     before = two.to_json()
-    assert needs.noted(few, two).to_json() == before
+    needs.note_one_place(few, two)
+    assert two.to_json() == before
 
 
 @pytest.mark.parametrize(
@@ -204,12 +205,12 @@ def test_openshmem_crosses_links_with_its_largest_size_by_rate_and_its_smallest_
     assert set(read.across("rate")["call"]) == {"put", "MPI message"}
     assert sorted(set(read.across("rate")["level"])) == [10, 1000]
     assert set(read.of("shmem.put_latency")["testbed"]) == {"local"}
-    assert "With 4 ms of delay each way, a put of 8 B takes" in read.findings()
+    assert "With 4 ms of delay each way, a put of 8 B takes" in str(read.findings())
 
 
 def test_medians_of_two_metrics_are_told_apart_in_the_head() -> None:
     frame = pd.DataFrame({"pure_us_p50": [1.0], "latency_us_p50": [2.0], "latency_us_p99": [3.0]})
-    head = notebook.as_markdown(frame).splitlines()[0]
+    head = str(notebook.of_frame(frame)).splitlines()[0]
     assert head == "| pure time, median (µs) | latency, median (µs) | p99 (µs) |"
 
 
@@ -264,9 +265,9 @@ def test_a_notebook_without_its_tools_plans_the_rest_and_names_them(
     assert all("Install with '" in text for text in study.lacking)
     if not study.points and study.lacking:
         monkeypatch.setattr(notebook, "_studies", [study])
-        assert study.lacking[0] in needs.sentence(study)
-        assert f"- omitted: {study.lacking[0]}" in study.warnings()
-        assert isinstance(study.findings(), str)
+        assert study.lacking[0] in needs.omitted(study).why
+        assert f"- omitted: {study.lacking[0]}" in str(study.warnings())
+        assert isinstance(study.findings(), parts.Text | parts.Omitted)
 
 
 def test_a_notebook_that_measured_nothing_says_which_tools_are_missing(
@@ -276,7 +277,7 @@ def test_a_notebook_that_measured_nothing_says_which_tools_are_missing(
     shown: list[str] = []
 
     def told(text: Any, **_: Any) -> SimpleNamespace:
-        shown.append(text.data)
+        shown.append(getattr(text, "data", None) or text["text/markdown"])
         return SimpleNamespace(update=lambda text: shown.append(text.data))
 
     monkeypatch.setattr(notebook, "display", told)

@@ -860,14 +860,14 @@ def test_study_reads_what_another_machine_measured(
     tune(plan(), Campaign(tmp_path / "c"))
     monkeypatch.setattr(launch, "get", lambda name: pytest.fail("a launcher was looked for"))
     study = Study(campaign=str(tmp_path / "c"), measure=False)
-    assert "algorithm=recursive_doubling takes 0.8" in study.findings()
+    assert "algorithm=recursive_doubling takes 0.8" in str(study.findings())
     assert list(study.table()["result"]) == ["confirmed"] * 2
     assert study.table()["ratio with the file"].dtype == float, "a point without a proof shows a dash, not None"
     assert "stopped" in set(study.race()["end"])
     traces = {trace.name for trace in study.figure().data}  # type: ignore[union-attr]
     assert traces >= {"default", "algorithm=ring"}
     empty = Study(campaign=str(Campaign(tmp_path / "e").path), measure=False)
-    assert "holds no tuning" in empty.findings()
+    assert "holds no tuning" in str(empty.findings())
     assert empty.table().empty
 
 

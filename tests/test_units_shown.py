@@ -11,8 +11,8 @@ import pytest
 from labkit import benchmarks, project
 from labkit.columns import METRICS
 from labkit.reference import UNITS
+from labkit.report.blocks import overview, repeated
 from labkit.report.content import Content
-from labkit.report.parts import overview, repeated
 from labkit.report.sources import read
 
 ROOT = project.SHIPPED

@@ -14,7 +14,7 @@ _UNIT = re.compile(r"\s?%")  # stays with its number
 _DIGITS = 2  # after the point, at most
 
 
-def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[str, int]]:
+def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[Note, int]]:
     """Notes of points with how many points have them; notes that differ only in their numbers are one kind.
 
     A number that differs between the notes of a kind is given by its median and range.
@@ -22,15 +22,25 @@ def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[str, int]]:
     Examples
     --------
     >>> from labkit.notes import badge
-    >>> kinds([[badge("load 2.5"), badge("virtual machine")], [badge("load 3.1")], [badge("load 9.0")]])
+    >>> found = kinds([[badge("load 2.5"), badge("virtual machine")], [badge("load 3.1")], [badge("load 9.0")]])
+    >>> [(str(note), count) for note, count in found]
     [('load 3.1 (median; range 2.5 to 9.0)', 3), ('virtual machine', 1)]
     """
     groups: dict[tuple[str, ...], list[list[str]]] = {}
+    codes: dict[tuple[str, ...], str] = {}
     for notes in points:
-        parts = {tuple(_NUMBER.split(one.text)): _NUMBER.findall(one.text) for one in notes if one.text}
+        parts: dict[tuple[str, ...], list[str]] = {}
+        for one in notes:
+            if one.text:
+                words = tuple(_NUMBER.split(one.text))
+                parts[words] = _NUMBER.findall(one.text)
+                codes.setdefault(words, one.code)
         for words, numbers in parts.items():
             groups.setdefault(words, []).append(numbers)
-    return [(_text(words, list(zip(*numbers, strict=True))), len(numbers)) for words, numbers in groups.items()]
+    return [
+        (Note(codes[words], _text(words, list(zip(*numbers, strict=True)))), len(numbers))
+        for words, numbers in groups.items()
+    ]
 
 
 def _text(words: Sequence[str], numbers: Sequence[Sequence[str]]) -> str:

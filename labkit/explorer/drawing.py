@@ -13,7 +13,7 @@ from labkit.columns import METRICS
 from labkit.columns import title as column_title
 from labkit.explorer.code import SIZE
 from labkit.explorer.view import View
-from labkit.figures import style
+from labkit.figures import small_print
 from labkit.figures._plotly import held
 from labkit.notes import joined
 from labkit.units import format_number, format_size
@@ -47,16 +47,7 @@ def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
 
 def apart(figure: go.Figure) -> str:
     """Take the small print from a figure's axis and return it as plain text: the page breaks it to its own width."""
-    title, _, small = (figure.layout.xaxis.title.text or "").partition("<br><span")
-    lines = [html.unescape(re.sub(r"<[^>]*>|^[^<]*>", "", line)) for line in small.split("<br>")]
-    figure.update_layout(xaxis_title_text=title)
-    notes = list[str]()
-    for before, line in zip(["", *lines], lines, strict=False):
-        if before and len(before) + 1 + len(line.partition(" ")[0]) > style.FITS:  # one note, which was broken here
-            notes[-1] += f" {line}"
-        else:
-            notes.append(line)
-    return joined(note for note in notes if note)
+    return joined(small_print.take(figure))
 
 
 def said(view: View, name: str, row: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from labkit.figures.shifts import shifts
 from labkit.figures.spectrum import spectrum
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
-from labkit.figures.style import CONFIG, ORIGINS, bundle
+from labkit.figures.style import CONFIG, ORIGINS
 from labkit.figures.topology import topology
 from labkit.figures.unit import in_unit
 from labkit.figures.versus import versus
@@ -44,7 +44,6 @@ __all__ = [
     "Traffic",
     "bars",
     "bounded",
-    "bundle",
     "distribution",
     "factors",
     "fitting",

@@ -10,11 +10,12 @@ import numpy as np
 from labkit.columns import METRICS
 from labkit.columns import title as column_title
 from labkit.errors import SpecError
-from labkit.figures import axes, style
+from labkit.figures import axes, small_print, style
 from labkit.figures._plotly import go
 from labkit.models import bounds, limits
 from labkit.models.costs import Costs
 from labkit.models.limits import Limit
+from labkit.notes import note
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.units import format_number, format_range, format_size
@@ -92,10 +93,10 @@ def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
     for number, one in enumerate(near):
         drawn.add_trace(_trace(one, _label(one, fitting), number, figure))
         drawn.data[-1].uid = f"t{len(drawn.data) - 1}"
-    notes = [_note(one, _label(one, fitting)) for one in fitting if one not in near]
+    notes = [note("bound", _note(one, _label(one, fitting))) for one in fitting if one not in near]
     if any(one.measured for one in near):
-        notes.append("measured bounds are of the cores, caches and kernel that were measured")
-    style.add_note(drawn, *notes)
+        notes.append(note("measured-bound", "measured bounds are of the cores, caches and kernel that were measured"))
+    small_print.add(drawn, *notes)
     drawn.update_layout(
         showlegend=bool(near) or figure.layout.showlegend, height=drawn.layout.height + _ROW * bool(near)
     )

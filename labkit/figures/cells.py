@@ -12,6 +12,7 @@ from labkit.columns import METRICS
 from labkit.errors import DataError, known
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
+from labkit.notes import note
 from labkit.records.resolution import MOST, sign, text
 from labkit.units import format_number, format_share, format_size, plural
 
@@ -73,10 +74,8 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
     if many:
         widest = format_share(float(((table["max"] - table["min"]) / table["median"]).max()))
         small = f"median of {int(table['count'].max())} launches, with a range of at most {widest} of the median"
-    figure.update_layout(
-        xaxis=_axis(x, style.note(_title(columns), small)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4"
-    )
-    return style.finish(figure, height=max(_LEAST, _ROW * len(y) + 120))
+    figure.update_layout(xaxis=_axis(x, _title(columns)), yaxis=_axis(y, _title(rows)), plot_bgcolor="#f4f4f4")
+    return style.finish(figure, note("launches", small), height=max(_LEAST, _ROW * len(y) + 120))
 
 
 def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value: str) -> go.Figure:
@@ -114,14 +113,15 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
     )
     launches, labels = max(int(table["count"].max()) for table in tables.values()), len(x) * across
     small = f"median of {launches} launches" if launches > 1 else "1 launch"
+    middle = "xaxis"
     for n, table in enumerate(tables.values()):
         place = {"row": n // across + 1, "col": n % across + 1}
         for trace in _panel(table, y, x, unit, 12 if labels <= 10 else 10 if labels <= _LABELS else 8):
             figure.add_trace(trace, **place)
         last = n + across >= len(tables)
-        middle = last and place["col"] == (across + 1) // 2
-        title = _title(columns) if last else ""
-        axis = _axis(x, style.note(title, small) if middle else title)
+        if last and place["col"] == (across + 1) // 2:
+            middle = f"xaxis{n + 1 if n else ''}"
+        axis = _axis(x, _title(columns) if last else "")
         if labels > _LABELS:  # every second one has room
             axis["ticktext"] = [text if not number % 2 else "" for number, text in enumerate(axis["ticktext"])]
         figure.update_xaxes(**axis, **place)
@@ -130,7 +130,8 @@ def heat_maps(panels: Mapping[str, pd.DataFrame], rows: str, columns: str, value
     figure.update_layout(
         coloraxis=_colours(coloured or every, f"{label} ({unit})"), plot_bgcolor="#f4f4f4", margin={"t": 30}
     )
-    return style.finish(figure, height=max(_LEAST, _ROW * len(y) * lines + 150 + 60 * (lines - 1)))
+    height = max(_LEAST, _ROW * len(y) * lines + 150 + 60 * (lines - 1))
+    return style.finish(figure, note("launches", small), height=height, axis=middle)
 
 
 def _panel(table: pd.DataFrame, y: Sequence[int], x: Sequence[int], unit: str, letters: int) -> Iterator[go.Heatmap]:

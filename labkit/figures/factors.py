@@ -11,6 +11,7 @@ import pandas as pd
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.units import format_exact, format_number
 
 
@@ -64,12 +65,12 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
     meanings = list(dict.fromkeys(str(text) for text in table["label"]))
     bars = f"bars: {', '.join(meanings)}"
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": style.note(label or category, f"{bars}; dashed: no change")}},
+        xaxis={"type": "category", "title": {"text": label or category}},
         yaxis={"type": "log", "title": {"text": title}, **_ticks(table)},
         scattermode="group",
         showlegend=True,
     )
-    return style.finish(figure)
+    return style.finish(figure, note("bars", bars), note("dashed", "dashed: no change"))
 
 
 def _ticks(table: pd.DataFrame) -> dict[str, Sequence[float] | Sequence[str]]:
@@ -120,7 +121,7 @@ def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure
     shares = [1, 0.1, 0.01, 0.001, 1e-4]
     least = min((1 / np.asarray(values).size for values in times.values()), default=1e-3)
     figure.update_layout(
-        xaxis={"type": "log", "title": {"text": style.note(title, small)}, "dtick": "D2"},
+        xaxis={"type": "log", "title": {"text": title}, "dtick": "D2"},
         yaxis={
             "type": "log",
             "title": {"text": "share of times that are longer"},
@@ -131,4 +132,4 @@ def phases(times: dict[str, np.ndarray], *, title: str, small: str) -> go.Figure
         hovermode="closest",
         showlegend=True,
     )
-    return style.finish(figure)
+    return style.finish(figure, note("phases", small))

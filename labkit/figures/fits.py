@@ -13,6 +13,7 @@ from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.points import error_bars
+from labkit.notes import note
 from labkit.units import format_number, format_range, format_size
 
 _US = 1e6
@@ -87,11 +88,11 @@ def fits(quantities: Mapping[str, Fit], *, title: str = "time, median (µs)") ->
                 meta=look.meta,
                 hoverinfo="skip",
             )
-    bars = "" if label == "1 launch" else f"bars: {label}; "
+    bars = "" if label == "1 launch" else f"bars: {label}"
     figure.update_layout(
-        xaxis=axes.sizes(sizes, style.note("message size (B)", f"{bars}dashed: fitted lines")),
+        xaxis=axes.sizes(sizes, "message size (B)"),
         yaxis={"type": "log", "title": {"text": title}},
         showlegend=True,
         hovermode="closest",
     )
-    return style.finish(figure)
+    return style.finish(figure, note("bars", bars), note("dashed", "dashed: fitted lines"))

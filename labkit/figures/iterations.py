@@ -17,6 +17,7 @@ from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
+from labkit.notes import Note, note
 from labkit.records import per_rank, seconds, values
 from labkit.samples import Samples
 from labkit.samples.facts import LIBRARY, TIMING
@@ -125,24 +126,27 @@ def distribution(
     figure.update_layout(
         xaxis={
             "type": "log",
-            "title": {"text": style.note(definition.title, _percentile_note(definition), *_retained(timed))},
+            "title": {"text": definition.title},
         },
         yaxis={"title": {"text": "share of iterations at or below"}, "range": [-0.02, 1.04], "tickformat": ".0%"},
         hovermode="closest",
     )
-    return style.finish(figure)
+    return style.finish(figure, *_percentile_notes(definition), *_retained(timed))
 
 
-def _retained(samples: Sequence[Samples]) -> list[str]:
+def _retained(samples: Sequence[Samples]) -> list[Note]:
     """Small print about points that keep extremes; the same for several launches is said once."""
     meaning = "the time of an iteration comes from all ranks and is exact"
-    return list(dict.fromkeys(filter(None, (per_rank.retention(launch, meaning) for launch in samples))))
+    return [note("kept", text) for text in dict.fromkeys(per_rank.retention(launch, meaning) for launch in samples)]
 
 
-def _percentile_note(metric: Metric) -> str:
+def _percentile_notes(metric: Metric) -> list[Note]:
     """Explain the marks in small print; for a rate the slow side is on the left."""
-    side = "" if metric.kind == "cost" else "; counted from the slow side, which is on the left"
-    return f"marks: {', '.join(_MARKED)} of the launch{side}; percentiles with fewer than 10 samples beyond are open"
+    side = "" if metric.kind == "cost" else ", counted from the slow side, which is on the left"
+    return [
+        note("marks", f"marks: {', '.join(_MARKED)} of the launch{side}"),
+        note("open", "percentiles with fewer than 10 samples beyond are open"),
+    ]
 
 
 def _ordered(samples: Samples, metric: Metric) -> tuple[NDArray[np.float64], float]:
@@ -229,14 +233,14 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
                 hovertemplate="iteration %{x:,}: %{y:,.3~f} µs<extra>%{fullData.name}</extra>",
             )
         )
-    long = f"; least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
+    long = f"least and greatest of every {2 * samples.n / budget:,.0f}" if samples.n > budget else ""
     each = "chunk" if TIMING.of(samples.meta) == "total" else "iteration"
-    small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}{long}"
+    small = f"{benchmarks.label(samples.spec)}, launch {samples.launch}, n={samples.n:,}"
     kept = per_rank.retention(samples, "these lines are of all ranks and exact")
     least = min(float(line.min()) for line in lines.values())
     figure.update_layout(
-        xaxis={"title": {"text": style.note(each, small, kept)}, "type": "linear"},
+        xaxis={"title": {"text": each}, "type": "linear"},
         yaxis={"type": "log" if least > 0 else "linear", "title": {"text": f"time of the {each} (µs)"}},
         showlegend=len(lines) > 1,
     )
-    return style.finish(figure)
+    return style.finish(figure, note("n", small), note("thinned", long), note("kept", kept))

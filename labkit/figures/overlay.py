@@ -8,9 +8,10 @@ from typing import Any
 
 from labkit.columns import METRICS
 from labkit.errors import SpecError
-from labkit.figures import axes, looks, style
+from labkit.figures import axes, looks, small_print, style
 from labkit.figures._plotly import go
 from labkit.figures.looks import Look
+from labkit.notes import note
 from labkit.reference import LARGE, SMALL, Entry
 from labkit.units import parse_size
 
@@ -53,7 +54,7 @@ def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
         heights = [[y for y in trace.y if y is not None] for trace in drawn.data if trace.y is not None]
         if drawn.layout.yaxis.type == "linear" and axes.are_far(heights):
             drawn.layout.yaxis = axes.measure(METRICS[about["metric"]], drawn.layout.yaxis.title.text, heights)
-    style.add_note(drawn, _NOTE)
+    small_print.add(drawn, note("published", _NOTE))
     drawn.update_layout(showlegend=True, height=drawn.layout.height + _ROW * len(set(names)))
     return drawn
 

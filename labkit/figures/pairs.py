@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.units import format_number
 
 SCALE = "Cividis"
@@ -70,14 +71,20 @@ def pairs(
         figure.add_hline(at / each - 0.5, line=line)
         figure.add_vline(at / each - 0.5, line=line)
     by = f"in the order of {'switches and hosts' if any(leaf) else 'hosts'}"
-    notes = [f"{ranks:,} ranks; a cell is the greatest of {each} × {each} pairs"] if each > 1 else []
-    notes += [f"{MARKED:,} of {len(marks):,} marks are drawn"] if len(marks) > MARKED else []
+    notes = [note("order", by)]
+    if each > 1:
+        notes += [
+            note("n", f"{ranks:,} ranks"),
+            note("merged", f"a cell is the greatest of {each} × {each} pairs"),
+        ]
+    if len(marks) > MARKED:
+        notes.append(note("marks", f"{MARKED:,} of {len(marks):,} marks are drawn"))
     figure.update_layout(
-        xaxis={"title": {"text": style.note("partner", by, *notes)}, "showgrid": False, **axis},
+        xaxis={"title": {"text": "partner"}, "showgrid": False, **axis},
         yaxis={"title": {"text": "measured by"}, "showgrid": False, **axis, **_downwards(axis)},
         plot_bgcolor="#f4f4f4",
     )
-    return style.finish(figure, height=max(style.HEIGHT, 16 * min(ranks, 40) + 160))
+    return style.finish(figure, *notes, height=max(style.HEIGHT, 16 * min(ranks, 40) + 160))
 
 
 def _heat(values: NDArray[np.float64], digits: int = 17, **more: Any) -> go.Heatmap:

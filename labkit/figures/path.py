@@ -90,7 +90,7 @@ def stacked(stacks: Sequence[Stack], unit: str, note: str = "") -> go.Figure:
     )
     above = _legend(figure, [(colours[kind], f"{kind} ({origin})") for kind, origin in pairs])
     lines = textwrap.wrap(note, LINE)
-    small_print(figure, lines, 52)
+    print_below(figure, lines, 52)
     heads = [f"<b>{stack.title}</b>" if part is None else part.text for stack, part, _ in rows]
     figure.update_layout(
         yaxis={
@@ -140,7 +140,7 @@ def _legend(figure: go.Figure, words: Sequence[tuple[str, str]]) -> int:
     return len(lines)
 
 
-def small_print(figure: go.Figure, lines: Sequence[str], below: float) -> None:
+def print_below(figure: go.Figure, lines: Sequence[str], below: float) -> None:
     """Write lines in small print, `below` px under the axes, where they have all the width."""
     if lines:
         text = "<br>".join(html.escape(line, quote=False) for line in lines)

@@ -15,7 +15,7 @@ from labkit.errors import DataError, known
 from labkit.figures import axes, lines, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
-from labkit.notes import joined
+from labkit.notes import joined, note
 from labkit.records import value_of, why_not
 from labkit.units import format_number
 
@@ -174,16 +174,21 @@ def versus_size(
     thin = f"thin: {STATISTICS[tail].label}{beyond}" if tails and tail else ""
     zero = "size 0 is set apart" if min(sizes) == 0 else ""
     lacking = _lacking(frame, metric, statistic, tail)
-    small = joined((lines.meaning(drawn, metric), thin, lacking, zero))
     heights = [column(line.rows, metric, line.statistic) for line in drawn]
     figure.update_layout(
-        xaxis=axes.sizes(sizes, style.note(_size_title(summary), small)),
+        xaxis=axes.sizes(sizes, _size_title(summary)),
         yaxis=axes.measure(definition, lines.title(drawn, metric), heights),
         showlegend=len(drawn) > 1 or bool(series) or any(": no " in line.name for line in drawn),
         hovermode="closest",
         meta=described(frame, metric, "sizes", "message_size_B"),
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("bars", lines.meaning(drawn, metric)),
+        note("thin", thin),
+        note("gaps", lacking),
+        note("zero", zero),
+    )
 
 
 def described(rows: pd.DataFrame, metric: str, axis: str, column: str) -> dict[str, Any]:
@@ -337,13 +342,16 @@ def bars(
                 **about,
             )
         )
-    small = joined((lines.meaning(drawn, metric), _lacking(summary, metric, statistic, None)))
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": style.note(column_title(category), small)}},
+        xaxis={"type": "category", "title": {"text": column_title(category)}},
         yaxis={"rangemode": "tozero", "title": {"text": lines.title(drawn, metric)}},
         showlegend=len(drawn) > 1 or bool(series),
         barmode="group",
         bargap=0.35,
         meta=described(summary, metric, "categories", category),
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("bars", lines.meaning(drawn, metric)),
+        note("gaps", _lacking(summary, metric, statistic, None)),
+    )

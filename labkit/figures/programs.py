@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go, make_subplots
+from labkit.notes import note
 from labkit.units import format_number, format_size, plural
 
 PANELS = 3  # in a row
@@ -78,11 +79,11 @@ def time_split(programs: Sequence[Shares], *, by: str = "kernel", small: str = "
     figure.update_layout(
         barmode="stack",
         bargap=0.15,
-        xaxis={"title": {"text": style.note(f"rank, by {by}", small) if small else f"rank, by {by}"}},
+        xaxis={"title": {"text": f"rank, by {by}"}},
         yaxis={"title": {"text": "part of the run time (%)"}, "range": [0, 100]},
         showlegend=True,
     )
-    return style.finish(figure)
+    return style.finish(figure, note("programs", small))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from labkit.figures import style
 from labkit.figures._plotly import go
 from labkit.figures.cells import SCALE
 from labkit.figures.ranks import launches_of_one_point
+from labkit.notes import Note, note
 from labkit.records import per_rank, resolution
 from labkit.samples import Samples
 from labkit.samples.facts import RANK_HOSTS
@@ -136,25 +137,28 @@ def rank_map(
     by += ", by switch and name" if any(leaves) else ""
     figure.update_layout(
         xaxis={
-            "title": {"text": style.note("rank in its node", *_notes(timed, what, grid, each), without)},
+            "title": {"text": "rank in its node"},
             "showgrid": False,
         },
         yaxis={"title": {"text": by}, "type": "category", "showgrid": False, "autorange": "reversed"},
         plot_bgcolor="#f4f4f4",
     )
-    return style.finish(figure, height=max(style.HEIGHT, min(_CELL * len(names) + 160, _TALL)))
+    height = max(style.HEIGHT, min(_CELL * len(names) + 160, _TALL))
+    return style.finish(figure, *_notes(timed, what, grid, each), note("clock", without), height=height)
 
 
-def _notes(timed: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[int, int]) -> list[str]:
+def _notes(timed: Sequence[Samples], what: Statistic, grid: Floats, each: tuple[int, int]) -> list[Note]:
     """Small print: launches, what a cell stands for, what was kept."""
     launches = "1 launch" if len(timed) == 1 else f"{what.said.partition(' ')[0]} of {len(timed)} launches"
-    small = (
-        f"{len(per_rank.ranks(timed[0])):,} ranks on {plural(len(grid), 'node')}, {launches}; n={timed[0].n:,} in a "
-        f"launch"
-    )
+    small = f"{len(per_rank.ranks(timed[0])):,} ranks on {plural(len(grid), 'node')}, {launches}"
     merged = f"a cell is the greatest of {each[0]} nodes × {each[1]} ranks" if each != (1, 1) else ""
     kept = "these percentiles come from histograms" if what.histogram else "these values are exact"
-    return [small, merged, per_rank.retention(timed[0], kept)]
+    return [
+        note("ranks", small),
+        note("n", f"n={timed[0].n:,} in a launch"),
+        note("merged", merged),
+        note("kept", per_rank.retention(timed[0], kept)),
+    ]
 
 
 def _laid_out(

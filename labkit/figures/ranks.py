@@ -11,6 +11,7 @@ from labkit import analysis
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.records import per_rank as of_ranks
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT, TIMING
@@ -61,17 +62,22 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
                 line={"color": look.colour, "width": 1.2},
             )
         )
-    small = f"box: quartiles and median of a rank; whiskers: 1st and 99th percentile; n={timed[0].n:,} in launch 0"
     figure.update_layout(
         xaxis={
             "type": "category",
-            "title": {"text": style.note("rank", small, of_ranks.retention(timed[0], _HISTOGRAMS))},
+            "title": {"text": "rank"},
         },
         yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
         showlegend=len(timed) > 1,
         boxmode="group",
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("box", "box: quartiles and median of a rank"),
+        note("whiskers", "whiskers: 1st and 99th percentile"),
+        note("n", f"n={timed[0].n:,} in launch 0"),
+        note("kept", of_ranks.retention(timed[0], _HISTOGRAMS)),
+    )
 
 
 def launches_of_one_point(samples: Iterable[Samples]) -> list[Samples]:
@@ -143,23 +149,25 @@ def _bands(timed: Sequence[Samples]) -> go.Figure:
 def _banded(figure: go.Figure, timed: Sequence[Samples], steps: int) -> go.Figure:
     """The axes of the bands, with what they show."""
     ranks = len(of_ranks.ranks(timed[0]))
-    each = f"; each of {steps} steps stands for {format_number(ranks / steps)} ranks" if steps < ranks else ""
+    each = f"each of {steps} steps stands for {format_number(ranks / steps)} ranks" if steps < ranks else ""
     extreme = ": their median, lowest lower and highest upper percentile" if each else ""
     what = "bands: quartiles, and 1st to 99th percentile" if len(timed) == 1 else "dotted: 99th percentile"
-    small = f"line: median of a rank; {what}{each}{extreme}; n={timed[0].n:,} in launch {timed[0].launch}"
-    marks = f"marks: ranks found slow, {MARKED} at most in a launch"
     figure.update_layout(
         xaxis={
-            "title": {
-                "text": style.note(
-                    f"{ranks:,} ranks, ordered by their median", small, marks, of_ranks.retention(timed[0], _HISTOGRAMS)
-                )
-            },
+            "title": {"text": f"{ranks:,} ranks, ordered by their median"},
         },
         yaxis={"type": "log", "title": {"text": "time of an iteration (µs)"}},
         showlegend=len(timed) > 1,
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("line", "line: median of a rank"),
+        note("bands", what),
+        note("steps", f"{each}{extreme}"),
+        note("n", f"n={timed[0].n:,} in launch {timed[0].launch}"),
+        note("marks", f"marks: ranks found slow, {MARKED} at most in a launch"),
+        note("kept", of_ranks.retention(timed[0], _HISTOGRAMS)),
+    )
 
 
 def _mark_slow(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.units import format_number
 
 
@@ -45,10 +46,15 @@ def ratios(groups: Mapping[str, Sequence[float]], title: str) -> go.Figure:
     figure.update_layout(
         xaxis={
             "type": "log",
-            "title": {"text": style.note(title, "a dot: one pair of starts; dashed: no difference")},
+            "title": {"text": title},
             "tickvals": shown,
             "ticktext": [format_number(tick) for tick in shown],
         },
         yaxis={"type": "category", "autorange": "reversed", "automargin": True, "title": {"text": ""}},
     )
-    return style.finish(figure, height=170 + 34 * len(groups))
+    return style.finish(
+        figure,
+        note("dot", "a dot: one pair of starts"),
+        note("dashed", "dashed: no difference"),
+        height=170 + 34 * len(groups),
+    )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.units import format_number
 
 MANY = 5000  # pairs of a kind that are all drawn
@@ -78,16 +79,20 @@ def repeated_pairs(
         "tickvals": marks,
         "ticktext": [format_number(mark, digits=3) for mark in marks],
     }
-    small = "mean of both directions; dashed: from here on a pair is suspicious"
     total = int(known.sum())
     thinned = f"{total:,} pairs; of those that fall on one spot one is drawn" if drawn < total else ""
     figure.update_layout(
-        xaxis={"title": {"text": style.note("one-way time, first measurement (µs)", small, thinned)}, **ticks},
+        xaxis={"title": {"text": "one-way time, first measurement (µs)"}, **ticks},
         yaxis={"title": {"text": "one-way time, again (µs)"}, **ticks},
         showlegend=True,
         hovermode="closest",
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("directions", "mean of both directions"),
+        note("dashed", "dashed: from here on a pair is suspicious"),
+        note("thinned", thinned),
+    )
 
 
 def _of_cause(name: str, known: NDArray[np.bool_], causes: Mapping[tuple[int, int], str]) -> NDArray[np.int64]:

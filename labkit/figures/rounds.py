@@ -9,6 +9,7 @@ import numpy as np
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.units import format_number, plural
 
 _FAR = 20  # a value over the median of all, from which it is drawn at the end of the axis
@@ -71,19 +72,20 @@ def rounds(
         )
     most = format_number(max(map(max, values.values())))
     notes = [
-        *([f"large: {why}"] if why else []),
-        *([f"arrow: beyond the axis ({beyond} of all launches, up to {most})"] if beyond else []),
-        "from left to right: launches in order; dotted: their median",
+        *([note("large", f"large: {why}")] if why else []),
+        *([note("arrow", f"arrow: beyond the axis ({beyond} of all launches, up to {most})")] if beyond else []),
+        note("order", "from left to right: launches in order"),
+        note("dotted", "dotted: their median"),
     ]
     figure.update_layout(
         xaxis={
             "tickvals": list(range(len(values))),
             "ticktext": list(values),
-            "title": {"text": style.note("setting", *notes)},
+            "title": {"text": "setting"},
         },
         yaxis={"title": {"text": axis}},
     )
-    return style.finish(figure)
+    return style.finish(figure, *notes)
 
 
 def _top(values: Iterable[Sequence[float]]) -> float:

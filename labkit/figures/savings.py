@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go, make_subplots
-from labkit.figures.path import LINE, QUIET, small_print
+from labkit.figures.path import LINE, QUIET, print_below
 from labkit.models.breakdown import Time
 from labkit.units import format_number
 
@@ -69,7 +69,7 @@ def saving(panels: Mapping[str, Mapping[str, Curve]], note: str = "") -> go.Figu
             figure.update_yaxes(title={"text": "saved of the whole (%)"}, **place)
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(margin={"t": 110, "b": 90}, legend={"y": 1 + 0.13 / rows})
-    small_print(figure, textwrap.wrap(note, LINE), 55)
+    print_below(figure, textwrap.wrap(note, LINE), 55)
     return style.finish(figure, height=170 + _PANEL * rows)
 
 

@@ -11,7 +11,7 @@ from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
-from labkit.notes import joined
+from labkit.notes import joined, note
 from labkit.units import format_number, format_range, format_share, format_size
 
 _FAR = 3.0  # largest ratio over smallest from which ticks are 1, 2, 5, 10, …
@@ -67,18 +67,18 @@ def shifts(comparison: Comparison, benchmark: str = "", *, difference: bool = Fa
     metrics = list(dict.fromkeys(METRICS[one.metric].label for one in rows))
     what = "difference from" if difference else "ratio to"
     title = f"{' or '.join(metrics)}, {what} {style.plain(comparison.sides[0])}"
-    band = "" if difference else f"; band: relevant difference, {format_share(comparison.relevant)}"
-    small = f"bars: 95 % interval over launches, none with fewer than 4 a side{band}"
+    band = "" if difference else f"band: relevant difference, {format_share(comparison.relevant)}"
+    bars = "bars: 95 % interval over launches, none with fewer than 4 a side"
     up = {"type": "linear", "title": {"text": f"{title} ({units[0]})"}}
     if not difference:
         up = {"type": "log", "title": {"text": f"{title} (times)"}, **_ticks(rows)}
     figure.update_layout(
-        xaxis=axes.sizes([one.size for one in rows], style.note("message size (B)", small)),
+        xaxis=axes.sizes([one.size for one in rows], "message size (B)"),
         yaxis=up,
         showlegend=True,
         hovermode="closest",
     )
-    return style.finish(figure)
+    return style.finish(figure, note("bars", bars), note("band", band))
 
 
 def _values(one: Compared, difference: bool) -> tuple[float, float, float]:

@@ -19,6 +19,7 @@ from labkit.figures._plotly import go
 from labkit.figures.lines import column
 from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, metric_of
+from labkit.notes import note
 from labkit.records import headline_statistic
 from labkit.units import format_number, format_share
 
@@ -58,19 +59,22 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         spreads.append(_spreads(rows, column(rows, metric, shown), html.unescape(name) if len(parts) > 1 else ""))
     if relative:
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
-    inside = "bars: 95 % interval of the median inside the launch; " if shown == "p50" else ""
-    bars = f"{inside}dotted: median over launches"
-    small = style.note("launch", " · ".join([bars, *spreads[:_NAMED]]))
+    inside = "bars: 95 % interval of the median inside the launch" if shown == "p50" else ""
     title = column_title(statistic_column(metric, shown))
     if relative:
         title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that<br>over launches (%)"
     figure.update_layout(
-        xaxis={"type": "category", "title": {"text": small}},
+        xaxis={"type": "category", "title": {"text": "launch"}},
         yaxis={"title": {"text": title}, "range": _room(figure)},
         showlegend=len(parts) > 1,
         scattermode="group",
     )
-    return style.finish(figure, height=style.HEIGHT + 15 * (small.count("<br>") - 1))
+    return style.finish(
+        figure,
+        note("bars", inside),
+        note("dotted", "dotted: median over launches"),
+        *(note("spread", one) for one in spreads[:_NAMED]),
+    )
 
 
 def _centre(rows: pd.DataFrame, metric: str, shown: str) -> float:

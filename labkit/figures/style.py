@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import html
-import json
 import math
 import re
 import textwrap
@@ -23,9 +22,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit.errors import DataError, known
+from labkit.figures import small_print
 from labkit.figures._plotly import go, held
 from labkit.figures.looks import COLOURS, Look
-from labkit.notes import joined
+from labkit.figures.small_print import LINE
+from labkit.notes import Note, joined
 from labkit.records.aggregate import GIVEN
 from labkit.records.factors import differing, level, named, text, texts
 from labkit.units import format_count, format_exact, format_number, format_size
@@ -34,11 +35,9 @@ WIDTH, HEIGHT = 720, 280
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
 MIME = "application/vnd.plotly.v1+json"
 NOTE = "[interactive figure: see the html report]"
-_SMALL = "font-size:12px;color:#555"  # 8 pt in the PDF
 _LABEL, _SPAN = 13, 0.7  # px of a tick's label, with room; decades that hold two of 1, 2 and 5
 _TICKS = 3  # of an axis, at least; of fewer, even steps take the place of 1, 2 and 5
-FITS = 96  # characters of small print in a line
-_LETTER, _LINE, _LEGEND, _SHORT = 6.4, 18, 28, 16  # px of a letter, a line of small print, a legend; characters
+_LETTER, _LEGEND, _SHORT = 6.4, 28, 16  # px of a letter and of a legend; characters
 _KEY, _ROW, _GAP = 45, 20, 10  # px of a line in a legend, of a further row of it, and between rows of groups
 _LEAST, _MORE, _FEW = 120, 35, 4  # px of what is drawn, and more for more than a few places
 HOVER = 76  # of hover text: all of it must be in the page
@@ -113,9 +112,22 @@ TEMPLATE: Mapping[str, Any] = {
 }
 
 
-def finish(figure: go.Figure, *, width: int = WIDTH, height: int = HEIGHT) -> go.Figure:
-    """Give a figure its template, its size and trace ids that do not change from run to run."""
+def finish(
+    figure: go.Figure,
+    *notes: Note | str,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    axis: str = "xaxis",
+) -> go.Figure:
+    """Give a figure its template, its size, its small print, and trace ids that do not change from run to run.
+
+    Parameters
+    ----------
+    notes : small print; empty texts are left out.
+    axis : below which the notes stand.
+    """
     figure.update_layout(width=width, height=height)
+    small_print.write(figure, notes, axis)
     traces, layout = held(figure)
     layout["template"] = copy.deepcopy(_template())
     if sum(re.fullmatch(r"yaxis\d*", name) is not None for name in layout) <= 1:
@@ -164,7 +176,7 @@ def _around(figure: go.Figure) -> tuple[int, int]:
     above = margin.get("t") or TEMPLATE["layout"]["margin"]["t"]
     above += _legend(figure) if layout.get("showlegend") and margin.get("t") is None else 0
     below = margin.get("b") or TEMPLATE["layout"]["margin"]["b"]
-    below += _LINE * _title(layout, "xaxis").count("<br>") if margin.get("b") is None else 0
+    below += LINE * _title(layout, "xaxis").count("<br>") if margin.get("b") is None else 0
     return above, below
 
 
@@ -240,26 +252,6 @@ def _numbers(values: Any) -> NDArray[np.float64]:
         return np.asarray([] if values is None else values, np.float64)
     except (TypeError, ValueError):
         return np.empty(0)
-
-
-def bundle(figure: go.Figure) -> dict[str, Any]:
-    """Return what a notebook cell displays with ``raw=True``: data only, no browser and no html."""
-    spec = json.loads(figure.to_json())
-    return {MIME: spec | {"config": dict(CONFIG)}, "text/plain": NOTE}
-
-
-def note(title: str, *lines: str) -> str:
-    """Axis title with what the reader must know in small print below it, broken to fit the width."""
-    parts = [part for line in lines for part in textwrap.wrap(line, FITS)]
-    return title + "".join(f'<br><span style="{_SMALL}">{html.escape(part, quote=False)}</span>' for part in parts)
-
-
-def add_note(figure: go.Figure, *lines: str) -> None:
-    """Add small print below a finished figure, which grows by it."""
-    axis, layout = figure.layout.xaxis, figure.layout
-    text = axis.title.text or ""
-    axis.title.text = note(text, *lines)
-    layout.height = (layout.height or HEIGHT) + _LINE * (axis.title.text.count("<br>") - text.count("<br>"))
 
 
 def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:

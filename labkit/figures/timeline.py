@@ -9,6 +9,7 @@ from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.notes import note
 from labkit.units import format_number, format_range
 
 _LABELS = 12  # of the axis, at most
@@ -63,10 +64,9 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
     for place in sorted({one.moments[cut.place].run for one in shown for cut in one.changes}):
         figure.add_vline(place - 0.5, line={"color": "#555", "width": 1.2, "dash": "dash"})
     ticks = list(range(0, len(history.runs), -(-len(history.runs) // _LABELS)))
-    small = "bars: interval or range over launches; dashed: a change between two campaigns"
     figure.update_layout(
         xaxis={
-            "title": {"text": style.note("campaign, by date", small)},
+            "title": {"text": "campaign, by date"},
             "tickvals": ticks,
             "ticktext": [style.plain(history.runs[place].created[:10] or history.runs[place].name) for place in ticks],
         },
@@ -74,7 +74,11 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
         showlegend=True,
         hovermode="closest",
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("bars", "bars: interval or range over launches"),
+        note("dashed", "dashed: a change between two campaigns"),
+    )
 
 
 def _distance(value: float, base: float) -> float | None:

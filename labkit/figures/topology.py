@@ -9,6 +9,7 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.notes import Note, note
 from labkit.units import format_number, format_share
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
@@ -78,8 +79,8 @@ def topology(
                 showlegend=False,
             )
         )
-    _explain(figure, facts, loads, seconds)
-    return style.finish(figure, height=style.HEIGHT - (0 if "uplink_bps" in facts else 80))
+    height = style.HEIGHT - (0 if "uplink_bps" in facts else 80)
+    return style.finish(figure, *_explain(figure, facts, loads, seconds), height=height)
 
 
 def _places(facts: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -164,16 +165,17 @@ def _colour(load: float | None) -> str:
 
 def _explain(
     figure: go.Figure, facts: Mapping[str, Any], loads: Mapping[tuple[str, bool], float], seconds: float | None
-) -> None:
-    """Rates and loads in words, and a legend of the colours."""
+) -> list[Note]:
+    """Make a legend of the colours; return rates and loads in words."""
     rates = f"links of hosts {format_number(facts['rate_bps'] / 1e6, 'Mbit/s')}"
     if "uplink_bps" in facts:
         uplink = format_number(facts["uplink_bps"] / 1e6, "Mbit/s")
         rates += f", uplinks {uplink}: taper {format_number(facts['taper'], digits=2)}:1"
-    lines = [rates]
+    lines = [note("rates", rates)]
     if loads:
         whole = f"of the link's rate over {format_number(seconds, 's')}" if seconds else "of the busiest direction"
-        lines.append(f"colour and width: load of a direction, as a part {whole}; right of two lines: towards the spine")
+        lines.append(note("load", f"colour and width: load of a direction, as a part {whole}"))
+        lines.append(note("direction", "right of two lines: towards the spine"))
         for share, colour in _SCALE:
             figure.add_trace(
                 go.Scatter(
@@ -188,7 +190,8 @@ def _explain(
     bare = {"showgrid": False, "showticklabels": False, "showline": False, "ticks": "", "zeroline": False}
     top = 2.3 if "uplink_bps" in facts else 1.3
     figure.update_layout(
-        xaxis=bare | {"title": {"text": style.note("", *lines)}},
+        xaxis=bare | {"title": {"text": ""}},
         yaxis=bare | {"range": [-0.6, top]},
         showlegend=bool(loads),
     )
+    return lines

@@ -16,7 +16,7 @@ from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
 from labkit.figures.points import bars_of, described, hover_fields, metric_of, numbers, texts
-from labkit.notes import joined
+from labkit.notes import joined, note
 from labkit.records import headline_statistic
 from labkit.units import format_number
 
@@ -63,8 +63,7 @@ def versus(
     drawn = list(_parts(parts, columns))
     assumed = x == "ranks" and "ranks_assumed" in frame and frame["ranks_assumed"].any()
     guess = "ranks are assumed where a log does not state them" if assumed else ""
-    small = joined((_bars(drawn), _gaps(summary, columns), guess))
-    right = _axis(frame[x].tolist(), x, label or column_title(x), small)
+    right, zero = _axis(frame[x].tolist(), x, label or column_title(x))
     if even:
         end = float(frame[x].max()) or 1.0
         right = {"type": "linear", "range": [-0.03 * end, 1.03 * end], "title": right["title"]}
@@ -83,7 +82,13 @@ def versus(
         hovermode="closest",
         meta=described(summary, drawn[0][0] if len({metric for metric, _ in drawn}) == 1 else "", "numbers", x),
     )
-    return style.finish(figure)
+    return style.finish(
+        figure,
+        note("bars", _bars(drawn)),
+        note("gaps", _gaps(summary, columns)),
+        note("assumed", guess),
+        note("zero", "" if even else zero),
+    )
 
 
 def _parts(
@@ -188,11 +193,10 @@ def _about(rows: pd.DataFrame, x: str, metric: Metric, statistic: str) -> dict[s
     )
 
 
-def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, Any]:
-    """Axis to the right, with a label at every value that occurs and has room."""
+def _axis(values: Sequence[float], x: str, title: str) -> tuple[dict[str, Any], str]:
+    """Axis to the right, with a label at every value that occurs and has room; and what its small print says of 0."""
     if x.endswith("_B"):
-        apart = "; size 0 is set apart" if min(values) == 0 else ""
-        return axes.sizes(values, style.note(title, small + apart))
+        return axes.sizes(values, title), "size 0 is set apart" if min(values) == 0 else ""
     present = sorted({float(value) for value in values})
     positive = [value for value in present if value > 0] or [1.0]
     far = positive[-1] / positive[0] >= _FAR
@@ -207,9 +211,9 @@ def _axis(values: Sequence[float], x: str, title: str, small: str) -> dict[str, 
     room = 0.04 * length if len(places) > 1 else 0.5
     return {
         "type": "log" if far else "linear",
-        "title": {"text": style.note(title, small + ("; 0 is set apart" if zero else ""))},
+        "title": {"text": title},
         "tickmode": "array",
         "tickvals": [places[n] for n in shown],
         "ticktext": [format_number(present[n]) for n in shown],
         "range": [float(scaled.min()) - room, float(scaled.max()) + room],
-    }
+    }, "0 is set apart" if zero else ""

@@ -74,7 +74,7 @@ def warnings(campaign: Campaign) -> list[tuple[str, int]]:
     path = campaign.path / "records.parquet"
     if not path.exists():
         return []
-    return doubts.kinds(tables.read(path, ["warnings"])["warnings"])
+    return [(one.text, count) for one, count in doubts.kinds(tables.read(path, ["warnings"])["warnings"])]
 
 
 def _notes(campaign: Campaign) -> list[dict[str, Any]]:

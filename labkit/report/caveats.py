@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from labkit import parts
 from labkit.analysis import doubts
 from labkit.notes import Note, joined
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
+from labkit.report.notebook import laid_out, part_of
 from labkit.report.sources import Source
 from labkit.report.variables import title
 from labkit.samples.facts import BROUGHT
@@ -21,7 +23,6 @@ from labkit.units import plural
 
 _NAMED = 3  # benchmarks that a row names
 _MOST = 0.9  # of the launches of a campaign, from which a group is said once
-_LABEL = re.compile(r"#\| *label: *[\w-]*warnings\s")
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,10 @@ def shorten(content: Content) -> None:
         source = next((one for one in content.sources if chapter.path in one.notebooks), None)
         general = _general(source) if source else set()
         for cell in chapter.notebook.cells if general else []:
-            for out in cell.get("outputs", []):
-                if _LABEL.search(cell.source) and "text/markdown" in out.get("data", {}):
-                    out.data["text/markdown"] = _shortened(out.data["text/markdown"], general)
+            for place, out in enumerate(cell.get("outputs", [])):
+                part = part_of(out)
+                if isinstance(part, parts.Text) and part.notes:
+                    cell.outputs[place] = laid_out(_shortened(part, general))
 
 
 def _general(source: Source) -> set[str]:
@@ -140,19 +142,15 @@ def _general(source: Source) -> set[str]:
     return {name for name, count in counts.items() if count >= _MOST * len(rows)}
 
 
-def _shortened(text: str, general: set[str]) -> str:
-    """Return a list of warnings without those of some groups, which the last line names."""
-    kept: list[str] = []
-    gone: dict[str, None] = {}
-    for line in text.splitlines():
-        one = _group("", line) if line.startswith("- ") and not line.startswith("- badges") else None
-        if one and one.name in general:
-            gone[one.name] = None
-        else:
-            kept.append(line)
+def _shortened(text: parts.Text, general: set[str]) -> parts.Text:
+    """Return warnings without those of some groups, which the last line names."""
+    groups = [(one, group(one)) for one in text.notes]
+    gone = dict.fromkeys(own.name for _, own in groups if own and own.name in general)
     if not gone:
         return text
-    return "\n".join(kept) + f"\n\n@sec-caveats explains what nearly all points share: {', '.join(gone)}."
+    kept = tuple(one for one, own in groups if not own or own.name not in general)
+    shared = f"@sec-caveats explains what nearly all points share: {', '.join(gone)}."
+    return parts.Text(shared, text.findings, kept)
 
 
 def group(note: Note) -> Group | None:
@@ -223,8 +221,8 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str, str]]:
         [note for note in (*row["badges"], *row["warnings"]) if note.text and (not found or group(note) is None)]
         for row, found in zip(rows, groups, strict=True)
     ]
-    for text, count in doubts.kinds(alone):
-        yield "other", f"{count} of {total}", "–", escape(text.rstrip(".")) + "."
+    for note, count in doubts.kinds(alone):
+        yield "other", f"{count} of {total}", "–", escape(note.text.rstrip(".")) + "."
 
 
 def _where(names: list[str], every: list[str]) -> str:

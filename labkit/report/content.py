@@ -1,4 +1,4 @@
-"""Hold what the generated parts of the report are made from."""
+"""Hold what the generated blocks of the report are made from."""
 
 from __future__ import annotations
 

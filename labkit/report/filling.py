@@ -1,4 +1,4 @@
-"""Fill the templates of chapters with generated parts, and leave out sections of which all parts are empty."""
+"""Fill the templates of chapters with generated blocks, and leave out sections of which all blocks are empty."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.M)
 _HEAD = re.compile(r"^(#{1,6}) +(.*?)[ \t]*(?:\{[^}\n]*\})?[ \t]*$", re.M)
 _LABEL = re.compile(r"\{#((?:sec|tbl|fig|eq)-[\w-]+)")
 _REFERENCE = re.compile(r"@((?:fig|tbl|sec|eq)-[\w-]*\w)")
-LAST = "left-out"  # the part that names what was left out: made when all others are
+LAST = "left-out"  # the block that names what was left out: made when all others are
 
 
 @dataclass
 class Filled:
-    """Chapters with their parts.
+    """Chapters with their blocks.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class _Section:
     level: int
     title: str
     text: str
-    parts: int = 0  # generated parts in it
+    blocks: int = 0  # generated blocks in it
     empty: int = 0  # of them
 
 
@@ -55,15 +55,15 @@ def fill(
     Parameters
     ----------
     files : name of a chapter → its template.
-    blocks : name of a part → function that makes it.
+    blocks : name of a block → function that makes it.
     labels : that the book's notebooks define.
     optional : labels to which chapters may refer although this style has no chapter that defines them.
-    omitted : gets the headings of what was left out, before the part `LAST` is made.
+    omitted : gets the headings of what was left out, before the block `LAST` is made.
 
     Raises
     ------
     ReportError
-        If a template asks for a part that does not exist, or cannot be read.
+        If a template asks for a block that does not exist, or cannot be read.
     """
     filled, optional = Filled(), set(optional)
     for name, path in files.items():
@@ -100,14 +100,14 @@ def _sections(text: str) -> list[_Section]:
 
 
 def _filled(section: _Section, path: Path, blocks: Mapping[str, Callable[[], str]], referred: set[str]) -> _Section:
-    """Return a section with its parts; add the labels to which these refer to `referred`."""
+    """Return a section with its blocks; add the labels to which these refer to `referred`."""
 
-    def part(match: re.Match[str]) -> str:
+    def block(match: re.Match[str]) -> str:
         if match[1] not in blocks:
             raise ReportError(
-                f"{path} asks for the generated part {match[1]!r}. There are: {', '.join(sorted(blocks))}."
+                f"{path} asks for the generated block {match[1]!r}. There are: {', '.join(sorted(blocks))}."
             )
-        section.parts += 1
+        section.blocks += 1
         if match[1] == LAST:
             return match[0]
         text = blocks[match[1]]()
@@ -115,19 +115,19 @@ def _filled(section: _Section, path: Path, blocks: Mapping[str, Callable[[], str
         referred.update(_REFERENCE.findall(text))
         return text
 
-    section.text = re.sub(r"\n{3,}", "\n\n", _GENERATED.sub(part, section.text))
+    section.text = re.sub(r"\n{3,}", "\n\n", _GENERATED.sub(block, section.text))
     return section
 
 
 def _kept(sections: Sequence[_Section], gone: set[str], omitted: list[str]) -> list[str]:
-    """Return the texts of sections that stay: without parts, with one that is not empty, or with such a section below.
+    """Return the texts of sections that stay: without blocks, with one that is not empty, or with such a section below.
 
     The labels of the others go to `gone`, and their headings to `omitted`.
     """
-    keep = [not section.parts or section.empty < section.parts for section in sections]
+    keep = [not section.blocks or section.empty < section.blocks for section in sections]
     for place in reversed(range(len(sections))):
         below = _below(sections, place)
-        if below and (not keep[place] or not sections[place].parts) and sections[place].level:
+        if below and (not keep[place] or not sections[place].blocks) and sections[place].level:
             keep[place] = any(keep[number] for number in below)
     for place, section in enumerate(sections):
         if not keep[place]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import figures
 from labkit.columns import METRICS
+from labkit.figures import small_print
 from labkit.models import costs
 from labkit.notes import joined
 from labkit.records import sound
@@ -149,9 +150,9 @@ def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFram
     if bounds_of:
         source, summary = bounds_of
         drawn = figures.with_bounds(drawn, rows, source.points, lambda: costs.of(summary))
+    small_print.take(drawn)
     spec = drawn.to_plotly_json()
     layout = spec["layout"]
-    layout["xaxis"]["title"]["text"] = layout["xaxis"]["title"]["text"].partition("<br>")[0]
     layout["yaxis"]["title"]["text"] = f"{METRICS[metric].label} ({METRICS[metric].unit})"
     ticks = list(zip(layout["xaxis"].get("tickvals", ()), layout["xaxis"].get("ticktext", ()), strict=True))
     shown = ticks[:: -(-len(ticks) // _TICKS) or 1]

@@ -14,7 +14,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_markdown_cell, new_output
 
-from labkit import outside
+from labkit import outside, parts
 from labkit.errors import DataError, ReportError
 from labkit.report import cleaning, figures, markdown
 from labkit.report.options import ALT, options, written
@@ -24,6 +24,7 @@ _HEADING = re.compile(r"^# +(?P<title>.*?)[ \t]*(?:\{(?P<attributes>[^}\n]*)\})?
 _LABEL = r"((?:fig|tbl|eq|sec)-[\w-]*\w)"
 _PAPERMILL = "papermill-error-cell-tag"
 _TRACE = 15  # last lines of a traceback; the executed notebook has them all
+_PART = "labkit_part"  # in the metadata of an output, while a chapter is made
 _STRANGE = "[This output cannot be shown in a report.]"
 _HIDDEN = {"parameters", "injected-parameters"}
 KERNEL = {
@@ -192,33 +193,95 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     data = out.data
     if _WIDGET in data:
         return None
+    if parts.MIME in data:
+        part = parts.read(data[parts.MIME])
+        if isinstance(part, parts.Described):
+            return _figure(data, part, name, chapter)
+        return laid_out(part)
     forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
-    if figures.PLOTLY in data and (rows := _single(data[figures.PLOTLY])):
-        forms = {"text/markdown": rows}
-    elif figures.PLOTLY in data:
-        if not forms.get(figures.SVG):
-            chapter.undrawn += 1
-        forms = _figure_forms(data[figures.PLOTLY], forms, name, chapter.csv)
-    alt = {"alt": figures.described(data[figures.PLOTLY])} if figures.SVG in forms and figures.PLOTLY in data else {}
-    return new_output("display_data", data=forms or {"text/plain": _STRANGE}, metadata=alt)
+    return new_output("display_data", data=forms or {"text/plain": _STRANGE})
+
+
+def laid_out(part: parts.Table | parts.Text | parts.Omitted) -> Any:
+    """Return the output that shows a part; its metadata hold the part, see `part_of`."""
+    text = cleaning.markdown(str(part))
+    return new_output("display_data", data={"text/markdown": text}, metadata={_PART: parts.as_json(part)})
+
+
+def part_of(output: Any) -> parts.Read | None:
+    """Return the part that an output of a chapter shows; None for outputs that labkit's studies did not make."""
+    given = output.get("metadata", {}).get(_PART)
+    return None if given is None else parts.read(given)
+
+
+def forget_parts(chapter: Chapter) -> None:
+    """Take the parts from the outputs of a chapter, which is finished and gets written."""
+    for cell in chapter.notebook.cells:
+        for out in cell.get("outputs", []):
+            out.get("metadata", {}).pop(_PART, None)
+
+
+def _figure(data: Mapping[str, Any], about: parts.Described, name: str, chapter: Chapter) -> Any:
+    """Return the output of a figure, or of the table that says more; add the data of the figure to the chapter."""
+    if about.instead:
+        return laid_out(about.instead)
+    svg = _form(figures.SVG, data.get(figures.SVG))
+    if not svg:
+        chapter.undrawn += 1
+    taken = sum(1 for file in chapter.csv if file.startswith(f"{name}."))
+    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
+    text = figures.as_csv(about.table)
+    if text:
+        chapter.csv[file] = text
+    forms = figures.bundle(data[figures.PLOTLY], svg, alt=about.alt, link=f"data/{file}" if text else "")
+    return new_output("display_data", data=forms, metadata={"alt": about.alt} if svg else {})
 
 
 def _tidy(book: Any) -> int:
-    """Clean the figures of a notebook before anything draws them; return how many outputs are no figures.
+    """Clean figures and check parts before anything draws them, so that each figure has a part.
 
     Parameters
     ----------
     book : it is changed.
+
+    Returns
+    -------
+    How many outputs are no figures.
     """
     count = 0
     for cell in book.cells:
         for out in cell.get("outputs", []):
+            if parts.MIME in out.get("data", {}):
+                out.data = _checked(out.data)
             if figures.PLOTLY not in out.get("data", {}):
                 continue
-            spec = cleaning.figure(out.data[figures.PLOTLY])
-            out.data = {"text/plain": _STRANGE} if spec is None else {**out.data, figures.PLOTLY: spec}
-            count += spec is None
+            given = out.data[figures.PLOTLY]
+            spec = cleaning.figure(given)
+            if spec is None:
+                out.data, count = {"text/plain": _STRANGE}, count + 1
+                continue
+            about = out.data.get(parts.MIME) or parts.as_json(_described(spec))
+            out.data = {**out.data, figures.PLOTLY: spec, parts.MIME: about}
     return count
+
+
+def _described(spec: Mapping[str, Any]) -> parts.Described:
+    """Describe a figure that labkit did not draw; of one without real arrays nothing is said."""
+    try:
+        return parts.described(spec)
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
+        return parts.Described()
+
+
+def _checked(data: Any) -> Any:
+    """Return an output's data with its part, if the part is as labkit writes it and of the same kind; else without."""
+    try:
+        part = parts.read(data[parts.MIME])
+    except DataError:
+        part = None
+    if part is None or isinstance(part, parts.Described) != (figures.PLOTLY in data):
+        return {kind: value for kind, value in data.items() if kind != parts.MIME}
+    return data
 
 
 def _form(kind: str, value: Any) -> str:
@@ -234,28 +297,6 @@ def _form(kind: str, value: Any) -> str:
     if kind in ("image/png", "image/jpeg"):
         return value if re.fullmatch(r"[A-Za-z0-9+/=\s]+", value) else ""
     return cleaned[kind](value) if kind in cleaned else ""
-
-
-def _single(spec: Mapping[str, Any]) -> str:
-    """Return the table that says more than a figure with one x value; empty for any other figure."""
-    try:
-        return figures.single(spec)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
-        return ""  # not real arrays
-
-
-def _figure_forms(spec: Mapping[str, Any], forms: Mapping[str, str], name: str, csv: dict[str, str]) -> dict[str, Any]:
-    """Return the forms of a figure, and add its data to `csv` as a file."""
-    taken = sum(1 for file in csv if file.startswith(f"{name}."))
-    file = f"{name}.csv" if not taken else f"{name}.{taken + 1}.csv"
-    try:
-        text = figures.as_csv(spec)
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
-        text = ""  # not real arrays: the figure shows what plotly makes of them
-    if text:
-        csv[file] = text
-    bundle = {figures.PLOTLY: spec, figures.SVG: forms.get(figures.SVG, "")}
-    return figures.bundle(bundle, link=f"data/{file}" if text else "")
 
 
 def _placeholder(label: str) -> Any:

@@ -9,13 +9,12 @@ from typing import Any
 
 from nbformat.v4 import new_markdown_cell
 
+from labkit import parts
 from labkit.errors import ReportError
 from labkit.report import markdown
-from labkit.report.notebook import Chapter
+from labkit.report.notebook import Chapter, part_of
 from labkit.report.options import options
 
-_NOTHING = re.compile(r"\s*\*(?:Omitted|Left out|This was left out): (?:`[^`\n]*`|[^*`])*\*\s*")
-_REMARK = re.compile(r"\s*\*(?![*\s])((?:`[^`\n]*`|[^*\n])+)\*\s*")
 _HEAD = re.compile(r"^(#{2,}) +(.*?)[ \t]*(?:\{[^}\n]*\})?[ \t]*$", re.M)
 _LABEL = re.compile(r"\{#((?:sec|eq)-[\w-]+)")
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z@*_`(])")
@@ -87,11 +86,11 @@ def _kept(cells: Sequence[Any], chapter: Chapter, gone: set[str]) -> list[Any]:
 
 
 def _remark(cell: Any) -> str:
-    """Return the sentence that a cell shows in the place of a figure; empty for others."""
+    """Return the text that a cell shows in the place of a figure; empty for others."""
     if not _label(cell).startswith("fig-") or len(cell.outputs) != 1:
         return ""
-    found = _REMARK.fullmatch(str(cell.outputs[0].get("data", {}).get("text/markdown", "")))
-    return found[1] if found else ""
+    shown = cell.outputs[0]
+    return str(shown.data["text/markdown"]) if isinstance(part_of(shown), parts.Text) else ""
 
 
 def _prose(cell: Any, text: str) -> Any:
@@ -119,7 +118,7 @@ def _says_nothing(cell: Any) -> bool:
     """Return whether all that a cell shows is that nothing was measured."""
     if cell.cell_type != "code" or not cell.outputs:
         return False
-    return all(_NOTHING.fullmatch(str(out.get("data", {}).get("text/markdown", ""))) for out in cell.outputs)
+    return all(isinstance(part_of(out), parts.Omitted) for out in cell.outputs)
 
 
 def _label(cell: Any) -> str:
@@ -137,7 +136,7 @@ def _name(cell: Any) -> str:
     """Return the first sentence of a cell's caption, or its label."""
     chosen = options(cell.source)[0]
     caption = str(chosen.get("fig-cap") or chosen.get("tbl-cap") or "")
-    return re.split(r"[.;:](?:\s|$)", caption)[0] or _label(cell)
+    return caption.partition(". ")[0].rstrip(".") or _label(cell)
 
 
 def _labels(cells: Iterable[Any]) -> set[str]:

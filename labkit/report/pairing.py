@@ -6,15 +6,16 @@ They follow one another, or stand around a paragraph about the second one, which
 from __future__ import annotations
 
 import copy
-import html
 import math
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from labkit.figures.style import note
-from labkit.report import figures
+from labkit import parts
+from labkit.figures import small_print
+from labkit.figures.style import HEIGHT
+from labkit.report import cleaning, figures
 from labkit.report.options import options, written
 
 HALF = "half"  # class of such a figure's cell
@@ -28,7 +29,6 @@ _NAME, _KEY, _LETTER = 34, 45, 6.5  # characters of a name in a legend; px of it
 _ROWS, _LINES = 3, 4  # of a legend; and names in it
 _BARS = 40  # of the names below bars
 _PARAGRAPH = re.compile(r"(?![#>|:$<\-*+\d`])[^\n]+(?:\n(?![#>|:$<\-*+`])[^\n]+)*")
-_TAG = re.compile(r"<[^>]*>")
 
 
 def pair(books: Sequence[Any]) -> dict[int, dict[str, Any]]:
@@ -45,7 +45,7 @@ def pair(books: Sequence[Any]) -> dict[int, dict[str, Any]]:
     narrow: dict[int, dict[str, Any]] = {}
     for book in books:
         for cells in _pairs(book):
-            forms = [_narrow(cell.outputs[0].data[figures.PLOTLY]) for cell in cells]
+            forms = [_narrow(cell.outputs[0].data[figures.PLOTLY], _about(cell)) for cell in cells]
             height = max(form["layout"]["height"] for form in forms)
             for cell, form in zip(cells, forms, strict=True):
                 chosen, code = options(cell.source)
@@ -87,7 +87,7 @@ def _is_small(cell: Any) -> bool:
     if not str(chosen.get("label", "")).startswith("fig-") or not chosen.get("fig-cap") or "classes" in chosen:
         return False
     try:
-        return _fits(cell.outputs[0].data[figures.PLOTLY])
+        return _fits(cell.outputs[0].data[figures.PLOTLY]) and _about(cell).instead is None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
         return False  # not real arrays
 
@@ -101,12 +101,11 @@ def _fits(spec: Mapping[str, Any]) -> bool:
         and not any(layout.get(key) for key in ("annotations", "xaxis2", "yaxis2"))
         and max((len(" ".join(map(str, trace["x"]))) for trace in traces if trace.get("type") == "bar"), default=0)
         <= _BARS
-        and float(layout.get("height") or figures.HEIGHT) <= _TALL
+        and float(layout.get("height") or HEIGHT) <= _TALL
         and not isinstance(layout.get("yaxis", {}).get("ticktext"), list)
         and len(names) <= _LINES
         and _rows(names) <= _ROWS
         and max(map(len, names), default=0) <= _NAME
-        and not figures.single(spec)
     )
 
 
@@ -125,16 +124,26 @@ def _rows(names: Sequence[str]) -> int:
     return rows
 
 
-def _narrow(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _about(cell: Any) -> parts.Described:
+    """Return what the notebook says of the figure of a cell."""
+    about = parts.read(cell.outputs[0].data[parts.MIME])
+    assert isinstance(about, parts.Described)
+    return about
+
+
+def _narrow(spec: Mapping[str, Any], about: parts.Described) -> dict[str, Any]:
     """Return a figure for half the width, in letters of the same size."""
     layout = copy.deepcopy(dict(spec["layout"]))
     right, upward = dict(layout.get("xaxis", {})), dict(layout.get("yaxis", {}))
-    title, *small = _text(right).split("<br>")
-    words = " ".join(html.unescape(_TAG.sub("", part)) for part in small)
     flat = _text(upward).replace("<br>", " ")
     beside = textwrap.wrap(flat, _TITLE)
-    lines = textwrap.wrap(words, _FITS if len(beside) < _MANY else _FEWER)
-    right["title"] = {**_titled(right), "text": note(title, *lines)}
+    if about.notes:
+        fits = _FITS if len(beside) < _MANY else _FEWER
+        right["title"] = {
+            **_titled(right),
+            "text": small_print.rendered(cleaning.label(about.title), about.notes, fits),
+        }
+    lines = _text(right).count("<br>")
     if isinstance(right.get("tickvals"), list) and isinstance(right.get("ticktext"), list):
         step = math.ceil(len(right["tickvals"]) / _TICKS) or 1
         right |= {"tickangle": 0, "tickvals": right["tickvals"][::step], "ticktext": right["ticktext"][::step]}
@@ -142,7 +151,7 @@ def _narrow(spec: Mapping[str, Any]) -> dict[str, Any]:
     rows = _rows(_names(spec)) if layout.get("showlegend") else 0
     legend = {**layout.get("legend", {}), "font": {"size": _LEGEND}}
     layout |= {"xaxis": right, "yaxis": upward, "legend": legend, "width": _WIDTH}
-    return {"data": spec["data"], "layout": layout | {"height": _HEIGHT + _ROW * rows + _LINE * len(lines)}}
+    return {"data": spec["data"], "layout": layout | {"height": _HEIGHT + _ROW * rows + _LINE * lines}}
 
 
 def _titled(axis: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from labkit.report import (
     abstract,
     artifact,
     beside,
+    blocks,
     book,
     campaigns,
     caveats,
@@ -36,7 +37,6 @@ from labkit.report import (
     omitting,
     painting,
     pairing,
-    parts,
     place,
     repeating,
     slides,
@@ -159,7 +159,7 @@ def _edit(content: Content) -> None:
 
 
 def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, elsewhere: set[str]) -> dict[str, str]:
-    """Return the chapters that are no notebooks, with their generated parts; notebooks lose references to what is gone.
+    """Return the chapters that are no notebooks, with their blocks; notebooks lose references to what is gone.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
     files = {name: style.file(name) for name in _listed(config) if not styles.is_pattern(name)}
     labels = set().union(*map(notebook.labels, content.chapters.values()))
     shared = {label for path in TEMPLATES.glob("*.qmd") for label in _LABEL.findall(path.read_text())}
-    made = {name: partial(function, content) for name, function in {**BLOCKS, **parts.find()}.items()}
+    made = {name: partial(function, content) for name, function in {**BLOCKS, **blocks.find()}.items()}
     filled = filling.fill(
         files, made, labels=labels, optional=shared | elsewhere | {oddities.LABEL}, omitted=content.absent
     )
@@ -263,12 +263,15 @@ def _look(config: Mapping[str, Any], style: styles.Style, folder: Path) -> dict[
 
 
 def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
-    """Begin every HTML output, which labkit cleaned, with a mark that no chapter can hold; return the mark.
+    """Finish the chapters: begin every HTML output, which labkit cleaned, with a mark that no chapter can hold.
 
-    The mark is a hash of all chapters, so the same campaign gives the same bytes.
+    Returns
+    -------
+    The mark, a hash of all chapters: the same campaign gives the same bytes.
     """
     whole = hashlib.sha256()
     for chapter in chapters.values():
+        notebook.forget_parts(chapter)
         whole.update(nbformat.writes(chapter.notebook).encode(errors="replace"))
     seal = whole.hexdigest()[:32]
     for chapter in chapters.values():

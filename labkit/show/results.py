@@ -196,11 +196,11 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
                 reason = records.why_not(row, first, tail).partition(", n = ")[0]
                 lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
     notes += [f"no {', '.join(labels)}: {reason}" for reason, labels in lacking.items()]
-    if badges := ", ".join(text for text, _ in doubts.kinds(rows["badges"])):
+    if badges := ", ".join(str(one) for one, _ in doubts.kinds(rows["badges"])):
         notes.append(f"badges: {badges}")
     if any(has(badges, resolution.CODE) for badges in rows["badges"]):
         notes.append(resolution.MEANING)
-    return notes + [f"warning: {text}" for text, _ in doubts.kinds(rows["warnings"])]
+    return notes + [f"warning: {one}" for one, _ in doubts.kinds(rows["warnings"])]
 
 
 def _number(row: pd.Series, metric: str, statistic: str) -> float:

@@ -26,11 +26,12 @@ from labkit.errors import LaunchError, SpecError, known
 from labkit.measuring import older
 from labkit.models import costs
 from labkit.models.costs import Costs
-from labkit.notes import Note
+from labkit.notes import Note, note
+from labkit.parts import NOTHING, Figure, Omitted, Text
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT
 from labkit.spec import Effort, Keep, Spec, validated
-from labkit.studies import _named
+from labkit.studies import _named, _several
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
@@ -39,7 +40,6 @@ from labkit.studies._sentences import bare as bare
 from labkit.studies._sentences import centre as centre
 from labkit.studies._sentences import counts as counts
 from labkit.studies._sentences import ends as ends
-from labkit.studies._sentences import markdown_list as markdown_list
 from labkit.studies._sentences import number as number
 from labkit.studies._sentences import path_words as path_words
 from labkit.studies._sentences import size_words as size_words
@@ -56,7 +56,7 @@ CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_S
 EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
-LEFT_OUT = "*Omitted: the parameters select nothing that is measured here.*"
+LEFT_OUT = NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +119,18 @@ class Study:
         self._campaign: Campaign | None = None
         self.setting: Mapping[str, str] = json.loads(os.environ.get(SETTING, "{}"))
         self.points = measuring.expand(self._requested(), self.effort) if self.values.measure else []
+
+    def __init_subclass__(cls) -> None:
+        """Let each method that a notebook shows answer for each campaign of a merged one."""
+        super().__init_subclass__()
+        for name, method in list(vars(cls).items()):
+            if not name.startswith("_") and _several.is_shown(method):
+                setattr(cls, name, _several.shown(method))
+
+    @cached_property
+    def apart(self) -> dict[str, Study]:
+        """A study of each campaign alone, where the points are of several."""
+        return _several.apart(self)
 
     def specs(self) -> list[Spec]:
         """Points to measure where every tool is installed."""
@@ -272,20 +284,17 @@ class Study:
         """Rows of the summary that belong to one benchmark, by size."""
         return self.summary[self.summary["benchmark"] == benchmark].sort_values("message_size_B")
 
-    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, what: Any, **how: Any) -> go.Figure | str:
+    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, what: Any, **how: Any) -> Figure | Omitted:
         """Draw a figure of rows of the summary, with their bounds where some are known.
 
         Parameters
         ----------
         what : second argument of `draw`: the metric, or the column to the right.
 
-        Returns
-        -------
-        A sentence where the parameters left the rows out.
         """
         if not len(rows):
             return LEFT_OUT
-        return self.bounded(draw(rows, what, **how), rows)
+        return Figure(self.bounded(draw(rows, what, **how), rows))
 
     def bounded(self, figure: go.Figure, rows: pd.DataFrame) -> go.Figure:
         """Return a figure of rows of the summary with their bounds, where some are known."""
@@ -296,6 +305,7 @@ class Study:
         """What the hosts of the campaign cost without a network, where that was measured."""
         return costs.read(self.campaign)
 
+    @_several.shown
     def selected(self, benchmark: str) -> pd.DataFrame:
         """Rows of `of` at a handful of sizes spread over the sweep, for a table that fits a page."""
         rows = self.of(benchmark)
@@ -332,26 +342,27 @@ class Study:
         ends = {end_column(metric, "mean", end): float("nan") for end in ("low", "high")}  # those of another mean
         return rows.assign(**{f"{metric}_mean": counts_of}, **ends)
 
-    def warnings(self) -> str:
-        """Badges and warnings of all points as a Markdown list; a sentence when there are none."""
+    @_several.shown
+    def warnings(self) -> Text:
+        """Badges and warnings of all points; a sentence when there are none."""
         total = len(self.records)
-        badges = [f"{text} ({count})" for text, count in doubts.kinds(self.records["badges"])]
-        lines = (
-            [f"- badges, with how many of {plural(total, 'record')} have them: {', '.join(badges)}"] if badges else []
-        )
-        kinds = doubts.kinds(self.records["warnings"])
-        texts = [(_OPTION.sub(r"`\g<0>`", text), count) for text, count in kinds]
-        lines += [f"- {text} ({count} of {plural(total, 'record')})" for text, count in texts]
+        every = plural(total, "record")
+        badges = [f"{one} ({count})" for one, count in doubts.kinds(self.records["badges"])]
+        said = f"badges, with how many of {every} have them: {', '.join(badges)}"
+        notes = [note("badges", said)] if badges else []
+        for one, count in doubts.kinds(self.records["warnings"]):
+            text = _OPTION.sub(r"`\g<0>`", one.text)
+            notes.append(note(one.code, f"{text} ({count} of {every})"))
         absent = self.campaign.facts.get("absent", {})
-        lines += [f"- omitted: {reason}" for name, reason in absent.items() if name in self.benchmarks]
-        lines += [f"- omitted: {reason}" for reason in self.lacking]
-        lines += [f"- left out: {one.text}" for one in self.unlike[:_UNLIKE]]
+        reasons = [reason for name, reason in absent.items() if name in self.benchmarks]
+        notes += [note("omitted", f"omitted: {reason}") for reason in (*reasons, *self.lacking)]
+        notes += [note(one.code, f"left out: {one.text}") for one in self.unlike[:_UNLIKE]]
         if more := self.unlike[_UNLIKE:]:
             count = sum(int(one.value("count") or 0) for one in more)
             files = "1 more sample file" if count == 1 else f"{count} more sample files"
             others = "another setting" if len(more) == 1 else f"{len(more)} other settings"
-            lines.append(f"- left out: {files}, with {others}")
-        return "\n".join(lines) or "No record has a badge or a warning."
+            notes.append(note("other-setting", f"left out: {files}, with {others}"))
+        return Text(notes=tuple(notes)) if notes else Text("No record has a badge or a warning.")
 
 
 def _as_text(parameters: type[Parameters], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -378,11 +389,11 @@ def present(rows: pd.DataFrame, shown: Mapping[str, str]) -> dict[str, str]:
     return {name: column for name, column in shown.items() if column in rows and rows[column].notna().any()}
 
 
-def too_few(rows: pd.DataFrame) -> str:
+def too_few(rows: pd.DataFrame) -> Omitted:
     """Return why no row has some percentiles; for points that labkit measured, also what to do."""
     if rows["origin"].isin(BROUGHT).all():
-        return "*Omitted: the imported logs do not state these percentiles.*"
-    return "*Omitted: no launch has enough samples for these percentiles. Raise time_cap.*"
+        return Omitted("the imported logs do not state these percentiles.", "too-few")
+    return Omitted("no launch has enough samples for these percentiles. Raise time_cap.", "too-few")
 
 
 def names() -> list[str]:

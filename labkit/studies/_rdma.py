@@ -9,6 +9,7 @@ import pandas as pd
 from labkit import studies, testbeds, tools
 from labkit.analysis import evidence
 from labkit.host.network import rdma_devices
+from labkit.parts import Text
 from labkit.studies._derived import of_samples
 
 AUTO = "auto"
@@ -16,7 +17,7 @@ NO_RDMA = (
     "was not measured: there is no RDMA device here that pyverbs can use, and no soft-roce is up. Run `labkit testbed "
     "up soft-roce`, or set verbs_testbed=soft-roce, and run this notebook again."
 )
-NO_COUNTERS = "*No point has counters of its link: the testbed offers none.*"
+NO_COUNTERS = Text("No point has counters of its link: the testbed offers none.")
 
 
 def present(wanted: str, *, measure: bool) -> tuple[str, ...]:
@@ -63,17 +64,18 @@ class Study(studies.Study):
         """Fields of every spec that say where it runs."""
         return {"testbed": self.values.testbed, "device": self.values.device}
 
-    def caution(self) -> str:
+    def caution(self) -> Text:
         """Caution before any number: the numbers show function only, or nothing was measured."""
         if self.records.empty:
-            return (
-                f"*Nothing of {', '.join(self.benchmarks)} was measured here. Set measure=True with "
-                "testbed=soft-roce, or with testbed=local and a device.*"
+            return Text(
+                f"Nothing of {', '.join(self.benchmarks)} was measured here. Set measure=True with "
+                "testbed=soft-roce, or with testbed=local and a device."
             )
         absent = [name for name in self.benchmarks if name not in set(self.records["benchmark"])]
         missing = f"Not measured here: {', '.join(absent)}." if absent else ""
         warned = evidence.functional(list(self.records["badges"]))
-        return "\n\n".join(text for text in (warned, missing) if text) or "No record is marked as functional only."
+        said = "\n\n".join(text for text in (warned, missing) if text)
+        return Text(said or "No record is marked as functional only.")
 
     @of_samples
     def crossed(self) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import records
@@ -91,11 +91,6 @@ def ends(rows: pd.DataFrame, metric: str) -> list[dict[str, Any]]:
     rows = records.sound(rows, metric)
     known = sorted((row for row in rows.to_dict("records") if centre(row, metric) > 0), key=lambda r: centre(r, metric))
     return [known[0], known[-1]] if len(known) > 1 else []
-
-
-def markdown_list(sentences: Iterable[str]) -> str:
-    """Sentences as a Markdown list."""
-    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def path_words(transport: str) -> str:

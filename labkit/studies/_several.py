@@ -1,27 +1,35 @@
-"""A study of a merged campaign: figures distinguish its campaigns; sentences and tables are made for each alone."""
+"""Parts of several campaigns at once.
+
+A figure shows all campaigns if each of its series names its campaign; else it shows one campaign, and says so. A text
+or a table is made for each campaign alone, so that no median, ratio or sentence mixes two.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any, cast
-
-import pandas as pd
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.figures import style
-from labkit.figures._plotly import go
-from labkit.samples import Samples
+from labkit.figures import small_print
+from labkit.notes import note
+from labkit.parts import Figure, Omitted, Text
 from labkit.samples.facts import CAMPAIGN
-from labkit.studies import Study
 from labkit.studies._named import mapping
+
+if TYPE_CHECKING:
+    from labkit.samples import Samples
+    from labkit.studies import Study
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+_RETURNED = ("Figure", "Table", "Text", "Omitted", "DataFrame")  # of methods that a notebook shows
 
 
 class _Part(Campaign):
-    """The part of a merged campaign that came from one of its campaigns."""
+    """The points that one campaign brought into a merged one."""
 
     def __init__(self, whole: Campaign, origin: str) -> None:
         super().__init__(whole.path)
@@ -32,109 +40,135 @@ class _Part(Campaign):
         return (s for s in super().samples(*arguments, **options) if (CAMPAIGN.of(s.meta) or self.name) == self._origin)
 
 
-def told_apart(study: Study) -> Study:
-    """Return the study; or one that distinguishes campaigns, if it only reads and its points are of several."""
-    if study.values.measure or study.records.empty or study.records["campaign"].nunique() < 2:
-        return study
-    return cast(Study, Several(study))
+def shown(method: Method) -> Method:
+    """Let a method of a study answer for each campaign of a merged one; of a single campaign it is as it was."""
+
+    @functools.wraps(method)
+    def answer(study: Study, *arguments: Any, **options: Any) -> Any:
+        if not study.apart:
+            return method(study, *arguments, **options)
+        ask = functools.partial(method, **options)
+        whole = _whole(study, ask, arguments) if "Figure" in _returned(method) else None
+        if isinstance(whole, Figure) and _names(whole, study.apart):
+            return whole
+        return combined(*_alone(study.apart, ask, arguments), what=method.__name__)
+
+    return answer  # type: ignore[return-value]
 
 
-class Several:
-    """Takes the place of a study in a notebook, and returns the results of all campaigns.
+def is_shown(method: object) -> bool:
+    """Whether a notebook shows what a function of a study's class returns."""
+    return callable(method) and any(word in _returned(method) for word in _RETURNED)
 
-    A figure shows all campaigns if each of its series names its campaign; else it shows one campaign, and says so. A
-    text or a table is made for each campaign alone, so that no median, ratio or sentence mixes two.
+
+def _returned(method: object) -> str:
+    return str(getattr(method, "__annotations__", {}).get("return", ""))
+
+
+def combined(parts: Mapping[str, Any], errors: Mapping[str, str], *, what: str) -> Any:
+    """Return one part that is made of those of several campaigns.
 
     Parameters
     ----------
-    study : one that reads points of several campaigns.
+    parts : name of a campaign → its part: a figure, a table as a data frame, or a text.
+    errors : name of a campaign → why it has none.
+    what : is asked for, for an error message.
+
+    Raises
+    ------
+    LabkitError
+        If no campaign has one.
     """
+    if not parts:
+        raise LabkitError(f"None of the campaigns merged here has what {what} needs: {'; '.join(errors.values())}")
+    drawn = {name: one for name, one in parts.items() if isinstance(one, Figure)}
+    if drawn:
+        return _first(drawn, [*parts, *errors])
+    tables = {name: one for name, one in parts.items() if hasattr(one, "itertuples")}
+    if tables:
+        return _stacked(tables)
+    if all(isinstance(one, Omitted) for one in parts.values()) and not errors:
+        return next(iter(parts.values()))
+    texts = {name: str(one) for name, one in parts.items()} | {name: f"*{error}*" for name, error in errors.items()}
+    if len(set(texts.values())) == 1:
+        return next(iter(parts.values()))
+    return Text("\n\n".join(f"Campaign **{name}**:\n\n{text}" for name, text in texts.items()))
 
-    def __init__(self, study: Study) -> None:
-        self._all = study
-        self._names = [str(name) for name in dict.fromkeys(study.records["campaign"])]
 
-    @cached_property
-    def _each(self) -> dict[str, Study]:
-        """The study of each campaign alone."""
-        studies = {}
-        values = dataclasses.asdict(self._all.values)
-        for name in self._names:
-            study = type(self._all)(**{**values, **self._parameters_of(name)})
-            study.read_from(_Part(self._all.campaign, name))
-            studies[name] = study
-        return studies
+def _first(drawn: Mapping[str, Figure], names: list[str]) -> Figure:
+    """Return the figure of the first campaign that has one; its notes name the campaign, and those not drawn."""
+    name, figure = next(iter(drawn.items()))
+    undrawn = [other for other in names if other in drawn and other != name]
+    rest = f"not drawn: {', '.join(undrawn)}" if undrawn else "the others have no data"
+    small_print.add(figure.plot, note("campaign", f"campaign {name}"), note("not-drawn", rest))
+    return figure
 
-    def _parameters_of(self, campaign: str) -> dict[str, Any]:
-        """Parameters of a campaign's notebook, if it had one; they decide which points are read."""
-        study = type(self._all).__module__.rpartition(".")[2].replace("_", "-")
-        facts = mapping(mapping(self._all.campaign.facts.get("origins")).get(campaign))
-        for name, given in mapping(facts.get("parameters")).items():
-            if name.partition("-")[2] == study and isinstance(given, dict):
-                return {k: v for k, v in given.items() if k in self._fields and k not in ("measure", "campaign")}
-        return {}
 
-    @property
-    def _fields(self) -> set[str]:
-        return {field.name for field in dataclasses.fields(self._all.values)}
+def _stacked(tables: Mapping[str, Any]) -> Any:
+    """Return the rows of all campaigns, with the campaign in the first column."""
+    import pandas as pd
 
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._all, name)
-        if not callable(value) or name == "run":
-            return value
-        return lambda *arguments, **options: self._answer(
-            name, lambda study: getattr(study, name)(*arguments, **options)
-        )
+    table = pd.concat([one.assign(campaign=name) for name, one in tables.items()], ignore_index=True)
+    return table[["campaign", *(column for column in table if column != "campaign")]]
 
-    def _answer(self, name: str, ask: Callable[[Study], Any]) -> Any:
-        """Return the answer of all campaigns together if it distinguishes them; else those of each, joined."""
-        returned = str(inspect.signature(getattr(self._all, name)).return_annotation)
-        whole = self._together(ask) if "Figure" in returned or "list" in returned else None
-        if isinstance(whole, list) or (isinstance(whole, go.Figure) and self._names_campaigns(whole)):
-            return whole
-        alone, errors = self._alone(ask)
-        if not alone:
-            raise LabkitError(f"None of the campaigns merged here has what {name} needs: {'; '.join(errors.values())}")
-        first = next((one for one in alone.values() if not isinstance(one, str)), "")
-        if isinstance(first, go.Figure):
-            return self._first_figure(alone)
-        if isinstance(first, pd.DataFrame):
-            tables = [one.assign(campaign=name) for name, one in alone.items() if isinstance(one, pd.DataFrame)]
-            table = pd.concat(tables, ignore_index=True)
-            return table[["campaign", *(column for column in table if column != "campaign")]]
-        texts = {name: str(one) for name, one in alone.items()} | {name: f"*{error}*" for name, error in errors.items()}
-        if len(set(texts.values())) == 1:
-            return next(iter(texts.values()))
-        return "\n\n".join(f"Campaign **{name}**:\n\n{text}" for name, text in texts.items())
 
-    def _together(self, ask: Callable[[Study], Any]) -> Any:
-        """Return the answer from all points; None if the study cannot handle several points of one setting."""
+def _whole(study: Study, ask: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Return the part from the points of all campaigns; None if the study cannot tell points of one setting apart."""
+    with _as_one(study):
         try:
-            return ask(self._all)
+            return ask(study, *arguments)
         except LabkitError:
             return None
 
-    def _alone(self, ask: Callable[[Study], Any]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Answers of the campaigns, and error messages of those without one."""
-        answers, errors = {}, {}
-        for name, study in self._each.items():
-            try:
-                answers[name] = ask(study)
-            except LabkitError as error:
-                errors[name] = str(error)
-        return answers, errors
 
-    def _names_campaigns(self, figure: go.Figure) -> bool:
-        """Whether every series names its campaign."""
-        names = [str(trace.name) for trace in figure.data]
-        return bool(names) and all(any(campaign in name for campaign in self._names) for name in names)
+@contextmanager
+def _as_one(study: Study) -> Iterator[None]:
+    """Take the points of all campaigns for those of one."""
+    kept, study.apart = study.apart, {}
+    try:
+        yield
+    finally:
+        study.apart = kept
 
-    def _first_figure(self, alone: dict[str, Any]) -> Any:
-        """Figure of the first campaign that has one; its axis names the campaign and those not drawn."""
-        name, figure = next((name, one) for name, one in alone.items() if isinstance(one, go.Figure))
-        others = [other for other in self._names if other != name]
-        undrawn = [other for other in others if isinstance(alone.get(other), go.Figure)]
-        omitted = f"not drawn: {', '.join(undrawn)}" if undrawn else "the others have no data"
-        axis = figure.layout.xaxis
-        axis.title.text = style.note(str(axis.title.text or ""), f"campaign {name}; {omitted}")
-        return figure
+
+def _alone(
+    studies: Mapping[str, Study], ask: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the parts of the campaigns, and the error messages of those without one."""
+    parts, errors = {}, {}
+    for name, study in studies.items():
+        try:
+            parts[name] = ask(study, *arguments)
+        except LabkitError as error:
+            errors[name] = str(error)
+    return parts, errors
+
+
+def _names(figure: Figure, campaigns: Mapping[str, Any]) -> bool:
+    """Whether every series names its campaign."""
+    names = [str(trace.name) for trace in figure.data]
+    return bool(names) and all(any(campaign in name for campaign in campaigns) for name in names)
+
+
+def apart(study: Study) -> dict[str, Study]:
+    """Return a study of each campaign alone; none if the study measures, or reads the points of one campaign."""
+    if study.values.measure or study.records.empty or study.records["campaign"].nunique() < 2:
+        return {}
+    found, values = {}, dataclasses.asdict(study.values)
+    for name in dict.fromkeys(map(str, study.records["campaign"])):
+        one = type(study)(**{**values, **_parameters_of(study, name)})
+        one.read_from(_Part(study.campaign, name))
+        one.apart = {}
+        found[name] = one
+    return found
+
+
+def _parameters_of(study: Study, campaign: str) -> dict[str, Any]:
+    """Return the parameters of a campaign's notebook, if it had one; they decide which points are read."""
+    fields = {field.name for field in dataclasses.fields(study.values)} - {"measure", "campaign"}
+    own = type(study).__module__.rpartition(".")[2].replace("_", "-")
+    facts = mapping(mapping(study.campaign.facts.get("origins")).get(campaign))
+    for name, given in mapping(facts.get("parameters")).items():
+        if name.partition("-")[2] == own and isinstance(given, dict):
+            return {k: v for k, v in given.items() if k in fields}
+    return {}

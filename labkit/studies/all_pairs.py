@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from labkit import figures, launch, measuring, studies, testbeds
 from labkit.analysis import all_pairs, effects
 from labkit.errors import DataError, SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import per_rank, resolution
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, amount, markdown_list, size_words, words
+from labkit.studies import LEFT_OUT, amount, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.units import parse_sizes, plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.campaign import Campaign
     from labkit.samples import Samples
 
 BENCHMARK, ALONE = all_pairs.BENCHMARK, "mpi.latency"
-_ONCE = "*Omitted: it compares two launches, but there is one. Set launches=2.*"
+_ONCE = Omitted("it compares two launches, but there is one. Set launches=2.", "too-few")
 _NAMED = 8  # pairs that a sentence names
 _SOUND = 2  # pairs that are not suspicious, to compare with
 
@@ -145,16 +145,16 @@ class Study(studies.Study):
 
     # ---- what the notebook shows -------------------------------------------------------------------------------
 
-    def map_figure(self, size: int) -> go.Figure | str:
+    def map_figure(self, size: int) -> Figure | Omitted:
         """Times of all pairs, ordered by switch, with those slow twice marked."""
         if size not in self.verdicts:
             return _ONCE if self.pairs(size) else LEFT_OUT
         first, verdict = self.pairs(size)[0], self.verdicts[size]
         bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
         seconds = resolution.known(verdict.seconds, first, work=2)
-        return figures.pairs(seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad)
+        return Figure(figures.pairs(seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad))
 
-    def twice_figure(self, size: int) -> go.Figure | str:
+    def twice_figure(self, size: int) -> Figure | Omitted:
         """Every pair in the first measurement and in the second, with the limits."""
         if size not in self.verdicts:
             return _ONCE if self.pairs(size) else LEFT_OUT
@@ -162,12 +162,14 @@ class Study(studies.Study):
         verdict = self.verdicts[size]
         causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
         matrices = [all_pairs.matrix(one) for one in launches]
-        return figures.repeated_pairs(
-            matrices[0],
-            matrices[1],
-            all_pairs.hosts_of(launches[0]),
-            limits=[all_pairs.limits(one, all_pairs.hosts_of(launches[0]))[1] for one in matrices],
-            causes=causes,
+        return Figure(
+            figures.repeated_pairs(
+                matrices[0],
+                matrices[1],
+                all_pairs.hosts_of(launches[0]),
+                limits=[all_pairs.limits(one, all_pairs.hosts_of(launches[0]))[1] for one in matrices],
+                causes=causes,
+            )
         )
 
     def bad_table(self) -> pd.DataFrame:
@@ -217,13 +219,13 @@ class Study(studies.Study):
         rows = self.of(ALONE)
         return rows[(rows["message_size_B"] == size) & rows["hosts"].str.contains(",")]
 
-    def alone_figure(self) -> go.Figure | str:
+    def alone_figure(self) -> Figure | Text:
         """Suspicious pairs measured alone, beside some that were not suspicious."""
         sizes = [size for size in self.sizes if len(self.alone(size))]
         if not sizes:
-            return "*No pair was suspicious, so none was measured alone.*"
+            return Text("No pair was suspicious, so none was measured alone.")
         rows = self.alone(sizes[-1]).sort_values("latency_us_p50", ascending=False)
-        return self.bounded(figures.bars(rows, "hosts", "latency_us", series=["message_size_B"]), rows)
+        return Figure(self.bounded(figures.bars(rows, "hosts", "latency_us", series=["message_size_B"]), rows))
 
     def effects_table(self) -> pd.DataFrame:
         """How far rows, columns and blocks of the matrix lie above the middle pair, at the largest size; the worst."""
@@ -239,9 +241,9 @@ class Study(studies.Study):
             [part.sort_values("excess (%)", ascending=False).head(4) for _, part in table.groupby("effect", sort=False)]
         )
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._verdicts(), *self._by_themselves(), *self._false_alarms()]) or LEFT_OUT
+        return listed([*self._verdicts(), *self._by_themselves(), *self._false_alarms()])
 
     def _verdicts(self) -> Iterator[str]:
         """The verdict at each size."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from labkit import figures, studies
 from labkit.analysis.half import half_of
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, words
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from labkit.studies import number, size_words, statement, words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,20 +61,20 @@ class Study(studies.Study):
                 specs += sweep(name, sizes=sizes, ranks=1, testbed=v.testbed)
         return specs
 
-    def bandwidth_figure(self) -> go.Figure | str:
+    def bandwidth_figure(self) -> Figure | Omitted:
         """Bandwidth against message size, a line for each path and for the TCP stream."""
         rows = self.summary[self.summary["benchmark"].isin(["mpi.bandwidth", "sockets.tcp_stream"])]
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["benchmark", "transport"])
 
-    def rate_figure(self) -> go.Figure | str:
+    def rate_figure(self) -> Figure | Omitted:
         """Messages per second against message size."""
         return self.drawn(figures.versus_size, self.of("mpi.bandwidth"), "message_rate_per_s", series=["transport"])
 
-    def round_trip_figure(self) -> go.Figure | str:
+    def round_trip_figure(self) -> Figure | Omitted:
         """Round trip of a request and its response over plain TCP."""
         return self.drawn(figures.versus_size, self.of("sockets.tcp_rr"), "round_trip_us", tail="p99")
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         for path, group in sound(self.of("mpi.bandwidth"), "bandwidth_MBps").groupby("transport", sort=False):
@@ -108,4 +106,4 @@ class Study(studies.Study):
                     f"A plain TCP stream ({best['library']}) carries {number(best[column])} MB/s with sends of "
                     f"{size_words(best['message_size_B'])}, as the tool reports it."
                 )
-        return markdown_list(sentences)
+        return listed(sentences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -11,12 +11,10 @@ from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.analysis.effects import ALONE
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, words
+from labkit.studies import number, size_words, words
 from labkit.units import plural
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 BOUND = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast")
 LAYERS = {"c": "C kernel", "buffers": "mpi4py, buffers", "pickle": "mpi4py, pickle"}
@@ -77,7 +75,7 @@ class Study(studies.Study):
         rows = rows[keep & rows["option_binding"].notna()]
         return rows.assign(layer=rows["option_binding"].map(LAYERS))
 
-    def figure(self, benchmark: str, metric: str = "latency_us") -> go.Figure | str:
+    def figure(self, benchmark: str, metric: str = "latency_us") -> Figure | Omitted:
         """A pattern through all layers against message size."""
         return self.drawn(figures.versus_size, self.layers(benchmark), metric, series=["layer"])
 
@@ -109,7 +107,7 @@ class Study(studies.Study):
         names = ["layer", "message_size_B", "C kernel (µs)", "layer (µs)", "added (µs)", "ratio", "doubt"]
         return pd.DataFrame(costs, columns=names).sort_values(["layer", "message_size_B"], ignore_index=True)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         for name in (b for b in BOUND if b != "mpi.bandwidth"):
@@ -124,4 +122,4 @@ class Study(studies.Study):
                     text += f" ({number(first['ratio'])} times its time)"
                     text += ALONE if first["doubt"] != "none" else ""
                 sentences.append(f"{text}.")
-        return markdown_list(sentences)
+        return listed(sentences)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -13,11 +13,9 @@ from labkit.analysis.layers import Path, time_of
 from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
 from labkit.notes import joined
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, path_words, size_words, words
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from labkit.studies import number, path_words, size_words, words
 
 # operation → benchmark, metric, factor to µs
 PRIMITIVES = {
@@ -107,7 +105,7 @@ class Study(studies.Study):
             for figure, parts in breaking_band.figures().items()
         )
 
-    def published_figure(self) -> go.Figure:
+    def published_figure(self) -> Figure:
         """Injection and latency of the paper, part by part."""
         paper, stacks = reference.load(breaking_band.PAPER), []
         for name in ("latency", "injection"):
@@ -115,7 +113,7 @@ class Study(studies.Study):
             assert model.observed is not None
             observed = figures.Part("observed", model.observed.value, "the whole")
             stacks.append(figures.Stack(model.title, _drawn(model), "published", observed))
-        return figures.stacked(stacks, paper.unit, f"{paper.short}, Table 1 and section 6. {paper.conditions}")
+        return Figure(figures.stacked(stacks, paper.unit, f"{paper.short}, Table 1 and section 6. {paper.conditions}"))
 
     # ---- this machine
 
@@ -205,7 +203,7 @@ class Study(studies.Study):
         every = [of(path) for path in paths for of in (self.message, self.stream, self.stack)]
         return [one for one in (*every, self.over_sockets) if one]
 
-    def figure(self) -> go.Figure | str:
+    def figure(self) -> Figure | Omitted:
         """All breakdowns of what was measured here, part by part."""
         wholes = self.wholes()
         if not wholes:
@@ -221,7 +219,7 @@ class Study(studies.Study):
         ]
         basis = ", ".join(dict.fromkeys(one.whole.basis for one in wholes if one.whole.basis))
         note = "A negative part goes back: calls of the two ranks overlap, or a path avoids something."
-        return figures.stacked(stacks, "µs", f"Medians over launches; bars: {basis}. {note}" if basis else note)
+        return Figure(figures.stacked(stacks, "µs", f"Medians over launches; bars: {basis}. {note}" if basis else note))
 
     def table(self) -> pd.DataFrame:
         """Every part with its interval, its share of the whole, and what it was computed from."""
@@ -260,7 +258,7 @@ class Study(studies.Study):
             )
         return pd.DataFrame(rows)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         latency = breaking_band.breakdown("latency")
         sentences = [
@@ -281,7 +279,7 @@ class Study(studies.Study):
         ]
         if missing:
             sentences.append(f"Not measured here: {', '.join(missing)}.")
-        return markdown_list(sentences)
+        return listed(sentences)
 
 
 def _posted(one: Breakdown) -> str:

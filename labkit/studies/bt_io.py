@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar
 from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.benchmarks.storage import bt_io
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import counts, markdown_list, statement, words
+from labkit.studies import counts, statement, words
 from labkit.units import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 BENCHMARK = "storage.bt_io"
 
@@ -70,23 +70,23 @@ class Study(studies.Study):
             testbed=v.testbed,
         )
 
-    def time_figure(self) -> go.Figure | str:
+    def time_figure(self) -> Figure | Omitted:
         """Run time, and the part of it in I/O, against the number of ranks."""
         shown = {"whole run": "run_time_s_mean", "in I/O": "io_time_s_value"}
         return self.drawn(figures.versus, self.of(BENCHMARK), "ranks", shown=shown, series=["option_subtype"])
 
-    def computing_figure(self) -> go.Figure | str:
+    def computing_figure(self) -> Figure | Omitted:
         """Operations of the stand-in per second of the whole run against the number of ranks."""
         return self._rate("operations_Mops")
 
-    def file_figure(self) -> go.Figure | str:
+    def file_figure(self) -> Figure | Omitted:
         """Bytes of the solution per second in I/O against the number of ranks."""
         return self._rate("bandwidth_MBps")
 
-    def _rate(self, metric: str) -> go.Figure | str:
+    def _rate(self, metric: str) -> Figure | Omitted:
         return self.drawn(figures.versus, self.of(BENCHMARK), "ranks", shown=metric, series=["option_subtype"])
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         rows = self.of(BENCHMARK)
@@ -105,7 +105,7 @@ class Study(studies.Study):
             sentences.insert(
                 0, f"Class {self.values.problem} writes {format_number(size, 'MB', digits=3)} in {sets} data sets."
             )
-        return markdown_list(sentences)
+        return listed(sentences)
 
 
 def _gain(rows: pd.DataFrame) -> Iterator[str]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import analysis, benchmarks, figures, studies
 from labkit.analysis import effects
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, counts, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 
@@ -135,17 +135,17 @@ class Study(studies.Study):
         rows = rows[rows["collective"] == self.values.example]
         return rows[rows["ranks"] == rows["ranks"].max()]
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """Slowest rank against message size, a line for each collective and number of ranks."""
         return self.drawn(
             figures.versus_size, self.sized(), "latency_us", series=["collective", "transport", "ranks"], tail=None
         )
 
-    def tail_figure(self) -> go.Figure | str:
+    def tail_figure(self) -> Figure | Omitted:
         """Median and 99th percentile of the example."""
         return self.drawn(figures.versus_size, self._example(), "latency_us", series=["collective", "transport"])
 
-    def ranks_figure(self) -> go.Figure | str:
+    def ranks_figure(self) -> Figure | Omitted:
         """Slowest rank against the number of ranks at the smallest size of each; needs several numbers."""
         rows = self.rows()
         rows = rows[rows["message_size_B"] == rows.groupby("collective")["message_size_B"].transform("min")]
@@ -153,7 +153,7 @@ class Study(studies.Study):
             rows = rows.iloc[:0]
         return self.drawn(figures.versus, rows, "ranks", shown="latency_us", series=["collective", "transport"])
 
-    def mean_figure(self) -> go.Figure | str:
+    def mean_figure(self) -> Figure | Omitted:
         """The slowest rank of every iteration, by median and mean, beside the mean over ranks that OSU prints."""
         shown = {
             "slowest rank, median": "latency_us_p50",
@@ -182,17 +182,17 @@ class Study(studies.Study):
         ]
         return rows[ends].reindex(columns=columns)
 
-    def rank_figure(self) -> go.Figure | str:
+    def rank_figure(self) -> Figure | Omitted:
         """Distribution of the times of every rank, for the example and its size."""
         samples = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
-        return figures.per_rank(samples) if samples else LEFT_OUT
+        return Figure(figures.per_rank(samples)) if samples else LEFT_OUT
 
-    def rank_map(self, statistic: str = "median") -> go.Figure | str:
+    def rank_map(self, statistic: str = "median") -> Figure | Omitted:
         """One statistic of every rank of the example, a row for each node: needs ranks on several nodes."""
         launches = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
         if all(len(set(RANK_HOSTS.of(s.meta))) < 2 for s in launches):
-            return "*Omitted: the ranks are on one node, so a map by node would have one row.*"
-        return figures.rank_map(launches, statistic)
+            return Omitted("the ranks are on one node, so a map by node would have one row.")
+        return Figure(figures.rank_map(launches, statistic))
 
     def _samples(self, cadence: str = "isolated") -> list[Samples]:
         """Samples of the example in one cadence, with the most ranks, over the first path."""
@@ -200,7 +200,7 @@ class Study(studies.Study):
         samples = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted]
         return [s for s in samples if s.spec.transport == samples[0].spec.transport]
 
-    def slow_ranks(self) -> str:
+    def slow_ranks(self) -> Text | Omitted:
         """Which ranks are slow more often than chance allows, in each launch of the example."""
         launches = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
         said: dict[str, list[str]] = {}
@@ -210,23 +210,23 @@ class Study(studies.Study):
             f"Launch{'es' if len(numbers) > 1 else ''} {', '.join(numbers)}: {sentence}"
             for sentence, numbers in said.items()
         ]
-        return markdown_list(sentences) if sentences else LEFT_OUT
+        return listed(sentences)
 
     @of_samples
     def verdict(self) -> analysis.Verdict | None:
         """Verdict on the guidelines; None without collectives."""
         return analysis.check(rows) if len(rows := self.rows()) else None
 
-    def guidelines(self) -> str:
+    def guidelines(self) -> Text | Omitted:
         """Whether a collective is slower than others that could do its work."""
         if self.verdict is None:
             return LEFT_OUT
         reasons = self.verdict.unchecked["reason"]
         if reasons.empty:
-            return self.verdict.sentence
+            return Text(self.verdict.sentence)
         names = ", ".join(sorted({name for reason in reasons for name in re.findall(r"mpi\.\w+", reason)}))
         why = f"{len(reasons)} guidelines could not be checked, because there are no points of {names}."
-        return f"{self.verdict.sentence} {why}"
+        return Text(f"{self.verdict.sentence} {why}")
 
     def violations(self) -> pd.DataFrame:
         """Guidelines that were violated, the worst first; at most twelve."""
@@ -234,7 +234,7 @@ class Study(studies.Study):
         table = self.summary[:0] if self.verdict is None else self.verdict.table.head(12)
         return table.reindex(columns=names).rename(columns={"left_us": "left (µs)", "right_us": "right (µs)"})
 
-    def cadence_figure(self) -> go.Figure | str:
+    def cadence_figure(self) -> Figure | Omitted:
         """Slowest rank of the example in every cadence."""
         rows, series = self._example(option_cadence=None), ["option_cadence", "transport"]
         rows = rows.sort_values(series) if len(rows) else rows
@@ -260,7 +260,7 @@ class Study(studies.Study):
         total = table.agg({"slot (µs)": "median", "error of the clocks (µs)": "max", "late": "sum", "n": "sum"})
         return total.assign(**{"late starts (%)": 100 * total.pop("late") / total["n"]})
 
-    def way_figure(self, option: str) -> go.Figure | str:
+    def way_figure(self, option: str) -> Figure | Omitted:
         """Slowest rank of one collective with ``in_place`` or ``rotate`` and without: the example, or the first."""
         rows = self._with_and_without(option)
         names = sorted(set(rows["collective"]), key=lambda name: (name != self.values.example, name))
@@ -284,10 +284,10 @@ class Study(studies.Study):
         rows = rows[rows["ranks"] == rows["ranks"].max()]
         return rows.assign(way=rows[name].astype(bool).map(WAYS[option])).sort_values(["collective", "way"])
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = [*self._times(), *self._slowest(), *self._cadences(), *self._odd()]
-        return markdown_list(sentences) or LEFT_OUT
+        return listed(sentences)
 
     def _times(self) -> Iterator[str]:
         """Smallest and largest message of every collective."""

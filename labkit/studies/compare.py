@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -14,14 +14,12 @@ from labkit.analysis import comparison
 from labkit.analysis.comparison import Compared, Comparison
 from labkit.analysis.comparison.judging import RELEVANT, SAME, UNDECIDED, Judgement
 from labkit.errors import LabkitError, SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records.factors import NONE
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, words
+from labkit.studies import number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.units import format_range, plural
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 OFFERED = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast", "mpi.alltoall")
 COLUMNS = ["message_size_B", "side", "ratio", "interval", "p (Holm)", "order", "verdict", "launches needed"]
@@ -68,7 +66,7 @@ class Study(studies.Study):
         return sweep(v.benchmark, sizes=v.sizes, **{"testbed": v.testbed, v.factor: words(v.levels)})
 
     @of_samples
-    def compared(self) -> Comparison | str:
+    def compared(self) -> Comparison | Text | Omitted:
         """The comparison, or why there is none."""
         v = self.values
         launches = [one for one in comparison.of_samples(self.samples) if one.benchmark == v.benchmark]
@@ -80,13 +78,13 @@ class Study(studies.Study):
             sides = comparison.by_levels(launches, v.factor, levels)
             return comparison.compare(sides, by=v.factor, allow=words(v.allow), relevant=v.relevant)
         except LabkitError as error:
-            return f"*No comparison: {error}*"
+            return Text(f"No comparison: {error}")
 
-    def figure(self) -> go.Figure | str:
+    def figure(self) -> Figure | Text | Omitted:
         """Ratio to the base with its interval, against message size."""
-        return self.compared if isinstance(self.compared, str) else figures.shifts(self.compared)
+        return Figure(figures.shifts(self.compared)) if isinstance(self.compared, Comparison) else self.compared
 
-    def values_figure(self) -> go.Figure | str:
+    def values_figure(self) -> Figure | Omitted:
         """What is compared: a line for each level."""
         rows = self.of(self.values.benchmark)
         metric = "bandwidth_MBps" if self.values.benchmark == "mpi.bandwidth" else "latency_us"
@@ -96,7 +94,7 @@ class Study(studies.Study):
 
     def table(self) -> pd.DataFrame:
         """A row for each size and level but the base: ratio, interval, p, order of launches, verdict."""
-        if isinstance(self.compared, str):
+        if not isinstance(self.compared, Comparison):
             return pd.DataFrame(columns=COLUMNS)
         rows = [
             (
@@ -113,9 +111,9 @@ class Study(studies.Study):
         ]
         return pd.DataFrame(rows, columns=COLUMNS)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        if isinstance(self.compared, str):
+        if not isinstance(self.compared, Comparison):
             return self.compared
         rows = self.compared.rows
         sentences = [self.compared.sentence]
@@ -123,7 +121,7 @@ class Study(studies.Study):
             every = [one for one in rows if one.side == side]
             part = [one for one in every if one.judgement.verdict not in (SAME, UNDECIDED) and not any(one.coarse)]
             sentences.append(self._differs(side, self.compared.sides[0], part, len(every)))
-        return markdown_list([*sentences, *self.compared.warnings])
+        return listed([*sentences, *self.compared.warnings])
 
     @staticmethod
     def _differs(side: str, base: str, part: Sequence[Compared], every: int) -> str:

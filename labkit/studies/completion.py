@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
 from labkit.analysis import effects, evidence
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import ENGINE, FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, centre, counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 NOTICED = {  # how the end of a write is noticed: immediate, completion → words
     (False, "poll"): "memory watched",
@@ -118,24 +118,24 @@ class Study(_rdma.Study):
 
     # ---- figures
 
-    def noticed_figure(self) -> go.Figure | str:
+    def noticed_figure(self) -> Figure | Omitted:
         """Latency of WRITE against size, a line for each way to notice it."""
         return self.drawn(figures.versus_size, self.noticed(), "latency_us", series=["noticed"])
 
-    def sends_figure(self) -> go.Figure | str:
+    def sends_figure(self) -> Figure | Omitted:
         """Latency of SEND against size, polled and by events, for each tool."""
         return self.drawn(figures.versus_size, self.sends(), "latency_us", series=["engine", "completion"])
 
-    def distribution_figure(self) -> go.Figure | str:
+    def distribution_figure(self) -> Figure | Omitted:
         """How the iterations of the smallest SEND are distributed, polled and by events."""
         rows = self.sends()
         smallest = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
         wanted = set(smallest["fingerprint"]) if len(rows) else set()
         samples = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted and s.launch == 0 and s.n]
         samples.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.option("completion") == "event"))
-        return figures.distribution(samples, "latency_us") if samples else LEFT_OUT
+        return Figure(figures.distribution(samples, "latency_us")) if samples else LEFT_OUT
 
-    def stream_figure(self, by: str) -> go.Figure | str:
+    def stream_figure(self, by: str) -> Figure | Omitted:
         """Messages per second of a stream against the messages to a completion, or to a post."""
         label = {"cq_moderation": "messages to a completion", "post_list": "messages posted with one call"}[by]
         return self.drawn(
@@ -149,9 +149,9 @@ class Study(_rdma.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._noticed(), *self._sends(), *self._streams()]) or LEFT_OUT
+        return listed([*self._noticed(), *self._sends(), *self._streams()])
 
     def _noticed(self) -> Iterator[str]:
         """What a completion, and an event, add to watching memory."""
@@ -193,9 +193,10 @@ class Study(_rdma.Study):
                 effect = effects.between(many, few, RATE)
                 yield effect.said(f"{values}: {effect.times} the message rate", values)
 
-    def python_findings(self) -> str:
+    def python_findings(self) -> Text | Omitted:
         """How much of pyverbs' times is Python's."""
-        return evidence.python_sentence(self.python_share) or LEFT_OUT
+        said = evidence.python_sentence(self.python_share)
+        return Text(said) if said else LEFT_OUT
 
 
 def _added(base: Any, row: Any, name: str) -> str:

@@ -11,12 +11,12 @@ from labkit import benchmarks, beneath, figures, studies
 from labkit.analysis import congestion, gpcnet
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, amount, counts, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, amount, counts, number, size_words, words
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 
@@ -129,36 +129,36 @@ class Study(studies.Study):
             parts.append(table.assign(words=table["statistic"].map(STATISTICS)))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
-    def impact_figure(self) -> go.Figure | str:
+    def impact_figure(self) -> Figure | Omitted:
         """Impact factors of every pattern beside the first congestor."""
         return self._factors(self.impacts("pattern", pattern=None), "pattern", "pattern of the victims")
 
-    def congestor_figure(self) -> go.Figure | str:
+    def congestor_figure(self) -> Figure | Omitted:
         """Impact factors of the first pattern beside every congestor."""
         return self._factors(self.impacts("congestor", congestor=None), "congestor", "what the congestors do")
 
-    def share_figure(self) -> go.Figure | str:
+    def share_figure(self) -> Figure | Omitted:
         """Impact factors of the first pattern against the share of congestors."""
         table = self.impacts("share", share=None)
         return self._factors(table, "share", "share of the nodes that are congestors (%)", several=True)
 
-    def fan_in_figure(self) -> go.Figure | str:
+    def fan_in_figure(self) -> Figure | Omitted:
         """Impact factors of the first pattern against the number of senders to one."""
         table = self.impacts("fan_in", fan_in=None)
         table = table[table["fan_in"] > 0] if len(table) else table
         return self._factors(table, "fan_in", "congestors that send to one (fan-in)")
 
     @staticmethod
-    def _factors(table: pd.DataFrame, name: str, label: str, *, several: bool = False) -> go.Figure | str:
+    def _factors(table: pd.DataFrame, name: str, label: str, *, several: bool = False) -> Figure | Omitted:
         """Factors of the loaded phase against one option."""
         if table.empty or (several and table[name].nunique() < 2):
             return LEFT_OUT
         rows = table[table["phase"] == "loaded"].sort_values(name, kind="stable")
         order = list(STATISTICS.values())
         rows = rows.iloc[[k for text in order for k, value in enumerate(rows["words"]) if value == text]]
-        return figures.factors(rows, name, "words", title="loaded over isolated (times)", label=label)
+        return Figure(figures.factors(rows, name, "words", title="loaded over isolated (times)", label=label))
 
-    def phases_figure(self) -> go.Figure | str:
+    def phases_figure(self) -> Figure | Omitted:
         """How the times of the first pattern are distributed in the three phases, one launch."""
         groups = self.loaded()
         if not groups:
@@ -170,7 +170,7 @@ class Study(studies.Study):
             f"{first.spec.option('pattern')} beside {first.spec.option('congestor')}, all victims, "
             f"launch {first.launch}, n={first.time_ns.size:,} in each phase"
         )
-        return figures.phases(times, title="time (µs)", small=caption)
+        return Figure(figures.phases(times, title="time (µs)", small=caption))
 
     def impact_table(self) -> pd.DataFrame:
         """Impact factors of every pattern and congestor, loaded and recovered."""
@@ -192,13 +192,13 @@ class Study(studies.Study):
 
     # ---- GPCNeT's own text -------------------------------------------------------------------------------------
 
-    def gpcnet_tables(self, launch: int = 0) -> str:
+    def gpcnet_tables(self, launch: int = 0) -> Text | Omitted:
         """GPCNeT's network_load_test of one launch, as a block of text."""
         first = words(self.values.congestors)[0]
         samples = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]
-        return f"```text\n{gpcnet.text(samples)}```" if samples else LEFT_OUT
+        return Text(f"```text\n{gpcnet.text(samples)}```") if samples else LEFT_OUT
 
-    def export(self, folder: str = "") -> str:
+    def export(self, folder: str = "") -> Text | Omitted:
         """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
         from pathlib import Path
 
@@ -215,13 +215,13 @@ class Study(studies.Study):
                 beneath.put(target.parent, f"{target.name}/{file}", text)
                 written.append(file)
         where = f"`{target}`" if folder else "the folder `gpcnet` beside the campaign's records"
-        return f"Written to {where}: {', '.join(written)}." if written else LEFT_OUT
+        return Text(f"Written to {where}: {', '.join(written)}.") if written else LEFT_OUT
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._impacts(), *self._sweeps(), *self._loads()]) or LEFT_OUT
+        return listed([*self._impacts(), *self._sweeps(), *self._loads()])
 
     def _impacts(self) -> Iterator[str]:
         """Effect of the congestors on every pattern; if there was none, possible reasons."""

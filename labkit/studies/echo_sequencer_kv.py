@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
 from labkit import figures
 from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
@@ -18,14 +19,10 @@ from labkit.studies import (
     amount,
     counts,
     ends,
-    markdown_list,
     size_words,
     statement,
     words,
 )
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 RATE = "transaction_rate_per_s"
 WAYS = ("send/RC", "send/UC", "send/UD", "write/RC", "write/UC")
@@ -100,11 +97,11 @@ class Study(_rdma.Study):
 
     # ---- figures
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """Time of a request alone against its size, a line for each program and way."""
         return self.drawn(figures.versus_size, self._with(self._clients[0]), "round_trip_us", series=["way"])
 
-    def rate_figure(self) -> go.Figure | str:
+    def rate_figure(self) -> Figure | Omitted:
         """Requests per second against the requests in flight, of the smallest request."""
         rows = self.programs()
         if rows.empty:
@@ -121,9 +118,9 @@ class Study(_rdma.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._echo(), *self._counter(), *self._more()]) or LEFT_OUT
+        return listed([*self._echo(), *self._counter(), *self._more()])
 
     def _echo(self) -> Iterator[str]:
         """Fastest and slowest way of the echo."""
@@ -178,10 +175,11 @@ class Study(_rdma.Study):
                 f"{doubt}."
             )
 
-    def python_findings(self) -> str:
+    def python_findings(self) -> Text:
         """How much of the times is Python's."""
-        return evidence.python_sentence(self.python_share) or (
-            "*These programs are Python at both ends: compare these programs with one another, not with programs in C.*"
+        return Text(
+            evidence.python_sentence(self.python_share)
+            or "These programs are Python at both ends: compare them with one another, not with programs in C."
         )
 
 

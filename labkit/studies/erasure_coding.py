@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, records, studies
 from labkit.analysis import effects
-from labkit.markdown import table
+from labkit.parts import Figure, Omitted, Table, Text, listed
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, bare, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, bare, counts, number, size_words, statement, words
 from labkit.units import format_share, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 ENCODE, DECODE = "storage.encode", "storage.decode"
 
@@ -80,7 +79,7 @@ class Study(studies.Study):
         rows = rows.sort_values("option_code", key=lambda column: column.map(codes.index), kind="stable")
         return rows.assign(shape=[f"{k:.0f}+{m:.0f}" for k, m in zip(rows["option_k"], rows["option_m"], strict=True)])
 
-    def sizes_figure(self, name: str) -> go.Figure | str:
+    def sizes_figure(self, name: str) -> Figure | Omitted:
         """Bandwidth against the size of a block, a line for each code.
 
         Parameters
@@ -92,7 +91,7 @@ class Study(studies.Study):
             rows = rows[(rows["shape"] == words(self.values.shapes)[0]) & (self._lost(rows) == 1)]
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["option_code"], tail=None)
 
-    def shapes_figure(self, name: str) -> go.Figure | str:
+    def shapes_figure(self, name: str) -> Figure | Omitted:
         """Bandwidth of the largest block for each number of fragments."""
         rows = self._rows(name)
         if len(rows):
@@ -103,7 +102,7 @@ class Study(studies.Study):
             lambda drawn, metric: figures.bars(drawn, "shape", metric, series=["option_code"]), rows, "bandwidth_MBps"
         )
 
-    def erasures_figure(self) -> go.Figure | str:
+    def erasures_figure(self) -> Figure | Omitted:
         """Time to decode the largest block against the number of lost fragments."""
         rows = self._rows(DECODE)
         if len(rows):
@@ -119,8 +118,8 @@ class Study(studies.Study):
         """Lost fragments of each row; 1 for encoding, which loses none."""
         return rows["option_erasures"].fillna(1) if "option_erasures" in rows else rows["launches"] * 0 + 1
 
-    def processors(self) -> str:
-        """Processor time of each code over the time of its loop, as a Markdown table."""
+    def processors(self) -> Table | Omitted:
+        """Processor time of each code over the time of its loop."""
         values = records.reported(self.samples)
         values = values[values["name"] == "cpu"]
         if values.empty:
@@ -132,9 +131,9 @@ class Study(studies.Study):
             [code, name, *(f"{number(share[part])} %" for part in ("median", "min", "max"))]
             for (code, name), share in shares.iterrows()
         ]
-        return table(["code", "benchmark", "CPU use, median", "least", "most"], rows, align="llrrr")
+        return Table.of(["code", "benchmark", "CPU use, median", "least", "most"], rows, align="llrrr")
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         shape = words(self.values.shapes)[0]
         sentences = []
@@ -165,7 +164,7 @@ class Study(studies.Study):
                 )
             else:
                 sentences.append(f"{what} with {rate}.")
-        return markdown_list([*sentences, *self._of_parity()]) or LEFT_OUT
+        return listed([*sentences, *self._of_parity()])
 
     def _of_parity(self) -> Iterator[str]:
         """How the rate of encoding falls from the fewest to the most fragments of parity."""

@@ -11,11 +11,13 @@ from labkit.analysis import effects
 from labkit.benchmarks import LogBenchmark
 from labkit.benchmarks.gpu.mpi import COLLECTIVES
 from labkit.errors import SpecError
-from labkit.figures import style
+from labkit.figures import small_print
 from labkit.kernels import cuda
+from labkit.notes import note
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import GPU, GPU_DRIVER, GPU_MPI
 from labkit.spec import Spec, sweep
-from labkit.studies import amount, markdown_list, number, size_words, statement, words
+from labkit.studies import amount, number, size_words, statement, words
 from labkit.studies._derived import derived
 from labkit.units import parse_sizes
 
@@ -119,29 +121,30 @@ class Study(studies.Study):
                 specs += sweep(f"gpu.mpi_{name}", sizes=v.collective_sizes, ranks=v.ranks, **ways_out)
         return specs
 
-    def machine(self) -> str:
+    def machine(self) -> Text | Omitted:
         """What was measured, as a sentence."""
         meta = next((one.meta for one in self.samples if GPU.of(one.meta)), None)
         if meta is None:
             return studies.LEFT_OUT
         if GPU_DRIVER.of(meta) == cuda.STAND_IN:
-            return (
+            return Text(
                 "**No GPU was measured.** A stand-in in host memory took its place, so that the notebook runs "
                 "everywhere. No number below says anything about a GPU."
             )
         aware = next((GPU_MPI.of(one.meta) for one in self.samples if GPU_MPI.of(one.meta)), "")
         mpi = f", with an MPI that is {aware}" if aware else ""
-        return f"Measured on {GPU.of(meta)}, driver for {GPU_DRIVER.of(meta)}{mpi}."
+        return Text(f"Measured on {GPU.of(meta)}, driver for {GPU_DRIVER.of(meta)}{mpi}.")
 
-    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, what: Any, **how: Any) -> go.Figure | str:
+    def drawn(self, draw: Callable[..., go.Figure], rows: pd.DataFrame, what: Any, **how: Any) -> Figure | Omitted:
         """Draw a figure as `labkit.studies.Study.drawn`; one of the stand-in says so."""
         figure = super().drawn(draw, rows, what, **how)
         stood_in = len(rows) and "option_accelerator" in rows and (rows["option_accelerator"] == cuda.STAND_IN).any()
-        if not isinstance(figure, str) and stood_in:
-            style.add_note(figure, "no GPU was measured: a stand-in in host memory took its place")
+        if isinstance(figure, Figure) and stood_in:
+            words = "no GPU was measured: a stand-in in host memory took its place"
+            small_print.add(figure.plot, note("gpu-stand-in", words))
         return figure
 
-    def copies_figure(self, metric: str) -> go.Figure | str:
+    def copies_figure(self, metric: str) -> Figure | Omitted:
         """Copies between host and device, and inside the device, against size; a core's copy beside their bandwidth."""
         names = ("gpu.copy", "micro.memory_copy") if metric == "bandwidth_MBps" else ("gpu.copy",)
         rows = self.summary[self.summary["benchmark"].isin(names)]
@@ -150,7 +153,7 @@ class Study(studies.Study):
         series = [*(["benchmark"] if len(names) > 1 else []), *_SERIES["copy"]]
         return self.drawn(figures.versus_size, rows, metric, series=series, tail=None)
 
-    def clocks_figure(self) -> go.Figure | str:
+    def clocks_figure(self) -> Figure | Omitted:
         """Pinned copies on the host's clock and between two events on the device's."""
         rows = self.summary[self.summary["benchmark"].isin(("gpu.copy", "gpu.copy_events"))]
         if "option_host_memory" in rows:
@@ -158,7 +161,7 @@ class Study(studies.Study):
         series = ["benchmark", "option_direction"]
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=series, tail=None)
 
-    def processes_figure(self) -> go.Figure | str:
+    def processes_figure(self) -> Figure | Omitted:
         """Copies between two processes beside one inside a process."""
         rows = self.summary[self.summary["benchmark"].isin(("gpu.copy", "gpu.ipc_copy", "gpu.peer_copy"))]
         if "option_direction" in rows:
@@ -167,14 +170,14 @@ class Study(studies.Study):
         series = ["benchmark", "option_direction", *access]
         return self.drawn(figures.versus_size, rows, "latency_us", series=series, tail=None)
 
-    def messages_figure(self, benchmark: str, metric: str) -> go.Figure | str:
+    def messages_figure(self, benchmark: str, metric: str) -> Figure | Omitted:
         """Messages between each pair of memories."""
         rows = self.of(benchmark)
         if len(rows):
             rows = rows.assign(memories=[f"{a} to {b}" for a, b in rows[_SERIES["pair"]].itertuples(index=False)])
         return self.drawn(figures.versus_size, rows, metric, series=self._series(rows, ["memories"]), tail=None)
 
-    def collectives_figure(self) -> go.Figure | str:
+    def collectives_figure(self) -> Figure | Omitted:
         """Collectives with device memory against size."""
         rows = self.summary[self.summary["benchmark"].isin([f"gpu.mpi_{name}" for name in COLLECTIVES])]
         return self.drawn(figures.versus_size, rows, "latency_us", series=self._series(rows, ["benchmark"]), tail=None)
@@ -195,16 +198,16 @@ class Study(studies.Study):
         samples = [one for name in NCCL for one in self.campaign.samples(name)]
         return records.summary(records.table(samples, campaign=self.campaign.name))
 
-    def nccl_figure(self) -> go.Figure | str:
+    def nccl_figure(self) -> Figure | Text:
         """Bus bandwidth of NCCL's collectives against size."""
         if not len(self.nccl):
-            return (
-                "*No log of nccl-tests is in the campaign. Run* `all_reduce_perf -b 8 -e 1G -f 2 -g 2 > FILE` *and* "
+            return Text(
+                "No log of nccl-tests is in the campaign. Run `all_reduce_perf -b 8 -e 1G -f 2 -g 2 > FILE` and "
                 "`labkit import FILE --into CAMPAIGN`."
             )
-        return figures.versus_size(self.nccl, "busbw_GBps", tail=None)
+        return Figure(figures.versus_size(self.nccl, "busbw_GBps", tail=None))
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences: list[str] = []
         copies = self.of("gpu.copy")
@@ -222,7 +225,7 @@ class Study(studies.Study):
             sentences.append(
                 f"An empty kernel takes {statement(row, 'latency_us')} until the host knows that it has run{alone}."
             )
-        return markdown_list([*sentences, *self._of_memory()])
+        return listed([*sentences, *self._of_memory()])
 
     def _of_memory(self) -> list[str]:
         """Sentences on device memory beside host memory."""

@@ -13,16 +13,16 @@ from labkit.analysis import effects
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
 from labkit.models.breakdown import of_launches
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import per_rank
 from labkit.reference.comparing import with_arguments
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import LEFT_OUT, counts, number, size_words, statement, words
 from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 
@@ -112,7 +112,7 @@ class Study(studies.Study):
             rows = rows.assign(kind=[size_words(size) for size in rows["message_size_B"]], order=rows["message_size_B"])
         return rows.sort_values(["order", "kind", "ranks", "transport"]).drop(columns="order")
 
-    def ranks_figure(self, benchmark: str) -> go.Figure | str:
+    def ranks_figure(self, benchmark: str) -> Figure | Omitted:
         """Slowest rank against the number of ranks, a line for each kind of neighbours, or each size."""
         rows = self.rows(benchmark)
         series = ["kind"]
@@ -120,7 +120,7 @@ class Study(studies.Study):
             series.append("transport")
         return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=series)
 
-    def paper_figure(self, benchmark: str) -> go.Figure | str:
+    def paper_figure(self, benchmark: str) -> Figure | Omitted:
         """Mean time of an iteration over all ranks with the paper's arguments, a bar for each path: Figs 5 and 6."""
         rows = self.rows(benchmark, paper=True)
         if rows.empty:
@@ -128,12 +128,14 @@ class Study(studies.Study):
         measured = {
             f"{row['transport']}, {row['ranks']} ranks": row["latency_us_osu_mean"] for _, row in rows.iterrows()
         }
-        return figures.measured_and_published(
-            measured,
-            _published(benchmark),
-            title="mean time of an iteration (ms)",
-            factor=1e-3,
-            origin=str(rows["origin"].iloc[0]),
+        return Figure(
+            figures.measured_and_published(
+                measured,
+                _published(benchmark),
+                title="mean time of an iteration (ms)",
+                factor=1e-3,
+                origin=str(rows["origin"].iloc[0]),
+            )
         )
 
     def example(self, benchmark: str) -> list[Samples]:
@@ -157,15 +159,15 @@ class Study(studies.Study):
         largest = FINGERPRINT.of(max(candidates, key=order).meta)
         return sorted((s for s in candidates if FINGERPRINT.of(s.meta) == largest), key=lambda s: s.launch)
 
-    def rank_figure(self, benchmark: str) -> go.Figure | str:
+    def rank_figure(self, benchmark: str) -> Figure | Omitted:
         """Times of every rank in the largest case, a colour for each launch."""
         launches = self.example(benchmark)
-        return figures.per_rank(launches) if launches else LEFT_OUT
+        return Figure(figures.per_rank(launches)) if launches else LEFT_OUT
 
-    def iteration_figure(self, benchmark: str) -> go.Figure | str:
+    def iteration_figure(self, benchmark: str) -> Figure | Omitted:
         """Time of every rank, iteration by iteration, in one launch of the largest case."""
         launches = self.example(benchmark)
-        return figures.over_iterations(launches[0]) if launches else LEFT_OUT
+        return Figure(figures.over_iterations(launches[0])) if launches else LEFT_OUT
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Slowest rank and mean over ranks of all points."""
@@ -199,10 +201,10 @@ class Study(studies.Study):
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = [*self._neighbours(), *self._wraps(), *self._transposes(), *self._ranks(), *self._paper()]
-        return markdown_list(sentences) or LEFT_OUT
+        return listed(sentences)
 
     def _most(self, benchmark: str) -> pd.DataFrame:
         """Rows with the most ranks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -15,14 +15,12 @@ from labkit.campaign import Campaign, collected
 from labkit.columns import METRICS
 from labkit.figures.timeline import timeline
 from labkit.notes import joined
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import cached
 from labkit.spec import Spec
-from labkit.studies import markdown_list, words
+from labkit.studies import words
 from labkit.studies._derived import derived
 from labkit.units import format_number, format_share
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _DRAWN = 4  # series in the figure
 _SAID = 10  # changes in the findings
@@ -65,10 +63,10 @@ class Study(studies.Study):
             [run_of(one, self.values.benchmark) for one in campaigns.values()], chance=self.values.false_alarms
         )
 
-    def figure(self) -> go.Figure | str:
+    def figure(self) -> Figure | Omitted:
         """The series with the surest changes over time; without a change, those that vary most."""
         series = [one for one in self.history.series if len(one.moments) > 1]
-        return timeline(self.history, _clearest(series)) if series else studies.LEFT_OUT
+        return Figure(timeline(self.history, _clearest(series))) if series else studies.LEFT_OUT
 
     def table(self) -> pd.DataFrame:
         """A row for each change: before and after, how sure, and what of the system changed."""
@@ -83,13 +81,13 @@ class Study(studies.Study):
         ]
         return pd.DataFrame(rows, columns=["campaign", "date", "what changed before it"])
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         past = self.history
         if not past.series:
             return studies.LEFT_OUT
         said = [analysis.told(one, change, past.chance) for one, change in (*past.changed, *past.possible)[:_SAID]]
-        return markdown_list([past.sentence, *said])
+        return listed([past.sentence, *said])
 
 
 def run_of(campaign: Campaign, benchmark: str = "*") -> Run:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis import effects
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, amount, counts, markdown_list, number, size_words, statement, words
+from labkit.studies import amount, counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 FALL = 0.9  # of the bandwidth without computation, below which it has dropped
 SHARE = "available_percent_value"
@@ -99,7 +99,7 @@ class Study(studies.Study):
         rows = self.of(name)
         return rows.assign(peers=rows["ranks"] - 1).sort_values(["message_size_B", "peers"])
 
-    def overhead_figure(self) -> go.Figure | str:
+    def overhead_figure(self) -> Figure | Omitted:
         """Latency, and the processor time in it, against message size."""
         shown = {"latency": "latency_us_p50", "host overhead": "overhead_us_p50"}
         return self.drawn(
@@ -111,7 +111,7 @@ class Study(studies.Study):
         both = [f"{metric}_{end}" for metric in ("latency_us", "overhead_us") for end in ("p50", "low", "high")]
         return ["transport", "message_size_B", *both, "n", "launches"]
 
-    def computation_figure(self) -> go.Figure | str:
+    def computation_figure(self) -> Figure | Omitted:
         """Bandwidth against the time of the computation in each window."""
         return self.drawn(
             figures.versus,
@@ -122,7 +122,7 @@ class Study(studies.Study):
             label="computation in each window (µs)",
         )
 
-    def availability_figure(self) -> go.Figure | str:
+    def availability_figure(self) -> Figure | Omitted:
         """Bandwidth against the part of the running time that was computed."""
         return self.drawn(
             figures.versus,
@@ -134,7 +134,7 @@ class Study(studies.Study):
             even=True,
         )
 
-    def turns_figure(self) -> go.Figure | str:
+    def turns_figure(self) -> Figure | Omitted:
         """Latency against the number of buffers used in turn (scheme 1)."""
         return self.drawn(
             figures.versus,
@@ -145,7 +145,7 @@ class Study(studies.Study):
             label="buffers used in turn",
         )
 
-    def reuse_figure(self) -> go.Figure | str:
+    def reuse_figure(self) -> Figure | Omitted:
         """Latency against the part of the messages that use the same buffer again (scheme 2)."""
         return self.drawn(
             figures.versus,
@@ -157,7 +157,7 @@ class Study(studies.Study):
             label="messages from the same buffer again (%)",
         )
 
-    def hot_figure(self, name: str) -> go.Figure | str:
+    def hot_figure(self, name: str) -> Figure | Omitted:
         """Time of a hot spot against the number of its peers."""
         return self.drawn(
             figures.versus,
@@ -168,10 +168,10 @@ class Study(studies.Study):
             label="peers of the hot spot",
         )
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = [*self._overhead(), *self._availability(), *self._turns(), *self._reuse(), *self._hot()]
-        return markdown_list(sentences) or LEFT_OUT
+        return listed(sentences)
 
     def _overhead(self) -> Iterator[str]:
         """Processor time of the smallest and largest message; the round trip is twice the latency."""
@@ -237,9 +237,9 @@ class Study(studies.Study):
             if len(group) > 1:
                 yield (str(path), int(size)), [row for _, row in group.iterrows()]
 
-    def compared(self) -> str:
+    def compared(self) -> Text | Omitted:
         """The shapes of the figures of 2003 beside those found here, as a Markdown list."""
-        return markdown_list([*self._seven_and_eight(), *self._eleven_to_thirteen()]) or LEFT_OUT
+        return listed([*self._seven_and_eight(), *self._eleven_to_thirteen()])
 
     def _seven_and_eight(self) -> Iterator[str]:
         """Overhead in latency, and bandwidth beside computation."""

@@ -14,14 +14,13 @@ from labkit import figures, records, studies
 from labkit.analysis import effects
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import resolution
 from labkit.samples.facts import BLAS, PEAK_METHOD
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, statement
+from labkit.studies import LEFT_OUT, counts, number, statement
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from labkit.samples import Samples
 
 HPL, HPCG = "compute.hpl", "compute.hpcg"
@@ -119,33 +118,33 @@ class Study(studies.Study):
 
     # ---- figures -----------------------------------------------------------------------------------------------
 
-    def time_figure(self) -> go.Figure | str:
+    def time_figure(self) -> Figure | Omitted:
         """T(P, N): run time against ranks, a line for each order."""
         return self._over_ranks("run_time_s")
 
-    def speedup_figure(self) -> go.Figure | str:
+    def speedup_figure(self) -> Figure | Omitted:
         """S(P, N): speedup against ranks, a line for each order."""
         rows = self.rows()
         if rows.empty or not rows["speedup_times_value"].notna().any():
-            return "*Omitted: there is no speedup, because no order was solved by one rank. Set ranks=1,2.*"
+            return Omitted("there is no speedup, because no order was solved by one rank. Set ranks=1,2.")
         return self._over_ranks("speedup_times")
 
-    def sustained_figure(self) -> go.Figure | str:
+    def sustained_figure(self) -> Figure | Omitted:
         """SP(P, N): sustained performance against the order, a line for each number of ranks."""
         return self._over_orders("performance_GFLOPS")
 
-    def peak_figure(self) -> go.Figure | str:
+    def peak_figure(self) -> Figure | Omitted:
         """SPF(P, N): part of the theoretical peak against the order, a line for each number of ranks."""
         rows = self.rows()
         if not rows.empty and "peak_percent_value" not in rows:
-            return f"*Omitted: there is no fraction of the peak: {self.peak_words()}. Set core_peak.*"
+            return Omitted(f"there is no fraction of the peak: {self.peak_words()}. Set core_peak.")
         return self._over_orders("peak_percent")
 
-    def gradients_figure(self, metric: str) -> go.Figure | str:
+    def gradients_figure(self, metric: str) -> Figure | Omitted:
         """A metric of conjugate gradients against ranks."""
         return self.drawn(figures.versus, self.of(HPCG), "ranks", shown=metric, label="ranks P")
 
-    def split_figure(self) -> go.Figure | str:
+    def split_figure(self) -> Figure | Omitted:
         """Computation and communication of every rank of conjugate gradients, a group for each number of ranks."""
         first = [
             one for one in self.samples if one.spec.benchmark == HPCG and one.n and not one.launch and not one.over
@@ -155,14 +154,14 @@ class Study(studies.Study):
             for one in sorted(first, key=lambda one: one.spec.ranks)
         ]
         small = "mean over the runs of a launch"
-        return figures.time_split(programs, by="number of ranks", small=small) if programs else LEFT_OUT
+        return Figure(figures.time_split(programs, by="number of ranks", small=small)) if programs else LEFT_OUT
 
-    def _over_ranks(self, metric: str) -> go.Figure | str:
+    def _over_ranks(self, metric: str) -> Figure | Omitted:
         rows = self.rows()
         rows = rows.assign(order=[f"N = {n}" for n in rows["option_n"]]) if len(rows) else rows
         return self.drawn(figures.versus, rows, "ranks", shown=metric, series=["order"], label="ranks P")
 
-    def _over_orders(self, metric: str) -> go.Figure | str:
+    def _over_orders(self, metric: str) -> Figure | Omitted:
         return self.drawn(
             figures.versus, self.rows(), "option_n", shown=metric, series=["ranks"], label=_ORDER, log=False
         )
@@ -238,9 +237,9 @@ class Study(studies.Study):
             return f"{each.pop()}, for each core that the ranks use"
         return ". ".join(every)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._best(), *self._speedups(), *self._setting(), *self._gradients()]) or LEFT_OUT
+        return listed([*self._best(), *self._speedups(), *self._setting(), *self._gradients()])
 
     def _best(self) -> Iterator[str]:
         """The best performance, its place and its part of the peak."""

@@ -9,19 +9,19 @@ from labkit import benchmarks, figures, records, studies
 from labkit.analysis.contrast import quantities
 from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
-from labkit.figures import style
+from labkit.figures import small_print
+from labkit.notes import note
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records.factors import NONE, UNSTATED, differing, level, named
 from labkit.records.factors import texts as factor_texts
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT
 from labkit.spec import Spec
-from labkit.studies import markdown_list
 from labkit.studies._derived import derived
 from labkit.units import format_number, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.notes import Note
 
@@ -76,7 +76,7 @@ class Study(studies.Study):
         """Metrics of a benchmark that any row has."""
         return [name for name in benchmarks.get(benchmark).metrics if records.has(rows, name, *STATISTICS)]
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """How many points of which tools there are, as a Markdown list."""
         lines = []
         for library, rows in self.summary.groupby("library", sort=True) if self.samples else ():
@@ -86,7 +86,7 @@ class Study(studies.Study):
             lines.append(f"{library}: {points} of {names} {self.place} {files} {self.unit}{'' if files == 1 else 's'}.")
         if lines and self.summary.groupby("benchmark").size().max() > self.values.rows:
             lines.append(f"A table shows at most {plural(self.values.rows, 'point')}; `labkit show` prints all.")
-        return markdown_list(lines) if lines else studies.LEFT_OUT
+        return listed(lines)
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Points of a benchmark with all metrics that the logs have, as texts; no rows where nothing was imported."""
@@ -131,7 +131,7 @@ class Study(studies.Study):
         }
         return chosen.assign(**columns)[list(columns)]
 
-    def figure(self, benchmark: str) -> go.Figure | str:
+    def figure(self, benchmark: str) -> Figure | Omitted:
         """First metric of a benchmark over size, over a count (ranks, threads), or over what else differs.
 
         Different quantities, such as the tests of HPC Challenge, stand apart; there is no figure of one value of each.
@@ -145,10 +145,11 @@ class Study(studies.Study):
         files = list(dict.fromkeys(rows["testbed"]))
         if rows["message_size_B"].nunique() > 1:
             rows = rows[rows["testbed"].isin(files[:_LINES])]
-            figure = self.bounded(figures.versus_size(rows, metric, tail=None), rows)
+            plot = self.bounded(figures.versus_size(rows, metric, tail=None), rows)
             if len(files) > _LINES:
-                style.add_note(figure, f"{_LINES} of {len(files)} files; the campaign has the data of the others")
-            return figure
+                words = f"{_LINES} of {len(files)} files are drawn, and the campaign has the data of the others"
+                small_print.add(plot, note("not-drawn", words))
+            return Figure(plot)
         factors = differing(rows)
         counts = [name for name in ("ranks", *_NUMBERS) if name in factors]
         others = sorted(factors, key=lambda name: -rows[name].map(level).nunique())
@@ -157,9 +158,9 @@ class Study(studies.Study):
             return studies.LEFT_OUT
         places = apart or counts or others
         try:
-            return self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows)
+            return Figure(self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows))
         except DataError as error:  # rows that differ in nothing but their text
-            return f"*Omitted: {error.brief}*"
+            return Omitted(error.brief)
 
 
 def _joined(texts: dict[str, pd.Series]) -> pd.Series:

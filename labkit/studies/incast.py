@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from labkit import benchmarks, figures, records, stats, studies, testbeds
 from labkit.analysis import congestion, effects
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import TESTBED
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, statement
+from labkit.studies import LEFT_OUT, counts, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
 from labkit.units import format_share, parse_sizes, plural
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 INCAST = "congestion.incast"
 _POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
@@ -128,12 +126,12 @@ class Study(studies.Study):
 
     # ---- figures and tables
 
-    def size_figure(self) -> go.Figure | str:
+    def size_figure(self) -> Figure | Omitted:
         """Total bandwidth that arrives against the size of a call, a line for each number of senders."""
         rows = self.rows(transport="tcp", option_streams=1) if len(self.summary) else self.summary
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["option_senders"], tail=None)
 
-    def streams_figure(self) -> go.Figure | str:
+    def streams_figure(self) -> Figure | Omitted:
         """Bandwidth of every stream at the point with most streams, a colour for each launch."""
         rows = self.rows(transport="tcp") if len(self.summary) else self.summary
         if rows.empty:
@@ -146,12 +144,12 @@ class Study(studies.Study):
             and s.spec.size == most["message_size_B"]
             and (s.spec.option("senders"), s.spec.option("streams")) == (most["option_senders"], most["option_streams"])
         ]
-        return figures.parts(chosen, "bandwidth_MBps")
+        return Figure(figures.parts(chosen, "bandwidth_MBps"))
 
-    def classes_figure(self) -> go.Figure | str:
+    def classes_figure(self) -> Figure | Omitted:
         """Bandwidth of the streams of two classes of RDMA traffic, in one queue and with shares."""
         chosen = [s for s in self.samples if benchmarks.resolve(s.spec).option("classes")]
-        return figures.parts(chosen, "bandwidth_MBps") if chosen else LEFT_OUT
+        return Figure(figures.parts(chosen, "bandwidth_MBps")) if chosen else LEFT_OUT
 
     def table(self, transport: str = "tcp") -> pd.DataFrame:
         """All points over one transport: sum, streams, fairness, retransmissions."""
@@ -174,11 +172,11 @@ class Study(studies.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         if not len(self.summary):
             return LEFT_OUT
-        return markdown_list([*self._sum(), *self._fair(), *self._again(), *self._verbs()]) or LEFT_OUT
+        return listed([*self._sum(), *self._fair(), *self._again(), *self._verbs()])
 
     def _sum(self) -> Iterator[str]:
         """Whether the receiver's link stays full."""

@@ -12,14 +12,15 @@ from labkit import benchmarks, figures, notes, studies, testbeds
 from labkit.analysis import congestion, effects
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
+from labkit.notes import note
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import RANK_HOSTS
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, markdown_list, words
+from labkit.studies import LEFT_OUT, words
 from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 
@@ -175,26 +176,26 @@ class Study(studies.Study):
 
     # ---- figures
 
-    def scatter_figure(self, mode: str = "off") -> go.Figure | str:
+    def scatter_figure(self, mode: str = "off") -> Figure | Omitted:
         """Every node of every iteration of the first victim beside the first aggressor, one launch."""
         for group in self.groups():
             if self._key(group[0])[:3] == (mode, words(self.values.victims)[0], words(self.values.aggressors)[0]):
-                return figures.scatter(group[0], interference.waits(benchmarks.resolve(group[0].spec)))
+                return Figure(figures.scatter(group[0], interference.waits(benchmarks.resolve(group[0].spec))))
         return LEFT_OUT
 
-    def pairs_figure(self) -> go.Figure | str:
+    def pairs_figure(self) -> Figure | Omitted:
         """Factor on the median of every pair of starts, a row of dots for each point."""
         factors = {}
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])
             factors[f"{victim} beside {aggressor}, QoS {mode}"] = [self.factor([one]).centre for one in group]
-        return figures.ratios(factors, "beside over alone (times)") if factors else LEFT_OUT
+        return Figure(figures.ratios(factors, "beside over alone (times)")) if factors else LEFT_OUT
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._rises(), *self._classes()]) or LEFT_OUT
+        return listed([*self._rises(), *self._classes()])
 
     def _rises(self) -> Iterator[str]:
         """Effect of every aggressor; if none is certain, possible reasons."""
@@ -255,13 +256,14 @@ class Study(studies.Study):
                 f"The median takes {now.text(' as long')} with {name}, and {before.text()} without",
             )
 
-    def warnings(self) -> str:
+    def warnings(self) -> Text:
         """Badges and warnings of all points, and modes that this testbed cannot set."""
         text = super().warnings()
         unavailable = [mode for mode in words(self.values.qos) if mode != "off"]
         if unavailable and not self.adjustable:
-            text += (
-                f"\n- omitted: qos {', '.join(unavailable)}, because labkit can set traffic classes only on a virtual "
+            reason = (
+                f"omitted: qos {', '.join(unavailable)}, because labkit can set traffic classes only on a virtual "
                 "cluster. It measures other switches as they are configured."
             )
+            return Text(notes=(*text.notes, note("omitted", reason)))
         return text

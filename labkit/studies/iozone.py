@@ -5,21 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from labkit import figures, records, storage, studies
 from labkit.mounts import mount_of
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples import Samples
 from labkit.samples.facts import FILESYSTEM, FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, counts, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.units import format_share
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 TABLE, THROUGHPUT = "storage.iozone", "storage.iozone_throughput"
 TEMPORARY = "temporary"  # stands for the system's place for temporary files
@@ -111,7 +109,7 @@ class Study(studies.Study):
                 panels[title] = cells
         return dict(sorted(panels.items(), key=lambda item: ("tmpfs" in item[0], len(item[0]))))
 
-    def maps(self, test: str) -> go.Figure | str:
+    def maps(self, test: str) -> Figure | Omitted:
         """Throughput of a test over file size and record size, a panel for each file system and way of opening.
 
         Parameters
@@ -121,7 +119,7 @@ class Study(studies.Study):
         panels = self._panels(test)
         if not panels:
             return LEFT_OUT
-        return figures.heat_maps(panels, "file_size_B", "record_size_B", "bandwidth_MBps")
+        return Figure(figures.heat_maps(panels, "file_size_B", "record_size_B", "bandwidth_MBps"))
 
     @of_samples
     def processes(self) -> pd.DataFrame:
@@ -134,19 +132,19 @@ class Study(studies.Study):
         }
         return rows.assign(filesystem=rows["fingerprint"].map(kinds)) if len(rows) else rows
 
-    def processes_figure(self) -> go.Figure | str:
+    def processes_figure(self) -> Figure | Omitted:
         """Throughput of all processes together against their number."""
         rows, values = self.processes, {"series": ["option_test", "filesystem"], "label": "processes"}
         return self.drawn(figures.versus, rows, "option_processes", shown="bandwidth_MBps", **values)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = [
             f"{test.capitalize()}, lowest to highest rate: {ranges}."
             for test in ("read", "write", "random read", "stride read")
             if (ranges := ", and ".join(self._ranges(test)))
         ]
-        return markdown_list([*sentences, *self._of_records(), *self._of_flags()]) or LEFT_OUT
+        return listed([*sentences, *self._of_records(), *self._of_flags()])
 
     def _ranges(self, test: str) -> Iterator[str]:
         """Lowest and highest rate of a test on each file system."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -15,14 +15,12 @@ from labkit.columns import METRICS
 from labkit.models import verdict
 from labkit.models.bounds import Stated
 from labkit.models.verdict import Judged
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples import Samples
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, words
+from labkit.studies import words
 from labkit.studies._derived import derived
 from labkit.units import format_number, format_range, format_share, format_size
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _MICRO = ("micro.core_to_core", "micro.system_call", "micro.wake_up", "micro.noise")
 _NOISE = "micro.noise"
@@ -106,30 +104,30 @@ class Study(studies.Study):
         """What else the numbers show."""
         return inspector.inspect(self.samples, self.summary)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """A verdict for each benchmark and path, as a Markdown list; then the rule."""
         if not self.judged:
             return studies.LEFT_OUT
-        return f"{markdown_list(verdict.sentence(one) for one in self.judged)}\n\nThe rule: {verdict.RULE}."
+        return Text(f"The rule: {verdict.RULE}.", tuple(verdict.sentence(one) for one in self.judged))
 
     def verdicts(self) -> pd.DataFrame:
         """A row for each benchmark and path: measured value, bound, share and verdict."""
         return verdict_table(self.judged)
 
-    def checks(self) -> str:
+    def checks(self) -> Text | Omitted:
         """What to check next, most likely first, as a Markdown list."""
         steps = dict.fromkeys(step for one in self.judged for step in one.steps)
         if not steps:
-            return "Nothing: no verdict is doubtful or bad."
-        return markdown_list(f"**{step.what}**: {step.why}. `{step.command}`" for step in steps)
+            return Text("Nothing: no verdict is doubtful or bad.")
+        return listed(f"**{step.what}**: {step.why}. `{step.command}`" for step in steps)
 
-    def bandwidth_figure(self) -> go.Figure | str:
+    def bandwidth_figure(self) -> Figure | Omitted:
         """Bandwidth against message size with its bound, a line for each path."""
         return self.drawn(
             figures.versus_size, self.of("mpi.bandwidth"), "bandwidth_MBps", series=["transport"], tail=None
         )
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """Latency against message size with its floor, a line for each path."""
         return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail=None)
 
@@ -152,14 +150,14 @@ class Study(studies.Study):
         ]
         return pd.DataFrame(rows, columns=["host", "cost", "measured"])
 
-    def noise_figure(self) -> go.Figure | str:
+    def noise_figure(self) -> Figure | Omitted:
         """At which rates the detours of a fixed amount of work come, a line for each launch."""
         spectra = {f"launch {one.launch}": inspector.detours(one).spectrum for one in self._noise()}
         drawn = {name: one for name, one in spectra.items() if one is not None}
         return (
-            figures.spectrum(drawn)
+            Figure(figures.spectrum(drawn))
             if drawn
-            else "*Omitted: there is no spectrum, because too few quanta were interrupted.*"
+            else Omitted("there is no spectrum, because too few quanta were interrupted.", "too-few")
         )
 
     def _noise(self) -> list[Samples]:
@@ -167,11 +165,11 @@ class Study(studies.Study):
         launches = [one for one in self.samples if one.spec.benchmark == _NOISE and one.n]
         return sorted(launches, key=lambda one: one.launch)
 
-    def observations(self) -> str:
+    def observations(self) -> Text | Omitted:
         """What else the numbers show, each with its evidence, as a Markdown list."""
         if not self.observed:
-            return "Nothing else stands out."
-        return markdown_list(f"**{one.kind}**, {one.subject}: {one.sentence} ({one.evidence})" for one in self.observed)
+            return Text("Nothing else stands out.")
+        return listed(f"**{one.kind}**, {one.subject}: {one.sentence} ({one.evidence})" for one in self.observed)
 
 
 def verdict_table(judged: list[Judged]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, figures, studies
 from labkit.analysis import evidence
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
@@ -15,7 +16,6 @@ from labkit.studies import (
     _rdma,
     amount,
     counts,
-    markdown_list,
     size_words,
     statement,
     words,
@@ -23,7 +23,6 @@ from labkit.studies import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 CLOSED, OPEN, VERBS = "kv.closed_loop", "kv.open_loop", "verbs.key_value"
 OPERATIONS = {"median of the launches": "transaction_rate_per_s_mean"}
@@ -130,7 +129,7 @@ class Study(studies.Study):
 
     # ---- figures -----------------------------------------------------------------------------------------------
 
-    def size_figure(self) -> go.Figure | str:
+    def size_figure(self) -> Figure | Omitted:
         """One read at a time against the size, over each path; the store over verbs beside."""
         rows = self._closed(workload="C", clients=1, servers=1)
         if len(beside := self.of(VERBS)):
@@ -142,7 +141,7 @@ class Study(studies.Study):
             )
         return self.drawn(figures.versus_size, rows, "round_trip_us", series=["option_store", "transport"], tail="p99")
 
-    def workload_figure(self) -> go.Figure | str:
+    def workload_figure(self) -> Figure | Omitted:
         """Median of every workload on each store, but scans: they take many times as long."""
         rows = self._workloads()
         rows = rows[rows["option_workload"] != "E"].sort_values("option_workload") if len(rows) else rows
@@ -154,13 +153,13 @@ class Study(studies.Study):
         rows = self._middle(self._closed(clients=1, servers=1))
         return rows[rows["transport"] == words(self.values.transports)[0]] if len(rows) else rows
 
-    def clients_figure(self) -> go.Figure | str:
+    def clients_figure(self) -> Figure | Omitted:
         """Operations per second against clients."""
         rows = self._rated(self._middle(self._closed(workload="C", servers=1)))
         series = ["option_store", "transport"]
         return self.drawn(figures.versus, rows, "option_clients", shown=OPERATIONS, series=series, label="clients")
 
-    def servers_figure(self) -> go.Figure | str:
+    def servers_figure(self) -> Figure | Omitted:
         """Operations per second against processes of the store, with the most clients."""
         rows = self._middle(self._closed(workload="C"))
         rows = rows[rows["option_clients"] == rows["option_clients"].max()] if len(rows) else rows
@@ -174,7 +173,7 @@ class Study(studies.Study):
         """Rows with the operations per second that the client counted, the median over launches."""
         return self.counted(rows, "transaction_rate_per_s")
 
-    def loops_figure(self) -> go.Figure | str:
+    def loops_figure(self) -> Figure | Omitted:
         """99th percentile in the open loop against the rate, from the due moment and from the request."""
         shown = {"from when it was due": "response_us_p99", "from when it was sent": "round_trip_us_p99"}
         rows = self._due()
@@ -183,7 +182,7 @@ class Study(studies.Study):
             return studies.too_few(rows)
         return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["option_store"], label=label)
 
-    def link_figure(self, factor: str) -> go.Figure | str:
+    def link_figure(self, factor: str) -> Figure | Omitted:
         """Response time in the open loop against the rate, the delay or the loss of the link."""
         rows = _linked.under(self.of(OPEN), factor)
         shown = studies.present(rows, TAILS)
@@ -192,7 +191,7 @@ class Study(studies.Study):
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         rows, sentences = self._middle(self._closed(workload="C", clients=1, servers=1)), list[str]()
         for _, row in rows.iterrows() if len(rows) else ():
@@ -224,4 +223,4 @@ class Study(studies.Study):
             sentences.append(f"The store over RDMA verbs {_rdma.NO_RDMA}")
         sentences += _linked.slowed(_linked.under(self.of(OPEN), "delay"), "response_us", "option_store")
         sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
-        return markdown_list(sentences) if sentences else LEFT_OUT
+        return listed(sentences) if sentences else LEFT_OUT

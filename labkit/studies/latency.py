@@ -11,14 +11,14 @@ from labkit.analysis import effects, protocol
 from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import ends, markdown_list, number, size_words, statement, tail, words
+from labkit.studies import ends, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Study(studies.Study):
             specs.append(Spec(benchmark="micro.clock", size=0, ranks=1, testbed=v.testbed))
         return specs
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """Median latency against message size, a line for each path."""
         return self.drawn(figures.versus_size, self.of("mpi.latency"), "latency_us", series=["transport"], tail="p99")
 
@@ -89,19 +89,21 @@ class Study(studies.Study):
             return []
         return launch.eager_limits(launcher.kind, launcher.program, path)
 
-    def protocol_figure(self, path: str) -> go.Figure | str:
+    def protocol_figure(self, path: str) -> Figure | Omitted:
         """Latency of one path with its break points and the library's own limits."""
         rows = self.of("mpi.latency")
         rows = rows[rows["transport"] == path]
         if len(rows) and path not in self.protocols:
             return _wanting(rows)
         if len(rows) and not self.protocols[path].breaks:
-            return f"*Omitted: no break point over {path}.*"
+            return Omitted(f"no break point over {path}.", "nothing-found")
         drawn = self.drawn(figures.versus_size, rows, "latency_us", series=["transport"], tail=None)
         named = {limit.name: float(limit.value) for limit in self.limits(path) if limit.value}
-        return drawn if isinstance(drawn, str) else mark_breaks(drawn, self.protocols[path].breaks, named)
+        return (
+            Figure(mark_breaks(drawn.plot, self.protocols[path].breaks, named)) if isinstance(drawn, Figure) else drawn
+        )
 
-    def protocol_findings(self) -> str:
+    def protocol_findings(self) -> Text | Omitted:
         """Break points of each path, and the limits that the library reports."""
         sentences = []
         for path, lines in self.protocols.items():
@@ -109,9 +111,9 @@ class Study(studies.Study):
             for limit in self.limits(path):
                 value = size_words(limit.value) if limit.value else "not known"
                 sentences.append(f"Over {path} the library's {limit.name} is {value} ({limit.source}).")
-        return markdown_list(sentences) or _wanting(self.of("mpi.latency"))
+        return listed(sentences) if sentences else _wanting(self.of("mpi.latency"))
 
-    def allreduce_figure(self) -> go.Figure | str:
+    def allreduce_figure(self) -> Figure | Omitted:
         """Latency of MPI_Allreduce, slowest rank, against message size."""
         return self.drawn(figures.versus_size, self.of("mpi.allreduce"), "latency_us", series=["transport"], tail="p99")
 
@@ -120,18 +122,18 @@ class Study(studies.Study):
         sizes = sorted(self.of("mpi.latency")["message_size_B"])
         return int(next((size for size in sizes if size), 0))
 
-    def distribution_figure(self) -> go.Figure:
+    def distribution_figure(self) -> Figure:
         """How the iterations of the smallest message are distributed."""
         least = self._least()
         samples = [s for s in self.samples if s.spec.benchmark == "mpi.latency" and s.spec.size == least]
-        return figures.distribution(samples, "latency_us", series=[s.spec.transport for s in samples])
+        return Figure(figures.distribution(samples, "latency_us", series=[s.spec.transport for s in samples]))
 
-    def launches_figure(self) -> go.Figure:
+    def launches_figure(self) -> Figure:
         """Launch medians of the smallest message: does a fresh start give the same?"""
         rows = self.records[self.records["benchmark"] == "mpi.latency"]
-        return figures.launches(rows[rows["message_size_B"] == self._least()], "latency_us")
+        return Figure(figures.launches(rows[rows["message_size_B"] == self._least()], "latency_us"))
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         rows = self.of("mpi.latency")
         sentences = []
@@ -146,7 +148,7 @@ class Study(studies.Study):
             if (time := most["latency_us_p50"]) > 0:
                 text += f", which is {number(most['message_size_B'] / time)} MB/s one way"
             sentences.append(f"{text}.")
-        return markdown_list([*sentences, *self._ratio(), *self._clock()])
+        return listed([*sentences, *self._ratio(), *self._clock()])
 
     def _ratio(self) -> list[str]:
         """How the slowest and the fastest path compare at the smallest and the largest common size."""
@@ -177,7 +179,7 @@ class Study(studies.Study):
         ]
 
 
-def _wanting(rows: pd.DataFrame) -> str:
-    """Say that break points are left out, and which sizes are missing."""
+def _wanting(rows: pd.DataFrame) -> Omitted:
+    """Say why there are no break points: which sizes are missing."""
     sizes = [int(size) for size in rows["message_size_B"].unique() if size > 0]
-    return f"*Omitted: {protocol.wanting(sizes)}*"
+    return Omitted(protocol.wanting(sizes), "too-few")

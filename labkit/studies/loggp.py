@@ -17,14 +17,14 @@ from labkit.figures.fits import Fit, fits
 from labkit.models import schedules
 from labkit.models.loggp import PARAMETERS, Estimate, Range
 from labkit.notes import joined
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _algorithms, counts, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, _algorithms, counts, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.units import format_number, format_range, format_share, parse_sizes, plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 SCALE = {"L": 1e6, "o_s": 1e6, "o_r": 1e6, "g": 1e6, "alpha": 1e6, "G": 1e9, "O_s": 1e9, "O_r": 1e9, "beta": 1e9}
 NAMES = {"alpha": "α", "beta": "β"}
@@ -146,7 +146,7 @@ class Study(studies.Study):
         ]
         return pd.DataFrame(rows)
 
-    def fit_figure(self, transport: str) -> go.Figure | str:
+    def fit_figure(self, transport: str) -> Figure | Omitted:
         """Times of one path with the fitted lines of each range."""
         path = self.path(transport)
         if path is None:
@@ -159,9 +159,9 @@ class Study(studies.Study):
                 for line in lines
             ]
             drawn[QUANTITIES[name]] = Fit(times.sizes, times.seconds, ends)  # type: ignore[arg-type]
-        return fits(drawn)
+        return Figure(fits(drawn))
 
-    def unresolved(self) -> str:
+    def unresolved(self) -> Text | Omitted:
         """Parameters that are not resolved, with the reason, as a Markdown list."""
         if not self.paths:
             return LEFT_OUT
@@ -178,7 +178,7 @@ class Study(studies.Study):
         sentences = [
             f"{names} of {joined(places)}: {why}." for why, where in reasons.items() for names, places in where.items()
         ]
-        return markdown_list(sentences) or "*All parameters are resolved.*"
+        return listed(sentences) if sentences else Text("All parameters are resolved.")
 
     # ---- predictions -------------------------------------------------------------------------------------------------
 
@@ -213,35 +213,35 @@ class Study(studies.Study):
         """Rows over one path."""
         return rows[rows["transport"] == transport]
 
-    def collective_figure(self, name: str, transport: str) -> go.Figure | str:
+    def collective_figure(self, name: str, transport: str) -> Figure | Omitted:
         """Measured times of a collective and what each algorithm would take, with the most ranks, against size."""
         rows = self._on(self.measured(), transport)
         rows = rows[(rows["collective"] == name) & (rows["message_size_B"] > 0)]
         if rows.empty:
             return LEFT_OUT
         if transport in self._unpredicted():
-            return f"*Omitted: {_unpredicted(transport)}*"
+            return Omitted(_unpredicted(transport))
         rows = rows[rows["ranks"] == rows["ranks"].max()]
         guess = self.predicted.reindex(columns=list(dict.fromkeys([*_KEYS, *self.predicted])))
         guess = guess[(guess["collective"] == name) & (guess["transport"] == transport)]
         guess = guess[(guess["ranks"] == rows["ranks"].iloc[0]) & (guess["message_size_B"] > 0)]
-        return figures.versus_size(_together(rows, guess), LATENCY, series=["algorithm"], tail=None)
+        return Figure(figures.versus_size(_together(rows, guess), LATENCY, series=["algorithm"], tail=None))
 
-    def ranks_figure(self, name: str, transport: str) -> go.Figure | str:
+    def ranks_figure(self, name: str, transport: str) -> Figure | Omitted:
         """What each algorithm would take on more ranks at the largest size, beside the measured times."""
         path, rows = self.path(transport), self._on(self.measured(), transport)
         rows = rows[rows["collective"] == name]
         if path is None or rows.empty:
             return LEFT_OUT
         if not path.resolved:
-            return f"*Omitted: {_unpredicted(transport)}*"
+            return Omitted(_unpredicted(transport))
         size = int(rows["message_size_B"].max())
         points = [(f"mpi.{name}", ranks, size) for ranks in counts(self.values.predicted_ranks, "predicted_ranks")]
         rows = rows[rows["message_size_B"] == size]
         both = _together(rows, loggp.predicted(path, points))
-        return figures.versus(both, "ranks", shown=LATENCY, series=["algorithm"])
+        return Figure(figures.versus(both, "ranks", shown=LATENCY, series=["algorithm"]))
 
-    def algorithms_figure(self, name: str, transport: str) -> go.Figure | str:
+    def algorithms_figure(self, name: str, transport: str) -> Figure | Omitted:
         """A collective by each forced algorithm, measured and predicted, with the most ranks, against size."""
         rows, guess = self._forced()
         rows = self._on(rows, transport) if len(rows) else rows
@@ -251,7 +251,7 @@ class Study(studies.Study):
         rows = rows[rows["ranks"] == rows["ranks"].max()]
         same = rows[_KEYS].drop_duplicates()
         both = _together(rows, guess.merge(same, on=_KEYS))
-        return figures.versus_size(both, LATENCY, series=["algorithm"], tail=None)
+        return Figure(figures.versus_size(both, LATENCY, series=["algorithm"], tail=None))
 
     def algorithms_table(self) -> pd.DataFrame:
         """Each forced algorithm and size: time measured and predicted, and their ratio."""
@@ -340,9 +340,9 @@ class Study(studies.Study):
 
     # ---- sentences ---------------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._parameters(), *self._predictions()]) or LEFT_OUT
+        return listed([*self._parameters(), *self._predictions()])
 
     def _parameters(self) -> Iterator[str]:
         """The resolved parameters of the first range of each path."""

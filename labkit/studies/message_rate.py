@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis import effects
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, size_words, statement, words
+from labkit.studies import counts, size_words, statement, words
 from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 RATE = "message_rate_per_s"
 ONE_WAY, BOTH_WAYS = "mpi.multi_bandwidth", "mpi.multi_bibandwidth"
@@ -84,19 +84,19 @@ class Study(studies.Study):
             rows = rows[rows.groupby(["transport", "message_size_B"])["in_flight"].transform("nunique") > 1]
         return rows.sort_values(["message_size_B", "transport", "in_flight"])
 
-    def rate_figure(self, name: str) -> go.Figure | str:
+    def rate_figure(self, name: str) -> Figure | Omitted:
         """Messages per second of all pairs together against size, on a logarithm."""
         rows = self.pairs(name)
         return self.drawn(figures.versus, rows, "message_size_B", shown=RATE, series=["transport", "pairs"], log=True)
 
-    def bandwidth_figure(self) -> go.Figure | str:
+    def bandwidth_figure(self) -> Figure | Omitted:
         """Bandwidth of all pairs together against size, one way and both ways."""
         rows = self.pairs(ONE_WAY, BOTH_WAYS)
         return self.drawn(
             figures.versus_size, rows, "bandwidth_MBps", series=["direction", "transport", "pairs"], tail=None
         )
 
-    def pairs_figure(self) -> go.Figure | str:
+    def pairs_figure(self) -> Figure | Omitted:
         """Messages per second against the number of pairs, at the smallest size; needs several numbers."""
         rows = self.pairs(ONE_WAY, BOTH_WAYS)
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
@@ -104,7 +104,7 @@ class Study(studies.Study):
             rows = rows.iloc[:0]
         return self.drawn(figures.versus, rows, "pairs", shown=RATE, series=["direction", "transport"])
 
-    def flight_figure(self, name: str) -> go.Figure | str:
+    def flight_figure(self, name: str) -> Figure | Omitted:
         """Messages per second against the messages in flight, a line for each size."""
         label = "messages in a window" if name == "mpi.bandwidth" else "most messages outstanding"
         return self.drawn(
@@ -117,14 +117,14 @@ class Study(studies.Study):
             label=label,
         )
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """Latency of ping-pong of all pairs at once against size, mean over pairs."""
         rows = self.pairs("mpi.multi_latency")
         return self.drawn(figures.versus_size, rows, "latency_us", series=["transport", "pairs"])
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._peaks(), *self._windows(), *self._queues()]) or LEFT_OUT
+        return listed([*self._peaks(), *self._windows(), *self._queues()])
 
     def _peaks(self) -> Iterator[str]:
         """Highest message rate of each path and direction, and how it grows with the pairs."""

@@ -10,13 +10,13 @@ import numpy as np
 from labkit import figures, studies
 from labkit.errors import known
 from labkit.formats.microservices import BETWEEN, CLIENT
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _linked, amount, counts, markdown_list, number, statement, words
+from labkit.studies import LEFT_OUT, _linked, amount, counts, number, statement, words
 from labkit.units import format_share
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
 TIERS = ("hdsearch", "router", "set_algebra", "recommend")
@@ -118,19 +118,19 @@ class Study(studies.Study):
 
     # ---- figures -----------------------------------------------------------------------------------------------
 
-    def load_figure(self) -> go.Figure | str:
+    def load_figure(self) -> Figure | Omitted:
         """99th percentile of the response time of each service against the load."""
         return self._versus(
             self._at_leaves(), "option_load", {"99th percentile": TAILS["99th percentile"]}, ["service"]
         )
 
-    def quantile_figure(self) -> go.Figure | str:
+    def quantile_figure(self) -> Figure | Omitted:
         """Median, 95th and 99th percentile of the first service against the load."""
         rows = self._at_leaves()
         rows = rows[rows["service"] == words(self.values.services)[0]] if len(rows) else rows
         return self._versus(rows, "option_load", TAILS, [])
 
-    def fan_out_figure(self) -> go.Figure | str:
+    def fan_out_figure(self) -> Figure | Omitted:
         """Median and 99th percentile of each service against the number of leaves."""
         rows = self.tiers()
         rows = rows[rows["option_load"] == float(self.values.load)] if len(rows) else rows
@@ -138,26 +138,26 @@ class Study(studies.Study):
         shown = {name: TAILS[name] for name in ("median", "99th percentile")}
         return self._versus(rows, "option_leaves", shown, ["service"])
 
-    def social_figure(self) -> go.Figure | str:
+    def social_figure(self) -> Figure | Omitted:
         """Median and 99th percentile of the social network against the load, over each transport."""
         shown = {name: TAILS[name] for name in ("median", "99th percentile")}
         return self._versus(self.social(), "option_load", shown, ["transport"])
 
-    def link_figure(self, factor: str) -> go.Figure | str:
+    def link_figure(self, factor: str) -> Figure | Omitted:
         """Percentiles of a service across hosts against the rate, the delay or the loss of their links."""
         rows = self.summary
         rows = rows[rows["benchmark"] == f"services.{self.values.linked}"] if len(rows) else rows
         rows = _linked.under(rows, factor)
         return self.drawn(figures.versus, rows, "level", shown=studies.present(rows, TAILS), label=_linked.AXES[factor])
 
-    def _versus(self, rows: pd.DataFrame, column: str, shown: dict[str, str], series: list[str]) -> go.Figure | str:
+    def _versus(self, rows: pd.DataFrame, column: str, shown: dict[str, str], series: list[str]) -> Figure | Omitted:
         label = {"option_load": "requests offered per second", "option_leaves": "leaves that a request asks"}[column]
         present = studies.present(rows, shown)
         if len(rows) and not present:
             return studies.too_few(rows)
         return self.drawn(figures.versus, rows, column, shown=present, series=series, label=label)
 
-    def path_figure(self, benchmark: str) -> go.Figure | str:
+    def path_figure(self, benchmark: str) -> Figure | Omitted:
         """Mean time of each part of the critical path, of all requests and of the slowest, under the largest load."""
         paths = self.paths(benchmark)
         if not paths:
@@ -172,7 +172,7 @@ class Study(studies.Study):
             if rest := sum(value for name, value in means.items() if name not in shown):
                 parts.append(figures.Part("all others", rest, "service"))
             stacks.append(figures.Stack(title, parts, "measured"))
-        return figures.stacked(stacks, "µs", f"{benchmark}, mean of {total.size} requests of all launches")
+        return Figure(figures.stacked(stacks, "µs", f"{benchmark}, mean of {total.size} requests of all launches"))
 
     def paths(self, benchmark: str) -> dict[str, NDArray[np.int64]]:
         """Parts of the critical path of every request under the largest load on this machine, ns; longest first."""
@@ -189,7 +189,7 @@ class Study(studies.Study):
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         for name, group in self._at_leaves().groupby("service", sort=False) if len(self._at_leaves()) else ():
@@ -216,7 +216,7 @@ class Study(studies.Study):
             )
         sentences += _linked.slowed(_linked.under(self.tiers(local=False), "delay"), "response_us", "service")
         sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
-        return markdown_list(sentences) if sentences else LEFT_OUT
+        return listed(sentences)
 
 
 def _kind(name: str) -> str:

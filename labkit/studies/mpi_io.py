@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis import effects
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import amount, ends, markdown_list, size_words, statement
+from labkit.studies import amount, ends, size_words, statement
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 PLAIN = ("mpi.file_write", "mpi.file_read")
 BEHIND = ("mpi.file_iwrite", "mpi.file_iread")
@@ -110,26 +110,26 @@ class Study(studies.Study):
             how=rows["benchmark"].str.removeprefix("mpi.file_") + synced.map({True: ", sync", False: ""})
         )
 
-    def ways_figure(self) -> go.Figure | str:
+    def ways_figure(self) -> Figure | Omitted:
         """Time of one request in every way of access."""
         rows = self._ways()
         drawn = self.drawn(
             lambda table, metric: figures.bars(table, "way", metric, series=["benchmark"]), rows, "latency_us"
         )
-        if not isinstance(drawn, str):
-            drawn.update_layout(yaxis_type="log")
+        if isinstance(drawn, Figure):
+            drawn.plot.update_layout(yaxis_type="log")
         return drawn
 
-    def sizes_figure(self) -> go.Figure | str:
+    def sizes_figure(self) -> Figure | Omitted:
         """Bandwidth of all ranks against the size of a request."""
         return self.drawn(figures.versus_size, self._explicit(), "bandwidth_MBps", series=["how"], tail=None)
 
-    def behind_figure(self) -> go.Figure | str:
+    def behind_figure(self) -> Figure | Omitted:
         """Pure time, computation and both together of the non-blocking write."""
         names = {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}
         return self.drawn(figures.several_metrics, self.of("mpi.file_iwrite"), names, label="time")
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         for name, rows in sound(self._ways(), "latency_us").groupby("benchmark", sort=False):
@@ -155,4 +155,4 @@ class Study(studies.Study):
             )
         for _, row in self.of("mpi.file_open_close").iterrows():
             sentences.append(f"Opening and closing the file takes {statement(row, 'latency_us')}.")
-        return markdown_list(sentences)
+        return listed(sentences)

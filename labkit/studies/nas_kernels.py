@@ -12,13 +12,13 @@ from labkit import figures, studies
 from labkit.analysis import effects
 from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.errors import SpecError, known
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import COMMUNICATION
 from labkit.spec import Spec
-from labkit.studies import LEFT_OUT, counts, markdown_list, statement, words
+from labkit.studies import LEFT_OUT, counts, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
     from labkit.samples import Samples
 
@@ -122,13 +122,13 @@ class Study(studies.Study):
 
     # ---- figures -----------------------------------------------------------------------------------------------
 
-    def rate_figure(self) -> go.Figure | str:
+    def rate_figure(self) -> Figure | Omitted:
         """Operations per second against ranks, a line for each problem."""
         rows = self.rows()
         series = ["problem", *self._paths(rows)]
         return self.drawn(figures.versus, rows, "ranks", shown="operations_Mops", series=series)
 
-    def share_figure(self) -> go.Figure | str:
+    def share_figure(self) -> Figure | Omitted:
         """Share of the run time inside MPI, a bar for each problem on each number of ranks but one."""
         rows = self.rows()
         rows = rows[rows["ranks"] > 1] if len(rows) else rows
@@ -140,21 +140,21 @@ class Study(studies.Study):
         several = len(rows) and rows["transport"].nunique() > 1 and len(words(self.values.transports)) > 1
         return ["transport"] if several else []
 
-    def split_figure(self) -> go.Figure | str:
+    def split_figure(self) -> Figure | Omitted:
         """Share of computation and communication of every rank, most ranks."""
         programs = [
             figures.Shares(_title(one), *(one.phases[name].mean(axis=-1) * 1e-9 for name in _PHASES))
             for one in self.examples()
             if one.over is None
         ]
-        return figures.time_split(programs, small="mean over the runs of a launch") if programs else LEFT_OUT
+        return Figure(figures.time_split(programs, small="mean over the runs of a launch")) if programs else LEFT_OUT
 
-    def traffic_figure(self, skeletons: bool = False) -> go.Figure | str:
+    def traffic_figure(self, skeletons: bool = False) -> Figure | Omitted:
         """Bytes of a run between each pair of ranks."""
         programs = [figures.Traffic(_title(one), *_matrices(one)) for one in self.examples(skeletons)]
         if not any(one.messages.any() for one in programs):
             return LEFT_OUT
-        return figures.traffic(programs)
+        return Figure(figures.traffic(programs))
 
     # ---- tables ------------------------------------------------------------------------------------------------
 
@@ -219,9 +219,9 @@ class Study(studies.Study):
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._rates(), *self._shares(), *self._verified()]) or LEFT_OUT
+        return listed([*self._rates(), *self._shares(), *self._verified()])
 
     def _rates(self) -> Iterator[str]:
         """Speedup of each problem from the fewest to the most ranks."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from labkit import studies
 from labkit.columns import title
-from labkit.figures import style
-from labkit.notes import joined
+from labkit.figures import small_print
+from labkit.notes import joined, note
+from labkit.parts import Omitted
 from labkit.studies import Study
 
 _AXES = ("sizes", "numbers")  # on which a line needs several places
@@ -25,31 +26,29 @@ def parameters(study: Study) -> dict[str, tuple[Any, Any]]:
     return {name: (now, own) for name, (now, own) in both.items() if name not in every and now != own}
 
 
-def sentence(study: Study) -> str:
+def omitted(study: Study) -> Omitted:
     """Say what a part that is left out needs: tools, parameters, or points of certain benchmarks."""
     changed = list(parameters(study).items())[:_NAMED]
     if study.lacking:
-        return f"*Omitted: nothing that it needs was measured here. {' '.join(study.lacking[:_NAMED])}*"
+        return Omitted(f"nothing that it needs was measured here. {' '.join(study.lacking[:_NAMED])}")
     if changed:
         own = joined(
             f"`{name}={own}` (set here: {f'`{now}`' if now != '' else 'empty'})" for name, (now, own) in changed
         )
-        return f"*Omitted: the parameters select nothing that is measured here. It needs {own}.*"
+        return Omitted(f"the parameters select nothing that is measured here. It needs {own}.", studies.LEFT_OUT.code)
     names = [f"`{name}`" for name in study.benchmarks[:_NAMED]]
     more = " …" if len(study.benchmarks) > _NAMED else ""
-    return f"*Omitted: nothing that it needs was measured here. It shows points of {', '.join(names)}{more}.*"
+    return Omitted(f"nothing that it needs was measured here. It shows points of {', '.join(names)}{more}.")
 
 
-def noted(study: Study, figure: Any) -> Any:
-    """Say below a figure whose lines have one place only how many they need; any other is returned as it is."""
+def note_one_place(study: Study, figure: Any) -> None:
+    """Say below a figure of plotly whose lines have one place only how many they need."""
     about = figure.layout.meta if isinstance(figure.layout.meta, dict) else {}
     lines = [trace for trace in figure.data if trace.type == "scatter" and not (trace.meta or {}).get("overlay")]
     places = {place for trace in lines for place in (trace.x if trace.x is not None else ()) if place is not None}
     if about.get("axis") not in _AXES or len(places) != 1:
-        return figure
+        return
     changed = {name: own for name, (_, own) in list(parameters(study).items())[:_NAMED]}
     as_with = f", as with {', '.join(f'{name}={own}' for name, own in changed.items())}" if changed else ""
     what = title(about["column"]).partition(" (")[0]
-    axis = figure.layout.xaxis
-    axis.title.text = style.note(str(axis.title.text or ""), f"one {what} alone: a line needs 2 or more{as_with}")
-    return figure
+    small_print.add(figure, note("one-place", f"one {what} alone: a line needs 2 or more{as_with}"))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
 from labkit.analysis import effects
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import amount, ends, markdown_list, size_words, statement, words
+from labkit.studies import amount, ends, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 CALLS = ("mpi.put_latency", "mpi.get_latency", "mpi.accumulate_latency", "mpi.get_accumulate_latency")
 RATES = ("mpi.put_bandwidth", "mpi.get_bandwidth")
@@ -76,23 +76,23 @@ class Study(studies.Study):
         plain = ~(rows.get("option_binding", "c") != "c") | rows["option_synchronisation"].notna()
         return rows[rows["transport"].isin(paths) & plain]
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """One-sided calls and the two-sided message against size."""
         return self.drawn(
             figures.versus_size, self._usual(("mpi.latency", *CALLS)), "latency_us", series=["benchmark"], tail=None
         )
 
-    def synchronisation_figure(self) -> go.Figure | str:
+    def synchronisation_figure(self) -> Figure | Omitted:
         """A put under each synchronisation."""
         rows = self.of("mpi.put_latency")
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_synchronisation"], tail=None)
 
-    def bandwidth_figure(self) -> go.Figure | str:
+    def bandwidth_figure(self) -> Figure | Omitted:
         """Bandwidth of puts, gets and two-sided messages."""
         rows = self._usual(("mpi.bandwidth", *RATES))
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["benchmark"], tail=None)
 
-    def passive_figure(self) -> go.Figure | str:
+    def passive_figure(self) -> Figure | Omitted:
         """A put while its target computes, and while it waits inside MPI."""
         names = {"latency_us": "target computes", "helped_us": "target waits in MPI"}
         return self.drawn(figures.several_metrics, self.of("mpi.passive_put"), names, label="latency of a put")
@@ -101,7 +101,7 @@ class Study(studies.Study):
         """Rows of the calls on one element."""
         return self.summary[self.summary["benchmark"].isin(ATOMICS)]
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences, usual = [], self._usual(("mpi.latency", *CALLS))
         for name in ("mpi.latency", *CALLS):
@@ -121,7 +121,7 @@ class Study(studies.Study):
                 f"{amount(row, 'latency_us')}, and {amount(row, 'helped_us')} while it waits in MPI: "
                 f"{_needed(row)}."
             )
-        return markdown_list(sentences)
+        return listed(sentences)
 
 
 def _synchronisations(rows: pd.DataFrame) -> Iterator[str]:

@@ -10,12 +10,12 @@ from labkit.analysis import effects
 from labkit.benchmarks.shmem.atomic import Operation
 from labkit.columns import statistic_column
 from labkit.kernels import shmem_loops
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     _linked,
     centre,
     counts,
-    markdown_list,
     number,
     path_words,
     size_words,
@@ -25,7 +25,6 @@ from labkit.studies import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 PAIRS = ("shmem.put_latency", "shmem.put_nb_latency", "shmem.get_latency", "shmem.get_nb_latency")
 ACROSS = ("shmem.put_latency", "shmem.get_latency", "mpi.latency")
@@ -160,7 +159,7 @@ class Study(studies.Study):
         rows = _in_c(self._here(self.summary[self.summary["benchmark"].isin(names)]))
         return rows[rows["option_memory"] == memory] if "option_memory" in rows else rows
 
-    def pair_figure(self, transport: str) -> go.Figure | str:
+    def pair_figure(self, transport: str) -> Figure | Omitted:
         """Puts and gets between buffers in the heap against size, beside MPI's put."""
         rows = self._in("heap", PAIRS)
         beside = self.of("mpi.put_latency")
@@ -169,12 +168,12 @@ class Study(studies.Study):
         rows = _called(rows[rows["transport"] == transport])
         return self.drawn(figures.versus_size, rows, "latency_us", series=["call"], tail=None)
 
-    def paths_figure(self) -> go.Figure | str:
+    def paths_figure(self) -> Figure | Omitted:
         """A blocking put and get over each path."""
         rows = _called(self._in("heap", ("shmem.put_latency", "shmem.get_latency")))
         return self.drawn(figures.versus_size, rows, "latency_us", series=["call", "transport"], tail=None)
 
-    def systems_figure(self, transport: str) -> go.Figure | str:
+    def systems_figure(self, transport: str) -> Figure | Omitted:
         """A blocking put and get of OpenSHMEM from C and from Python, and of coarrays."""
         rows = self._here(self.summary[self.summary["benchmark"].isin([*BLOCKING, *COARRAYS])])
         if "option_memory" in rows:
@@ -182,23 +181,23 @@ class Study(studies.Study):
         rows = _called(rows[rows["transport"] == transport])
         return self.drawn(figures.versus_size, rows, "latency_us", series=["call"], tail=None)
 
-    def memory_figure(self, transport: str) -> go.Figure | str:
+    def memory_figure(self, transport: str) -> Figure | Omitted:
         """A put from and into each kind of memory."""
         rows = _in_c(self.of("shmem.put_latency"))
         rows = rows[rows["transport"] == transport]
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_memory"], tail=None)
 
-    def collectives_figure(self, *names: str) -> go.Figure | str:
+    def collectives_figure(self, *names: str) -> Figure | Omitted:
         """Collectives against size over each path."""
         rows = _called(self.summary[self.summary["benchmark"].isin([f"shmem.{name}" for name in names])])
         return self.drawn(figures.versus_size, rows, "latency_us", series=["call", "transport"], tail=None)
 
-    def rates_figure(self) -> go.Figure | str:
+    def rates_figure(self) -> Figure | Omitted:
         """Message rates against size."""
         rows = _called(self.summary[self.summary["benchmark"].isin(RATES)])
         return self.drawn(figures.versus_size, rows, "message_rate_per_s", series=["call", "transport"], tail=None)
 
-    def link_figure(self, factor: str) -> go.Figure | str:
+    def link_figure(self, factor: str) -> Figure | Omitted:
         """Puts and gets across the link against its rate, delay or loss, beside a message of MPI."""
         shown = statistic_column("latency_us", "mean" if factor == "loss" else "p50")
         how: dict[str, Any] = {"shown": {shown: shown}, "series": ["call"], "label": _linked.AXES[factor]}
@@ -216,7 +215,7 @@ class Study(studies.Study):
         """Rows of the barrier."""
         return self.of("shmem.barrier")
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences: list[str] = []
         for name, call in (("shmem.put_latency", "put"), ("shmem.get_latency", "get")):
@@ -245,7 +244,7 @@ class Study(studies.Study):
         sentences += self._of_links()
         v = self.values
         sentences += _linked.left_out(v, v.links, delay=v.delays, loss=v.losses)
-        return markdown_list(sentences)
+        return listed(sentences)
 
     def _of_links(self) -> list[str]:
         """Sentences on a put across the slowest and across the most delayed link."""

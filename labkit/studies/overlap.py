@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, figures, studies
 from labkit.analysis import effects
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import amount, markdown_list, number, size_words, words
+from labkit.studies import amount, number, size_words, words
 from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 FORMS = ("mpi.allreduce", "mpi.iallreduce", "mpi.allreduce_persistent")
 
@@ -86,33 +86,33 @@ class Study(studies.Study):
         rows = rows[rows["option_tests"] == rows["option_tests"].min()] if len(rows) else rows
         return rows[rows["benchmark"] == rows["benchmark"].iloc[0]] if len(rows) else rows
 
-    def times_figure(self) -> go.Figure | str:
+    def times_figure(self) -> Figure | Omitted:
         """Pure time, computation, and both together, of the first collective."""
         names = {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"}
         return self.drawn(figures.several_metrics, self._first(), names, label="time")
 
-    def overlap_figure(self) -> go.Figure | str:
+    def overlap_figure(self) -> Figure | Omitted:
         """Overlap by both definitions, without MPI_Test."""
         names = {"overlap_osu_percent": "OSU", "overlap_imb_percent": "IMB"}
         return self.drawn(
             figures.several_metrics, self._overlapped(0), names, label="overlap", series=["collective"], linear=True
         )
 
-    def tests_figure(self) -> go.Figure | str:
+    def tests_figure(self) -> Figure | Omitted:
         """OSU's overlap with and without calls of MPI_Test."""
         rows = self._overlapped()
         return self.drawn(
             figures.versus_size, rows, "overlap_osu_percent", series=["collective", "option_tests"], tail=None
         )
 
-    def forms_figure(self) -> go.Figure | str:
+    def forms_figure(self) -> Figure | Omitted:
         """Blocking, non-blocking and persistent allreduce, nothing overlapped."""
         rows = self.summary[self.summary["benchmark"].isin(FORMS)]
         if "option_overlap" in rows:
             rows = rows[~rows["option_overlap"].fillna(False).astype(bool)]
         return self.drawn(figures.versus_size, rows, "latency_us", series=["benchmark"])
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         for name, group in self._overlapped().groupby("benchmark", sort=False):
@@ -125,7 +125,7 @@ class Study(studies.Study):
         small = forms[forms["message_size_B"] == forms["message_size_B"].min()]
         by_form = {row["benchmark"]: row for row in small.to_dict("records")[::-1]}
         sentences += [_request(name, by_form) for name in FORMS[1:] if {name, FORMS[0]} <= by_form.keys()]
-        return markdown_list(sentences)
+        return listed(sentences)
 
 
 def _hidden(rows: pd.DataFrame) -> Iterator[str]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, notes, studies
 from labkit.analysis import effects
 from labkit.benchmarks.storage.metadata import Options as Metadata
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.records import sound
 from labkit.spec import Spec, sweep
-from labkit.studies import bare, markdown_list, number, size_words, statement
+from labkit.studies import bare, number, size_words, statement
 from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 OPERATIONS = Metadata.__annotations__["operation"].__args__
 WAYS = (("shared", False), ("shared", True), ("file per process", False))  # file, and whether calls are collective
@@ -103,11 +103,11 @@ class Study(studies.Study):
         order = [file + (", collective" if collective else "") for file, collective in WAYS]
         return rows.sort_values("way", key=lambda column: column.map(order.index), kind="stable")
 
-    def ways_figure(self, benchmark: str) -> go.Figure | str:
+    def ways_figure(self, benchmark: str) -> Figure | Omitted:
         """Bandwidth of all ranks against the size of a transfer, a line for each way."""
         return self.drawn(figures.versus_size, self._ways(benchmark), "bandwidth_MBps", series=["way"], tail=None)
 
-    def sync_figure(self) -> go.Figure | str:
+    def sync_figure(self) -> Figure | Omitted:
         """Time of a whole test of writing against how often it syncs."""
         rows = self.of("storage.parallel_write")
         if rows.empty:
@@ -126,7 +126,7 @@ class Study(studies.Study):
         rows = rows.assign(order=rows["option_operation"].map(OPERATIONS.index))
         return rows.sort_values(["option_unique", "order"], kind="stable")
 
-    def metadata_figure(self) -> go.Figure | str:
+    def metadata_figure(self) -> Figure | Omitted:
         """Rate of each operation, in one directory and in one for each rank."""
         rows = self._metadata()
         if rows.empty:
@@ -138,9 +138,11 @@ class Study(studies.Study):
             rows,
             "operation_rate_per_s",
         )
-        return drawn if isinstance(drawn, str) else drawn.update_layout(yaxis_type="log")
+        if isinstance(drawn, Figure):
+            drawn.plot.update_layout(yaxis_type="log")
+        return drawn
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = []
         for name, verb in (("storage.parallel_write", "Writing"), ("storage.parallel_read", "Reading")):
@@ -174,4 +176,4 @@ class Study(studies.Study):
             sentences.append(
                 f"In {cached} of {plural(len(self.records), 'record')} memory may have answered instead of a disk."
             )
-        return markdown_list(sentences)
+        return listed(sentences)

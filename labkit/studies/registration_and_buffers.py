@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -12,11 +12,10 @@ from labkit import figures
 from labkit.analysis import effects
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.columns import METRICS, split, split_end
+from labkit.figures import small_print
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, amount, centre, counts, markdown_list, number, size_words, statement
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from labkit.studies import LEFT_OUT, _rdma, amount, centre, counts, number, size_words, statement
 
 PAGE = 4096  # B
 RATE = "message_rate_per_s"
@@ -99,25 +98,24 @@ class Study(_rdma.Study):
 
     # ---- figures
 
-    def registration_figure(self) -> go.Figure | str:
+    def registration_figure(self) -> Figure | Omitted:
         """Time to register memory, and to deregister it, against its size."""
         rows = self.of("verbs.registration")
         shown = {"latency_us": "registration", "deregistration_us": "deregistration"}
         if rows.empty:
             return LEFT_OUT
         figure = figures.several_metrics(rows, shown, "time")
-        title = figure.layout.xaxis.title.text.replace("message size", "size of the memory")
-        return figure.update_layout(xaxis_title_text=title)
+        return Figure(small_print.retitled(figure, "size of the memory (B)"))
 
-    def steps_figure(self) -> go.Figure | str:
+    def steps_figure(self) -> Figure | Omitted:
         """A bar for each step of a set-up."""
         rows = self.steps()
         if rows.empty:
             return LEFT_OUT
         figure = figures.bars(rows, "step", "latency_us", series=[])
-        return figure.update_layout(yaxis_title_text="time, median (µs)", showlegend=False)
+        return Figure(figure.update_layout(yaxis_title_text="time, median (µs)", showlegend=False))
 
-    def turns_figure(self) -> go.Figure | str:
+    def turns_figure(self) -> Figure | Omitted:
         """Latency against the number of buffers used in turn (scheme 1)."""
         return self.drawn(
             figures.versus,
@@ -129,7 +127,7 @@ class Study(_rdma.Study):
             log=False,
         )
 
-    def reuse_figure(self) -> go.Figure | str:
+    def reuse_figure(self) -> Figure | Omitted:
         """Latency against the part of the messages that use the same buffer again (scheme 2)."""
         return self.drawn(
             figures.versus,
@@ -142,7 +140,7 @@ class Study(_rdma.Study):
             log=False,
         )
 
-    def pairs_figure(self) -> go.Figure | str:
+    def pairs_figure(self) -> Figure | Omitted:
         """Messages per second against the queue pairs used in turn."""
         return self.drawn(
             figures.versus,
@@ -155,9 +153,9 @@ class Study(_rdma.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._registration(), *self._setup(), *self._buffers(), *self._pairs()]) or LEFT_OUT
+        return listed([*self._registration(), *self._setup(), *self._buffers(), *self._pairs()])
 
     def _registration(self) -> Iterator[str]:
         """The smallest and largest piece of memory, and what a page of the latter costs."""

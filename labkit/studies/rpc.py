@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from labkit import benchmarks, figures, records, studies, testbeds
 from labkit.analysis import effects
 from labkit.columns import split, split_end, statistic_column
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
 from labkit.studies import (
-    LEFT_OUT,
     _linked,
     centre,
     counts,
-    markdown_list,
     number,
     size_words,
     statement,
@@ -25,9 +24,6 @@ from labkit.studies import (
 )
 from labkit.studies._derived import of_samples
 from labkit.studies.verbs_under_loss_and_delay import FACTORS, level
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 CALL, TCP, UNIX, MPI = "rpc.latency", "sockets.tcp_rr", "sockets.unix_rr", "mpi.latency"
 OPEN, STREAM, MANY, SERVERS = "rpc.open_loop", "rpc.bandwidth", "rpc.throughput", "rpc.parameter_server"
@@ -161,11 +157,11 @@ class Study(studies.Study):
 
     # ---- figures
 
-    def sizes_figure(self) -> go.Figure | str:
+    def sizes_figure(self) -> Figure | Omitted:
         """Round trip against size, a line for each path."""
         return self.drawn(figures.versus_size, self.here(), "round_trip_us", series=["path"], tail=None)
 
-    def link_figure(self, factor: str) -> go.Figure | str:
+    def link_figure(self, factor: str) -> Figure | Omitted:
         """Round trip across the link against its rate, delay or loss, a line for each path."""
         rows = self.across(factor, CALL, TCP, MPI)
         shown = statistic_column("round_trip_us", "p99" if factor == "loss" else "p50")
@@ -173,18 +169,18 @@ class Study(studies.Study):
             return studies.too_few(rows)
         return self.drawn(figures.versus, rows, "level", shown={shown: shown}, series=["path"], label=FACTORS[factor])
 
-    def bandwidth_figure(self, factor: str) -> go.Figure | str:
+    def bandwidth_figure(self, factor: str) -> Figure | Omitted:
         """Bandwidth of calls across the link against its rate, delay or loss."""
         rows = self.across(factor, STREAM)
         return self.drawn(figures.versus, rows, "level", shown="bandwidth_MBps", series=["path"], label=FACTORS[factor])
 
-    def clients_figure(self) -> go.Figure | str:
+    def clients_figure(self) -> Figure | Omitted:
         """Calls per second against the number of clients."""
         rows = self._means(MANY)
         how: dict[str, Any] = {"shown": "transaction_rate_per_s", "series": ["path"], "label": "clients"}
         return self.drawn(figures.versus, rows, "option_clients", **how)
 
-    def load_figure(self) -> go.Figure | str:
+    def load_figure(self) -> Figure | Omitted:
         """Response time against the rate at which calls are due, and the round trip beside it."""
         shown = {
             "response, median": "response_us_p50",
@@ -195,7 +191,7 @@ class Study(studies.Study):
         shown = studies.present(rows, shown)
         return self.drawn(figures.versus, rows, "option_rate", shown=shown, series=["path"], label=label)
 
-    def servers_figure(self) -> go.Figure | str:
+    def servers_figure(self) -> Figure | Omitted:
         """Calls per second by scheme and serialisation, with one server and worker and with more."""
         rows = self._means(SERVERS)
         if len(rows):
@@ -219,11 +215,11 @@ class Study(studies.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         found = [*self._libraries(), *self._languages(), *self._delays(), *self._loads()]
         found += _linked.left_out(self.values, delay=self.values.delay, loss=self.values.loss)
-        return markdown_list(found) or LEFT_OUT
+        return listed(found)
 
     def _libraries(self) -> Iterator[str]:
         """Round trip of the smallest size over each path, and how many times that of TCP it is."""

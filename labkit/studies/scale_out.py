@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, figures, reference, stats, studies
 from labkit.errors import SpecError
 from labkit.models import loggp_engine, schedules
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.reference.comparing import with_arguments
 from labkit.simulation import calibration, collectives, workloads
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies import LEFT_OUT, counts, number, size_words, words
 from labkit.testbeds import simulated
 from labkit.units import parse_duration, parse_rate, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 ALLREDUCE, ALLTOALL, HALO, FFT = "mpi.allreduce", "mpi.alltoall", "apps.halo3d26", "apps.fft_subcom3d"
 PAPER, WINDOW_B = "ethernet2020", 4 << 20  # its arguments of both applications; the size of its bandwidths, B
@@ -152,7 +152,7 @@ class Study(studies.Study):
             ["message_size_B", "network", "ranks"]
         )
 
-    def ranks_figure(self, benchmark: str) -> go.Figure | str:
+    def ranks_figure(self, benchmark: str) -> Figure | Omitted:
         """Slowest rank against the number of ranks, a line for each network and size."""
         rows = self.rows(benchmark)
         return self.drawn(figures.versus, rows, "x" if rows.empty else "ranks", shown="latency_us", series=["kind"])
@@ -209,7 +209,7 @@ class Study(studies.Study):
         sizes = both["message_size_B"].map(size_words)
         return both.assign(kind=both["network"] + ", " + sizes).reset_index(drop=True)
 
-    def engine_figure(self, benchmark: str) -> go.Figure | str:
+    def engine_figure(self, benchmark: str) -> Figure | Omitted:
         """Times of the engine against the number of ranks, beside the simulated ones of one network."""
         return self.drawn(figures.versus, self.beside_engine(benchmark), "ranks", shown="latency_us", series=["kind"])
 
@@ -276,27 +276,29 @@ class Study(studies.Study):
             for one in self.compared()
         )
 
-    def paper_figure(self) -> go.Figure | str:
+    def paper_figure(self) -> Figure | Omitted:
         """Simulated and published times, a bar for each."""
         compared = self.compared()
         if not compared:
             return LEFT_OUT
-        return figures.measured_and_published(
-            {f"{one['name']}, {one['path']}": one["simulated"] for one in compared},
-            {f"{one['name']}, {one['path']}": one["published"] for one in compared},
-            title="mean time of an iteration (ms)",
-            factor=1e3,
-            source="Kenny et al. 2020",
-            origin="simulated",
+        return Figure(
+            figures.measured_and_published(
+                {f"{one['name']}, {one['path']}": one["simulated"] for one in compared},
+                {f"{one['name']}, {one['path']}": one["published"] for one in compared},
+                title="mean time of an iteration (ms)",
+                factor=1e3,
+                source="Kenny et al. 2020",
+                origin="simulated",
+            )
         )
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         without = [self.missing] if self.missing and self.summary.empty else []
         sentences = [*without, *self._growth(), *self._tapered(), *self._engine(), *self._paper()]
-        return markdown_list(sentences) or LEFT_OUT
+        return listed(sentences)
 
     def _growth(self) -> Iterator[str]:
         """Growth of each benchmark from the fewest ranks to the most."""

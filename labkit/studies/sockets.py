@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from labkit import figures, records, studies
 from labkit.analysis import effects
 from labkit.columns import METRICS, split, statistic_column
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number, size_words, statement, tail, words
+from labkit.studies import number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _TRIPS = ("sockets.tcp_rr", "sockets.udp_rr", "sockets.unix_rr")
 _STREAMS = ("sockets.tcp_stream", "sockets.tcp_bidirectional")
@@ -117,7 +115,7 @@ class Study(studies.Study):
         rows = self.rows(*_TRIPS)
         return rows[rows.get("option_tool", pd.Series("", index=rows.index)).fillna("auto").isin(["auto", ""])]
 
-    def trips_figure(self) -> go.Figure | str:
+    def trips_figure(self) -> Figure | Omitted:
         """Round trip against message size, a line for TCP, UDP and Unix sockets."""
         return self.drawn(figures.versus_size, self.trips, "round_trip_us", series=["benchmark"], tail=None)
 
@@ -128,35 +126,35 @@ class Study(studies.Study):
         rows = rows[rows["message_size_B"] == self.values.tool_size]
         return rows[rows["option_tool"] != "auto"].sort_values("engine") if len(rows) else rows
 
-    def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> go.Figure | str:
+    def _bars(self, rows: pd.DataFrame, category: str, metric: str) -> Figure | Omitted:
         """Draw a bar for each value of a column; a sentence if the parameters left them out."""
         return self.drawn(figures.bars, rows, category, metric=metric, series=[])
 
-    def tools_figure(self) -> go.Figure | str:
+    def tools_figure(self) -> Figure | Omitted:
         """Round trip over TCP as each tool gives it: its mean, by NetPIPE the best of its trials."""
         return self._bars(self.by_tool, "engine", "round_trip_us")
 
-    def fabric_figure(self) -> go.Figure | str:
+    def fabric_figure(self) -> Figure | Omitted:
         """Round trip through libfabric by provider."""
         return self._bars(self.rows("sockets.fabric_pingpong"), "option_provider", "round_trip_us")
 
-    def streams_figure(self) -> go.Figure | str:
+    def streams_figure(self) -> Figure | Omitted:
         """Bandwidth of TCP in one direction and in both together against the size of a send."""
         rows = self.rows(*_STREAMS, streams=1, socket_buffer=0, tool="iperf3")
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["benchmark"], tail=None)
 
-    def _option_figure(self, option: str, **others: Any) -> go.Figure | str:
+    def _option_figure(self, option: str, **others: Any) -> Figure | Omitted:
         """Bandwidth of the largest sends by one option."""
         rows = self.rows("sockets.tcp_stream", tool="iperf3", **others)
         rows = rows[rows["message_size_B"] == rows["message_size_B"].max()]
         rows = rows.sort_values(f"option_{option}") if len(rows) else rows
         return self._bars(rows, f"option_{option}", "bandwidth_MBps")
 
-    def number_figure(self) -> go.Figure | str:
+    def number_figure(self) -> Figure | Omitted:
         """Bandwidth of several streams at once, together."""
         return self._option_figure("streams", socket_buffer=0)
 
-    def buffers_figure(self) -> go.Figure | str:
+    def buffers_figure(self) -> Figure | Omitted:
         """Bandwidth by the size of the sockets' buffers."""
         return self._option_figure("socket_buffer", streams=1)
 
@@ -179,7 +177,7 @@ class Study(studies.Study):
         rows = self.datagrams
         return rows[[name for name in heads if name in rows]].rename(columns=heads)
 
-    def load_figure(self) -> go.Figure | str:
+    def load_figure(self) -> Figure | Omitted:
         """Distribution of round trips at each rate, and of those that wait for one another, of the first launch."""
         size, first = self.values.tool_size, [s for s in self.samples if s.n and not s.launch]
         load = [s for s in first if s.spec.benchmark == "sockets.under_load"]
@@ -188,9 +186,9 @@ class Study(studies.Study):
             for s in first
             if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size and s.spec.option("tool") == "sockperf"
         ]
-        return figures.distribution([*load, *wait], "round_trip_us") if load else studies.LEFT_OUT
+        return Figure(figures.distribution([*load, *wait], "round_trip_us")) if load else studies.LEFT_OUT
 
-    def ladder_figure(self) -> go.Figure | str:
+    def ladder_figure(self) -> Figure | Omitted:
         """Round trip of every size of NetPIPE's ladder."""
         chosen = [s for s in self.samples if s.spec.benchmark == "sockets.netpipe"]
         if not chosen:
@@ -213,10 +211,10 @@ class Study(studies.Study):
         )
         return self.drawn(figures.versus_size, rows, "round_trip_us", series=[], tail=None)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         trips = [*self._trip_sentences(), *self._tool_sentences()]
-        return markdown_list([*trips, *self._stream_sentences(), *self._datagram_sentences(), *self._load_sentences()])
+        return listed([*trips, *self._stream_sentences(), *self._datagram_sentences(), *self._load_sentences()])
 
     def _trip_sentences(self) -> list[str]:
         sentences = []

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, notes, records, storage, studies
 from labkit.analysis import effects
-from labkit.markdown import table
 from labkit.mounts import mount_of
+from labkit.parts import Figure, Omitted, Table, Text, listed
 from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
 from labkit.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
     counts,
-    markdown_list,
     number,
     size_words,
     statement,
@@ -27,7 +26,6 @@ from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 # what Iometer reports of a run: name and statistic of fio's value → head of the column
 _IOMETER = {
@@ -113,33 +111,33 @@ class Study(studies.Study):
         rows = rows[rows["option_cache"] == "direct"] if len(rows) else rows
         return rows.dropna(subset=["option_engine"]) if "option_engine" in rows else rows.iloc[:0]
 
-    def read_figure(self) -> go.Figure | str:
+    def read_figure(self) -> Figure | Omitted:
         """Time of one read against its size."""
         return self.drawn(figures.versus_size, self._cached(), "latency_us", series=["option_pattern"], tail="p99")
 
-    def write_figure(self) -> go.Figure | str:
+    def write_figure(self) -> Figure | Omitted:
         """Time of one write against its size, with and without sync."""
         rows = self.of("storage.write")
         if len(rows):
             rows = rows.assign(sync=rows["option_sync"].replace({"none": "page cache", "osync": "O_SYNC"}))
         return self.drawn(figures.versus_size, rows, "latency_us", series=["option_pattern", "sync"], tail="p99")
 
-    def queue_figure(self) -> go.Figure | str:
+    def queue_figure(self) -> Figure | Omitted:
         """Reads per second against the number under way at once, a line for each engine."""
         rows = self._direct()
         rows = self.counted(rows[rows["option_offered"] == 0], "iops_per_s") if len(rows) else rows
         how: dict[str, Any] = {"series": ["option_engine"], "label": "reads under way at once"}
         return self.drawn(figures.versus, rows, "option_depth", shown={"reads": "iops_per_s_mean"}, **how)
 
-    def load_figure(self) -> go.Figure | str:
+    def load_figure(self) -> Figure | Omitted:
         """Median and 99th percentile of the latency against the offered load."""
         rows = self._direct()
         rows = rows[rows["option_offered"] > 0] if len(rows) else rows
         shown = studies.present(rows, {"median": "latency_us_p50", "99th percentile": "latency_us_p99"})
         return self.drawn(figures.versus, rows, "option_offered", shown=shown, label="offered reads per second")
 
-    def iometer(self) -> str:
-        """Iometer's figures of every point that fio measured, as a Markdown table."""
+    def iometer(self) -> Table | Omitted:
+        """Iometer's figures of every point that fio measured."""
         chosen = [one for one in self.samples if one.spec.benchmark != "storage.iozone"]
         values = records.reported(chosen)
         if values.empty:
@@ -153,19 +151,19 @@ class Study(studies.Study):
             of = medians[fingerprint, way]
             cells = [number(of[name]) if name in of.index else "–" for name in _IOMETER]
             rows.append([_words(points[fingerprint], way), *cells])
-        return table(["access", *_IOMETER.values()], sorted(rows), align="l" + "r" * len(_IOMETER))
+        return Table.of(["access", *_IOMETER.values()], sorted(rows), align="l" + "r" * len(_IOMETER))
 
-    def where(self) -> str:
-        """What the numbers depend on: file system, device and page cache of the points, as a Markdown table."""
+    def where(self) -> Table:
+        """What the numbers depend on: file system, device and page cache of the points."""
         rows: dict[tuple[str, ...], int] = {}
         for one in self.samples:
             texts = [fact.of(one.meta) for fact in (FILESYSTEM, DEVICE, MOUNT_OPTIONS, CACHEABLE)]
             key = tuple(text.replace(",", ", ") or "–" for text in texts)
             rows[key] = rows.get(key, 0) + 1
         head = ["file system", "device", "mount options", "memory could answer for", "points"]
-        return table(head, [[*key, str(count)] for key, count in sorted(rows.items())], align="llllr")
+        return Table.of(head, [[*key, str(count)] for key, count in sorted(rows.items())], align="llllr")
 
-    def heat_map(self, test: str, *, sync: bool) -> go.Figure | str:
+    def heat_map(self, test: str, *, sync: bool) -> Figure | Omitted:
         """Throughput over file size and record size.
 
         Parameters
@@ -178,11 +176,11 @@ class Study(studies.Study):
         if cells.empty:
             return LEFT_OUT
         title = f"{test}, O_SYNC" if sync else test
-        return figures.heat_maps(
-            {title: cells[cells["test"] == test]}, "file_size_B", "record_size_B", "bandwidth_MBps"
+        return Figure(
+            figures.heat_maps({title: cells[cells["test"] == test]}, "file_size_B", "record_size_B", "bandwidth_MBps")
         )
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences = [*self._orders(), *self._syncs()]
         cached = self.records[[notes.has(badges, "page-cache") for badges in self.records["badges"]]]
@@ -191,7 +189,7 @@ class Study(studies.Study):
                 f"In {len(cached)} of {plural(len(self.records), 'record')} the page cache may have answered; "
                 "they measure memory, not the disk."
             )
-        return markdown_list(sentences)
+        return listed(sentences)
 
     def _orders(self) -> Iterator[str]:
         """Reads of the smallest size, in order and at random."""

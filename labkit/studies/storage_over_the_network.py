@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from labkit import figures, studies, testbeds
 from labkit.analysis import effects
 from labkit.errors import known
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, amount, counts, markdown_list, size_words, statement, words
+from labkit.studies import LEFT_OUT, amount, counts, size_words, statement, words
 from labkit.studies._derived import of_samples
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 LOCAL, READ, WRITE = "storage.read", "storage.network_read", "storage.network_write"
 NVME_READ, NVME_WRITE = "storage.nvme_read", "storage.nvme_write"
@@ -95,19 +93,19 @@ class Study(studies.Study):
         rows = self.paths
         return rows[(rows["option_depth"] == 1) & (rows["option_offered"] == 0)] if len(rows) else rows
 
-    def read_figure(self) -> go.Figure | str:
+    def read_figure(self) -> Figure | Omitted:
         """Time of one read against its size, a line for each path."""
         rows = self._plain()
         rows = rows[rows["benchmark"] != WRITE] if len(rows) else rows
         return self.drawn(figures.versus_size, rows, "latency_us", series=["path"], tail="p99")
 
-    def write_figure(self) -> go.Figure | str:
+    def write_figure(self) -> Figure | Omitted:
         """Time of one write against its size, a line for each path."""
         rows = self._plain()
         rows = rows[rows["benchmark"] == WRITE] if len(rows) else rows
         return self.drawn(figures.versus_size, rows, "latency_us", series=["path"], tail="p99")
 
-    def nvme_figure(self) -> go.Figure | str:
+    def nvme_figure(self) -> Figure | Omitted:
         """Time of one read and of one write against its size, a line for each fabric, in the guest of soft-RoCE."""
         rows = self.summary
         rows = rows[rows["benchmark"].isin([NVME_READ, NVME_WRITE])] if len(rows) else rows
@@ -117,14 +115,14 @@ class Study(studies.Study):
         rows = rows.assign(path=rows["option_fabric"].map(FABRICS) + ", " + kinds)
         return self.drawn(figures.versus_size, rows, "latency_us", series=["path"])
 
-    def depth_figure(self) -> go.Figure | str:
+    def depth_figure(self) -> Figure | Omitted:
         """Reads per second against the number under way at once."""
         rows = self._smallest()
         rows = self.counted(rows[rows["option_offered"] == 0], "iops_per_s") if len(rows) else rows
         how: dict[str, Any] = {"series": ["path"], "label": "reads under way at once"}
         return self.drawn(figures.versus, rows, "option_depth", shown={"reads": "iops_per_s_mean"}, **how)
 
-    def load_figure(self) -> go.Figure | str:
+    def load_figure(self) -> Figure | Omitted:
         """Median and 99th percentile of the latency against the offered load."""
         rows = self._smallest()
         rows = rows[rows["option_offered"] > 0] if len(rows) else rows
@@ -139,7 +137,7 @@ class Study(studies.Study):
         rows = rows[rows["benchmark"] == READ] if len(rows) else rows
         return rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         rows = self._plain()
         if not len(rows):
@@ -160,4 +158,4 @@ class Study(studies.Study):
                 sentences.append(effect.said(f"{text}, {effect.times} the local file", beside))
             else:
                 sentences.append(f"{text}.")
-        return markdown_list(sentences)
+        return listed(sentences)

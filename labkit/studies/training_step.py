@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, studies, testbeds
 from labkit.analysis import effects
 from labkit.models.limits import Limit
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import GRADIENT_B
 from labkit.spec import Spec, sweep
-from labkit.studies import _linked, centre, markdown_list, number, size_words, statement, words
+from labkit.studies import _linked, centre, number, size_words, statement, words
 from labkit.studies.verbs_under_loss_and_delay import level
 from labkit.units import parse_size
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 STEP, LIBRARIES = "learning.training_step", ("learning.all_reduce", "mpi.allreduce")
 FACTORS = {  # option of the testbed → label of its axis
@@ -154,11 +154,11 @@ class Study(studies.Study):
         ranks = self.values.ranks
         return 2 * (ranks - 1) / ranks * 8 * self.gradient_B / (level(rate) * 1e6)
 
-    def _floored(self, drawn: go.Figure | str, rows: pd.DataFrame, place: str) -> go.Figure | str:
+    def _floored(self, drawn: Figure | Omitted, rows: pd.DataFrame, place: str) -> Figure | Omitted:
         """A figure with the least time that the links allow."""
         places = zip(rows[place], rows["testbed"], strict=True) if len(rows) else ()
         known = {at: least for at, testbed in places if (least := self.least_s(str(testbed))) is not None}
-        if isinstance(drawn, str) or not known:
+        if isinstance(drawn, Omitted) or not known:
             return drawn
         how = f"2 (n - 1) / n of {number(self.gradient_B / 1e6)} MB over the rate"
         floor = Limit(
@@ -170,31 +170,31 @@ class Study(studies.Study):
             formulas=dict.fromkeys(known, how),
             measured=False,
         )
-        return figures.bounded(drawn, [floor])
+        return Figure(figures.bounded(drawn.plot, [floor]))
 
     # ---- figures
 
-    def step_figure(self, factor: str) -> go.Figure | str:
+    def step_figure(self, factor: str) -> Figure | Omitted:
         """Time of a step against a property of the links, a line for each way to communicate."""
         rows = self.against(factor)
         drawn = self.drawn(figures.versus, rows, "level", shown="step_s", label=FACTORS[factor], series=["way"])
         return self._floored(drawn, rows, "level")
 
-    def bucket_figure(self) -> go.Figure | str:
+    def bucket_figure(self) -> Figure | Omitted:
         """Time of a step against the size of a bucket."""
         rows = self.buckets()
         rows = rows.assign(bucket_B=rows["option_bucket"]) if len(rows) else rows  # an axis of sizes
         drawn = self.drawn(figures.versus, rows, "bucket_B", shown="step_s", label="bucket of gradients (B)")
         return self._floored(drawn, rows, "bucket_B")
 
-    def libraries_figure(self) -> go.Figure | str:
+    def libraries_figure(self) -> Figure | Omitted:
         """Bus bandwidth of an all-reduce of torch and of MPI over the first link."""
         rows = self.summary[self.summary["benchmark"].isin(LIBRARIES)]
         return self.drawn(figures.versus_size, rows, "busbw_GBps", series=["benchmark"], tail=None)
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         sentences: list[str] = []
         rows = self.against("rate")
@@ -232,7 +232,7 @@ class Study(studies.Study):
                     )
                 )
         sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
-        return markdown_list(sentences) or studies.LEFT_OUT
+        return listed(sentences)
 
 
 _WAYS = {

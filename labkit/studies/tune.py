@@ -15,10 +15,11 @@ import pandas as pd
 from labkit import figures, studies, tuning
 from labkit.columns import METRICS
 from labkit.errors import DataError, SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, words
+from labkit.studies import words
 from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
@@ -26,8 +27,6 @@ from labkit.tuning.plan import noted
 from labkit.units import format_range, format_share, parse_count, plural
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from labkit.campaign import Campaign
     from labkit.measuring import Report
 
@@ -119,16 +118,16 @@ class Study(studies.Study):
         return [one for one in self.campaign.samples(self.values.benchmark) if FINGERPRINT.of(one.meta) in named]
 
     @of_samples
-    def outcome(self) -> tuning.Outcome | str:
+    def outcome(self) -> tuning.Outcome | Text:
         """What the launches say, or why they say nothing."""
         try:
             return tuning.read(self.campaign, self.values.benchmark)
         except DataError as error:
-            return f"*No tuning: {error}*"
+            return Text(f"No tuning: {error}")
 
-    def figure(self) -> go.Figure | str:
+    def figure(self) -> Figure | Omitted:
         """Time of every setting by size, over all its launches: those of the race and those of the confirmation."""
-        if isinstance(self.outcome, str):
+        if isinstance(self.outcome, Text):
             return studies.LEFT_OUT
         rows, every = self.of(self.values.benchmark), self.outcome.plan.settings[::-1]
         if (file := f"env_OMPI_MCA_{openmpi.FILES}") in rows:
@@ -140,7 +139,7 @@ class Study(studies.Study):
 
     def table(self) -> pd.DataFrame:
         """A row for each size and number of ranks: the winner beside the default, in launches that took turns."""
-        if isinstance(self.outcome, str):
+        if isinstance(self.outcome, Text):
             return pd.DataFrame(columns=COLUMNS)
         rows = []
         for one in self.outcome.points:
@@ -165,7 +164,7 @@ class Study(studies.Study):
     def race(self) -> pd.DataFrame:
         """A row for each setting and point: how far behind the leader it was, and when it stopped."""
         columns = ["size, ranks", "setting", "behind the leader", "rounds", "end"]
-        if isinstance(self.outcome, str):
+        if isinstance(self.outcome, Text):
             return pd.DataFrame(columns=columns)
         rows = []
         for one in self.outcome.points:
@@ -178,10 +177,10 @@ class Study(studies.Study):
                 rows.append((point(one.base), names[k], behind, stopped or one.race.rounds, end))
         return pd.DataFrame(rows, columns=columns)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         outcome = self.outcome
-        if isinstance(outcome, str):
+        if isinstance(outcome, Text):
             return outcome
         unit = METRICS[outcome.plan.metric].unit
         sentences = []
@@ -208,7 +207,7 @@ class Study(studies.Study):
             "all rounds. "
             f"The chance that a race stopped the best setting of a point is at most {format_share(outcome.plan.error)}."
         )
-        return markdown_list([*sentences, *([f"{outcome.ended}."] if outcome.ended else [])])
+        return listed([*sentences, *([f"{outcome.ended}."] if outcome.ended else [])])
 
 
 def _sets(row: Mapping[str, object], setting: tuning.Setting) -> bool:

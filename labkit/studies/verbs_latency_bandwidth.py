@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -12,12 +12,10 @@ from labkit import benchmarks, figures, records
 from labkit.analysis import effects, evidence
 from labkit.columns import split, split_end
 from labkit.figures import style
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, centre, markdown_list, size_words, statement, words
+from labkit.studies import LEFT_OUT, _rdma, centre, size_words, statement, words
 from labkit.units import parse_sizes
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")
@@ -120,21 +118,21 @@ class Study(_rdma.Study):
 
     # ---- figures
 
-    def latency_figure(self) -> go.Figure | str:
+    def latency_figure(self) -> Figure | Omitted:
         """Latency against message size, a line for each operation and service."""
         return self.drawn(figures.versus_size, self.rows("latency"), "latency_us", series=["path"], tail=None)
 
-    def bandwidth_figure(self) -> go.Figure | str:
+    def bandwidth_figure(self) -> Figure | Omitted:
         """Bandwidth against message size, a line for each operation and service."""
         rows = self.rows("bandwidth")
         rows = rows[rows["operation"] != "atomic"] if len(rows) else rows
         return self.drawn(figures.versus_size, rows, "bandwidth_MBps", series=["path"])
 
-    def rate_figure(self) -> go.Figure | str:
+    def rate_figure(self) -> Figure | Omitted:
         """Messages per second against message size, a line for each operation and service."""
         return self.drawn(figures.versus_size, self.rows("bandwidth"), "message_rate_per_s", series=["path"])
 
-    def compared_figure(self) -> go.Figure | str:
+    def compared_figure(self) -> Figure | Omitted:
         """Latency of verbs, MPI and TCP on one axis."""
         rows = self.compared()
         twice = rows[rows.duplicated(["path", "message_size_B"], keep=False)] if len(rows) else rows
@@ -148,7 +146,7 @@ class Study(_rdma.Study):
         shared = rows.groupby(["operation", "message_size_B"])["engine"].transform("nunique") > 1
         return rows[shared] if len(rows) else rows
 
-    def tools_figure(self) -> go.Figure | str:
+    def tools_figure(self) -> Figure | Omitted:
         """Latency by the tools beside one another, at the smallest size that several measured."""
         rows = self.both_tools()
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
@@ -156,9 +154,9 @@ class Study(_rdma.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._latency(), *self._services(), *self._bandwidth()]) or LEFT_OUT
+        return listed([*self._latency(), *self._services(), *self._bandwidth()])
 
     def _latency(self) -> Iterator[str]:
         """Each operation over RC at its smallest size."""
@@ -198,7 +196,7 @@ class Study(_rdma.Study):
                     f"{size_words(best['message_size_B'])}."
                 )
 
-    def tools_findings(self) -> str:
+    def tools_findings(self) -> Text | Omitted:
         """How the tools differ, and the share of Python."""
         rows, sentences = self.both_tools(), []
         for (operation, size), group in rows.groupby(["operation", "message_size_B"], sort=False):
@@ -206,11 +204,11 @@ class Study(_rdma.Study):
             sentences.append(f"{operation} over RC, {size_words(size)}: {each}.")
         if share := evidence.python_sentence(self.python_share):
             sentences.append(share)
-        return markdown_list(sentences) or LEFT_OUT
+        return listed(sentences)
 
-    def crossed_findings(self) -> str:
+    def crossed_findings(self) -> Text | Omitted:
         """What the counters of the link prove."""
-        return evidence.crossed_sentence(self.crossed) if len(self.records) else LEFT_OUT
+        return Text(evidence.crossed_sentence(self.crossed)) if len(self.records) else LEFT_OUT
 
 
 def carries(connection: str, operation: str) -> bool:

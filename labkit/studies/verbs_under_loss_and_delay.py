@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import figures, testbeds
 from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, amount, centre, markdown_list, number, size_words, statement, words
+from labkit.studies import _rdma, amount, centre, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 READ, WRITE = "verbs.read_latency", "verbs.write_bandwidth"
 FACTORS = {  # option of the testbed → label of its axis
@@ -112,12 +112,12 @@ class Study(_rdma.Study):
 
     # ---- figures
 
-    def latency_figure(self, factor: str) -> go.Figure | str:
+    def latency_figure(self, factor: str) -> Figure | Omitted:
         """Median and tail of the latency of reads against a factor."""
         shown = {"median": "latency_us_p50", "99th percentile": "latency_us_p99", "maximum": "latency_us_max"}
         return self.drawn(figures.versus, self.under(READ, factor), "level", shown=shown, label=FACTORS[factor])
 
-    def bandwidth_figure(self, factor: str) -> go.Figure | str:
+    def bandwidth_figure(self, factor: str) -> Figure | Omitted:
         """Bandwidth of writes against a factor."""
         return self.drawn(
             figures.versus,
@@ -130,9 +130,9 @@ class Study(_rdma.Study):
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._delay(), *self._window(), *self._loss(), *self._rate()]) or LEFT_OUT
+        return listed([*self._delay(), *self._window(), *self._loss(), *self._rate()])
 
     def _ends(self, benchmark: str, factor: str) -> list[Any]:
         """Rows against a factor, in its order."""

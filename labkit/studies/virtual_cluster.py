@@ -5,22 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from labkit import figures, studies, testbeds
 from labkit.analysis import effects
 from labkit.errors import SpecError
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import EVIDENCE
 from labkit.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, counts, markdown_list, number, size_words, words
+from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
 from labkit.units import format_share, plural
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
 _FRAMES = 1448 / 1514  # TCP's part of full frames
@@ -157,17 +155,17 @@ class Study(studies.Study):
 
     # ---- figures
 
-    def topology_figure(self) -> go.Figure | str:
+    def topology_figure(self) -> Figure | Omitted:
         """The tree with what its links carried while all sent to all, at the greatest taper."""
         chosen = [s for s in self.samples if s.spec.benchmark == ALL and EVIDENCE.of(s.meta)]
         if not chosen:
-            return figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts)
+            return Figure(figures.topology(testbeds.outline(self.place(rate=self.values.rate)).facts))
         steepest = max(
             chosen, key=lambda s: (float(testbeds.outline(s.spec.testbed).facts.get("taper", 1.0)), -s.launch)
         )
-        return figures.topology(testbeds.outline(steepest.spec.testbed).facts, EVIDENCE.of(steepest.meta))
+        return Figure(figures.topology(testbeds.outline(steepest.spec.testbed).facts, EVIDENCE.of(steepest.meta)))
 
-    def rates_figure(self) -> go.Figure | str:
+    def rates_figure(self) -> Figure | Omitted:
         """What one stream brings against the rate of the narrowest link in its way."""
         rows = self.claims[self.claims["benchmark"] == STREAM] if len(self.claims) else self.claims
         if len(rows):
@@ -177,16 +175,16 @@ class Study(studies.Study):
         how = {"label": "rate of the narrowest link (Mbit/s)", "even": True, "series": ["narrow"]}
         return self.drawn(figures.versus, rows, "narrowest", shown={"mean": "bandwidth_MBps_mean"}, **how)
 
-    def taper_figure(self) -> go.Figure | str:
+    def taper_figure(self) -> Figure | Omitted:
         """Time that all to all takes against the taper."""
         rows = self.claims[self.claims["benchmark"] == ALL] if len(self.claims) else self.claims
         return self.drawn(figures.versus, rows, "taper", shown="latency_us", log=False, label="taper of the tree (x:1)")
 
     # ---- sentences
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
-        return markdown_list([*self._claims(), *self._trips()]) or LEFT_OUT
+        return listed([*self._claims(), *self._trips()])
 
     def _claims(self) -> Iterator[str]:
         """Whether links carry what they claim, and no more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
@@ -13,11 +13,9 @@ from labkit.analysis import effects, layers
 from labkit.errors import SpecError
 from labkit.models import bounds
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, stated
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, path_words, size_words
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from labkit.studies import path_words, size_words
 
 _PATHS = ("tcp", "shm", *launch.RDMA)  # of UCX by itself, and of MPI
 
@@ -116,7 +114,7 @@ class Study(studies.Study):
         """The highest layer by difference; None if nothing was measured."""
         return by_difference(self.title, "µs", self.levels) if self.levels else None
 
-    def figure(self) -> go.Figure | str:
+    def figure(self) -> Figure | Omitted:
         """Every layer on one axis: each begins where the one below ends; the socket beside them."""
         own, tcp = self.breakdown, self.tcp
         stacks = []
@@ -133,7 +131,7 @@ class Study(studies.Study):
             dict.fromkeys(time.basis for time in (own.whole if own else None, tcp) if time and time.basis)
         )
         note = "Each bar is what a layer adds to the one above it in the list; a negative one goes back."
-        return figures.stacked(stacks, "µs", f"{note} Bars: {basis}." if basis else note)
+        return Figure(figures.stacked(stacks, "µs", f"{note} Bars: {basis}." if basis else note))
 
     def table(self) -> pd.DataFrame:
         """Latency through each layer, and what the layer adds; a layer without samples is named as not measured."""
@@ -159,7 +157,7 @@ class Study(studies.Study):
         )
         return pd.DataFrame(rows)
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         own, tcp, sentences = self.breakdown, self.tcp, []
         if own:
@@ -190,7 +188,7 @@ class Study(studies.Study):
         missing = [row["layer"] for row in self.table().to_dict("records") if row["latency"] == "not measured"]
         if missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
-        return markdown_list(sentences)
+        return listed(sentences)
 
 
 def _ends(time: Time) -> tuple[float | None, float | None]:

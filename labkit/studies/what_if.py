@@ -14,12 +14,11 @@ from labkit.analysis import effects, layers
 from labkit.errors import SpecError
 from labkit.models import breaking_band, what_if
 from labkit.models.breakdown import Breakdown, stated
+from labkit.parts import Figure, Omitted, Text, listed
 from labkit.spec import Spec, sweep
-from labkit.studies import markdown_list, number
+from labkit.studies import number
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from labkit.sliders import Sliders
 
 # what can be made cheaper in the paper's message: name in the parameters → text, parts
@@ -41,7 +40,7 @@ OWN: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 # a claim of section 7 counts UCT's share of completing a send as UCT's
 _OF_CLAIMS = {"llp_post": (*breaking_band.LLP_POST, "llp_tx_prog"), "post_prog": ("hlp_tx_prog",)}
-NOTHING = "*What cheaper parts would save is not known, because a path below took longer than the whole.*"
+UNKNOWN = Text("What cheaper parts would save is not known, because a path below took longer than the whole.")
 _CHANGE = re.compile(r"\s*(?P<name>\w+)\s*:\s*(?:(?P<to>\d+(?:\.\d+)?)\s*ns|-\s*(?P<less>\d+(?:\.\d+)?)\s*%)\s*")
 
 
@@ -103,7 +102,7 @@ class Study(studies.Study):
 
     # ---- Figure 17
 
-    def figure_17(self) -> go.Figure:
+    def figure_17(self) -> Figure:
         """The four panels of Figure 17, computed from Table 1."""
         wholes = dict(zip(("injection", "latency"), self.published, strict=True))
         panels = {
@@ -111,7 +110,9 @@ class Study(studies.Study):
             for title, (total, lines) in breaking_band.FIGURE_17.items()
         }
         paper = reference.load(breaking_band.PAPER)
-        return figures.saving(panels, f"Computed from Table 1 of {paper.short}, as its Figure 17: 10 to 90 % cheaper.")
+        return Figure(
+            figures.saving(panels, f"Computed from Table 1 of {paper.short}, as its Figure 17: 10 to 90 % cheaper.")
+        )
 
     def claims(self) -> pd.DataFrame:
         """What section 7 states, beside what follows from Table 1."""
@@ -144,7 +145,7 @@ class Study(studies.Study):
         own = self.own
         return _table([own] if own else [], self._own_changes)
 
-    def own_figure(self) -> go.Figure | str:
+    def own_figure(self) -> Figure | Text | Omitted:
         """How much of the measured message cheaper parts would save, with intervals over launches."""
         own = self.own
         if own is None:
@@ -152,10 +153,10 @@ class Study(studies.Study):
         known = {part.name for part in own.parts if part.time.value >= 0} if effects.bounded(own) else set()
         groups = {text: parts for text, parts in OWN.values() if set(parts) <= known}
         if not groups:
-            return NOTHING
+            return UNKNOWN
         basis = own.whole.basis
         note = f"Modelled from measured paths; bars: {basis}." if basis else "Modelled from measured paths of 1 launch."
-        return figures.saving({own.title: what_if.curves(own, groups)}, note)
+        return Figure(figures.saving({own.title: what_if.curves(own, groups)}, note))
 
     def sliders(self) -> Sliders:
         """Sliders for the published message."""
@@ -163,16 +164,16 @@ class Study(studies.Study):
 
         return Sliders(self.published, dict(COMPONENTS.values()))
 
-    def own_sliders(self) -> Sliders | str:
+    def own_sliders(self) -> Sliders | Text | Omitted:
         """Sliders for the measured message."""
         from labkit.sliders import Sliders
 
         own = self.own
         if own and not effects.adds_up(own):
-            return NOTHING
+            return UNKNOWN
         return Sliders([own], dict(OWN.values())) if own else studies.LEFT_OUT
 
-    def findings(self) -> str:
+    def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         injection, latency = self.published
         adapter = what_if.to("", injection, "pio_copy", 15)
@@ -206,7 +207,7 @@ class Study(studies.Study):
             ]
         if missing := self.missing:
             sentences.append(f"Not measured: {', '.join(missing)}.")
-        return markdown_list(sentences)
+        return listed(sentences)
 
 
 def _after(whole: Breakdown, changes: list[what_if.Change]) -> dict[str, str]:

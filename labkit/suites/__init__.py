@@ -161,7 +161,7 @@ def run(
         len(before),
         failed,
         retried,
-        tuple(warnings),
+        tuple((one.text, count) for one, count in warnings),
         absent=(*_absent(campaign), *_lacking(suite)),
         older=tuple(text for entry in suite.entries for text in _older(entry, campaign, before)),
     )

@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import notebook, report, scratch
+from labkit import notebook, parts, report, scratch
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures.static import svgs
 from labkit.report.figures import PLOTLY, SVG
@@ -107,20 +107,27 @@ def chapter_of(lab: Lab, attempts: Attempts, results: Results, words: str) -> An
 def _shown(lab: Lab, results: Results) -> list[Any]:
     """Return a cell for each figure, table and sentence of a lab; widgets are left out."""
     things = {name: results.bounded(thing(results)) for name, thing in lab.shows.items()}
-    drawn = {name: thing.to_plotly_json() for name, thing in things.items() if hasattr(thing, "to_plotly_json")}
+    made = {
+        name: notebook.of_frame(thing) if hasattr(thing, "itertuples") else parts.of(thing)
+        for name, thing in things.items()
+        if not hasattr(type(thing), "model_id")
+    }
+    bundles = {name: parts.bundle(part) for name, part in made.items()}
+    drawn = {name: bundle[PLOTLY] for name, bundle in bundles.items() if PLOTLY in bundle}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabkitWarning)  # the report warns of figures without a static form
         pictures = dict(zip(drawn, svgs(list(drawn.values())), strict=True))
     cells = []
-    for name, thing in things.items():
+    for name, bundle in bundles.items():
         caption = f"{name.replace('_', ' ').capitalize()}."
+        short = name.replace("_", "-")
         if name in drawn:
-            data = {PLOTLY: drawn[name], "text/plain": caption, **({SVG: pictures[name]} if pictures[name] else {})}
-            cells.append(_cell(f"fig-{name.replace('_', '-')}", caption, data))
-        elif hasattr(thing, "itertuples"):
-            cells.append(_table(f"tbl-{name.replace('_', '-')}", caption, notebook.as_markdown(thing)))
-        elif isinstance(thing, str):
-            cells.append(new_markdown_cell(thing))
+            picture = {SVG: pictures[name]} if pictures[name] else {}
+            cells.append(_cell(f"fig-{short}", caption, bundle | picture | {"text/plain": caption}))
+        elif isinstance(made[name], parts.Table):
+            cells.append(_cell(f"tbl-{short}", caption, bundle))
+        else:
+            cells.append(new_markdown_cell(str(made[name])))
     return cells
 
 

@@ -18,6 +18,7 @@ from labkit.errors import DataError
 from labkit.models import costs
 from labkit.models.costs import Costs
 from labkit.notes import Note
+from labkit.parts import Figure
 from labkit.records import headline_statistic
 from labkit.samples import Samples
 from labkit.samples.facts import FINGERPRINT
@@ -67,6 +68,7 @@ class Results:
 
     def bounded(self, thing: Any) -> Any:
         """Return what a lab shows, a figure with the bounds of its benchmarks where some are known."""
+        thing = thing.plot if isinstance(thing, Figure) else thing
         if not hasattr(thing, "to_plotly_json"):
             return thing
         shown = (thing.layout.meta or {}).get("benchmarks", ())

@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit import notebook, project, studies
+from labkit import notebook, parts, project, studies
 from labkit.campaign import Campaign
 from labkit.studies import host_overhead_and_buffers
 from tests.notebooks.test_examples import EXAMPLES
@@ -73,11 +73,12 @@ class Shown(list[Any]):
 
     @property
     def figures(self) -> list[dict[str, Any]]:
-        return [thing[notebook.PLOTLY] for thing in self if isinstance(thing, dict)]
+        return [thing[parts.PLOTLY] for thing in self if isinstance(thing, dict) and parts.PLOTLY in thing]
 
     @property
     def texts(self) -> list[str]:
-        return [thing.data for thing in self if not isinstance(thing, dict)]
+        every = [thing if isinstance(thing, dict) else {"text/markdown": thing.data} for thing in self]
+        return [one["text/markdown"] for one in every if "text/markdown" in one]
 
 
 class Handle:
@@ -100,7 +101,7 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
     shown = Shown(name, TINY[name] | EFFORT | {"campaign": str(folder)})
     study = studies.of_notebook(name)(**TINY[name], **EFFORT, campaign=str(folder))
     assert {s.spec.benchmark for s in Campaign(folder).samples()} >= {p.spec.benchmark for p in study.points}
-    findings = study.findings()
+    findings = str(study.findings())
     predicted = "no parameter of this path is resolved" not in findings  # of LogGP; disturbed times resolve none
     assert len(shown.figures) >= (3 if predicted else 1)
     for figure in shown.figures:
@@ -111,7 +112,7 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
     # disturbed times determine no parameter of LogGP; then the findings say how far they lie off a line
     spread = ("range of 2 launches", "in brackets: 1 launch", "have no resolved parameter. Their time lies")
     assert any(words in findings for words in spread), findings
-    assert study.findings() in shown.texts
+    assert str(study.findings()) in shown.texts
     assert name in Campaign(folder).facts["parameters"], "a report would have no chapter"
 
 
@@ -130,12 +131,12 @@ def test_a_simulated_notebook_says_everywhere_that_nothing_was_measured(paper: b
     for figure in shown.figures:
         names = [trace["name"] for trace in figure["data"]]
         assert all("simulated" in name or "modelled" in name or name.startswith("published") for name in names)
-    findings = study.findings().splitlines()
+    findings = str(study.findings()).splitlines()
     assert all("simulated" in line.lower() for line in findings)
-    assert "Simulated all to all of 4 KiB with 16 ranks takes" in study.findings()
-    assert "as long on fat-tree 3:1 as on fat-tree 1:1" in study.findings()
+    assert "Simulated all to all of 4 KiB with 16 ranks takes" in str(study.findings())
+    assert "as long on fat-tree 3:1 as on fat-tree 1:1" in str(study.findings())
     assert sum("half duplex" in line and "not predicted" in line for line in findings) == paper
-    assert "badges, with how many" in study.warnings()
+    assert "badges, with how many" in str(study.warnings())
     modelled = study.engine_table().set_index(["collective", "ranks"])
     assert modelled.loc[("allreduce", 16), "modelled (µs)"] == pytest.approx(4, rel=0.01), "four steps of 1 µs"
     assert (modelled["fat-tree 1:1, times as long"] > 1).all(), "two levels"

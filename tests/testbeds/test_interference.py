@@ -99,7 +99,8 @@ def test_shares_of_a_link_that_is_not_full_say_nothing(each: float, said: str, t
     parts = [Parsed(reported=(Reported("bandwidth_MBps", "MB/s", "mean", each),))] * 2
     one = made.samples(spec, reported=_incast.combine(parts).reported, meta={"fingerprint": "0" * 16})
     Campaign(tmp_path).save(one, "0" * 16)
-    findings = incast.Study(campaign=str(tmp_path), measure=False, verbs_testbed="soft-roce,rate=24mbit").findings()
+    study = incast.Study(campaign=str(tmp_path), measure=False, verbs_testbed="soft-roce,rate=24mbit")
+    findings = str(study.findings())
     assert said in findings
     assert ("nothing can be said of them" in findings) is (each < 1)
 
@@ -121,11 +122,11 @@ def test_incast_fills_the_link_to_the_receiver_and_no_more(tmp_path: Path) -> No
         assert carried * 8 <= 50e6 * 1.05 * one.meta["elapsed"]
     assert len(study.streams) == 3 + 6
     assert 1 / 6 < rows["jain"].iloc[0] <= 1
-    assert "Jain's index" in study.findings()
+    assert "Jain's index" in str(study.findings())
     shown = Shown("61-incast", asked)
     assert len(shown.figures) == 2
     assert len(shown.figures[1]["data"][0]["x"]) == 6
-    assert study.findings() in shown.texts
+    assert str(study.findings()) in shown.texts
     assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 
@@ -144,12 +145,12 @@ def test_a_victim_suffers_beside_an_incast_in_every_pair(tmp_path: Path) -> None
     assert [one.meta["order"][0] for one in group] == ["alone", "beside"] * 2 + ["alone"]
     assert all(one.time_ns.shape == one.phases["alone_ns"].shape == (2, 40) for one in group)
     assert all(np.all(one.time_ns > 0) and one.meta["verified"] for one in group)
-    assert "The median rose in 5 of 5 interleaved pairs" in study.findings()
+    assert "The median rose in 5 of 5 interleaved pairs" in str(study.findings())
     shown = Shown("64-interference-and-qos", asked | {"campaign": str(tmp_path)})
     pairs, scatter = shown.figures
     assert len(pairs["data"][0]["x"]) == 5
     assert len(scatter["data"]) == 4
-    assert study.findings() in shown.texts
+    assert str(study.findings()) in shown.texts
     assert any(text.startswith("*Omitted: ") for text in shown.texts)
 
 

@@ -52,7 +52,7 @@ def test_mpich_between_hosts_that_share_ipc_is_found_out_wherever_it_is_shown(
     figure = figures.versus_size(rows, "bandwidth_MBps")
     assert BADGE in figure.data[0].hovertemplate  # what all points of a line share
     study = bandwidth.Study(campaign=str(campaign.path), measure=False, testbed=one.spec.testbed)
-    assert BADGE in study.warnings()
+    assert BADGE in str(study.warnings())
     text = caveats.caveats(Content((sources.read(campaign.path),), {}))
     assert BADGE in text or "shared memory" in text, text
 

@@ -21,6 +21,7 @@ from labkit.explorer.live import Long
 from labkit.explorer.selection import Selection
 from labkit.explorer.session import Chosen, Session
 from labkit.figures import iterations, looks, style
+from labkit.notes import note
 from labkit.records import per_rank
 from labkit.samples import Samples
 from labkit.samples.facts import COMMAND, LIBRARY
@@ -274,15 +275,16 @@ def histogram(samples: Samples, metric: str) -> go.Figure:
             ),
         )
     )
-    small = f"n={len(values):,}; {beyond} above {format_number(float(edges[-1]), column.unit)} are not shown"
+    small = f"n={len(values):,}"
+    more = f"{beyond} above {format_number(float(edges[-1]), column.unit)} are not shown"
     kept = per_rank.retention(samples, "the time of an iteration comes from all ranks and is exact")
     figure.update_layout(
-        xaxis={"title": {"text": style.note(column.title, small, kept)}, "type": "linear"},
+        xaxis={"title": {"text": column.title}, "type": "linear"},
         yaxis={"title": {"text": "iterations"}, "rangemode": "tozero"},
         bargap=0,
         showlegend=False,
     )
-    return style.finish(figure)
+    return style.finish(figure, note("n", small), note("beyond", more), note("kept", kept))
 
 
 def _edges(values: NDArray[np.float64], low: float, high: float, most: int) -> NDArray[np.float64]:

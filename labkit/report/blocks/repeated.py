@@ -12,13 +12,13 @@ from labkit.notes import joined
 from labkit.reference import Number
 from labkit.reference.comparing import with_arguments
 from labkit.report import against, literature, markdown
+from labkit.report.blocks.surveyed import names
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import curves, hard, left_out, metric_of, nearest, shown
 from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import code, escape
-from labkit.report.parts.surveyed import names
 from labkit.units import parse_size, plural
 
 _WHOLE, _PART, _NOT = "repeated", "repeated in part", "not repeated"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from labkit.report import abstract
+from labkit.report.blocks import conclusion
 from labkit.report.campaigns import all_members
 from labkit.report.content import Content
-from labkit.report.parts import conclusion
 
 
 def summary(content: Content) -> str:

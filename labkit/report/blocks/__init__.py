@@ -1,7 +1,7 @@
-"""Generated parts of chapters, one topic a file; each file has ``BLOCKS``: name → function of the report's content.
+"""Generated blocks of chapters, one topic a file; each file has ``BLOCKS``: name → function of the report's content.
 
-A chapter asks for a part by a line ``<!-- generated: name -->``. A part that has nothing to say returns an empty text:
-then its section is left out, and the appendix says so once.
+A chapter asks for a block by a line ``<!-- generated: name -->``. A block that has nothing to say returns an empty
+text: then its section is left out, and the appendix says so once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @cache
 def find() -> Mapping[str, Callable[[Content], str]]:
-    """Return the parts by name, from the files of this package."""
+    """Return the blocks by name, from the files of this package."""
     blocks: dict[str, Callable[[Content], str]] = {}
     for module in pkgutil.iter_modules(__path__):
         blocks |= importlib.import_module(f"{__name__}.{module.name}").BLOCKS

@@ -11,11 +11,11 @@ from typing import Any
 
 from labkit import stats
 from labkit.report import caveats, markdown
+from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import relative_widths
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
-from labkit.report.parts import repeated, surveyed
 from labkit.report.variables import title
 from labkit.samples.facts import COMMAND, COMMANDS
 from labkit.units import format_share, format_size, plural

@@ -1,0 +1,223 @@
+"""The data of a figure, read back from plotly's plain form: rows with units, a description, a table in its place."""
+
+from __future__ import annotations
+
+import base64
+import html
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from labkit.figures.small_print import TITLE
+from labkit.units import format_number, format_range, plural
+
+_TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
+_TAG = re.compile(r"<[^>]*>")
+_SERIES = 6  # that a description names
+
+
+def values(array: Any) -> list[Any]:
+    """Return the plain values of an array as plotly writes it: a list, or base64 of a typed array.
+
+    Examples
+    --------
+    >>> values({"dtype": "i2", "bdata": "AQACAA=="}), values([1, "a"])
+    ([1, 2], [1, 'a'])
+    """
+    if isinstance(array, Mapping) and "bdata" in array:
+        if array["dtype"] not in _TYPES:
+            raise ValueError(f"dtype={array['dtype']!r}, but plotly writes {', '.join(_TYPES)}")
+        flat = np.frombuffer(base64.b64decode(array["bdata"]), dtype=np.dtype(array["dtype"]))
+        shape = [int(part) for part in str(array.get("shape", flat.size)).split(",")]
+        return list(flat.reshape(shape).tolist())
+    return list(array) if isinstance(array, list | tuple) else []
+
+
+def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the one-dimensional data of a trace; a heat map becomes a row for each cell."""
+    columns = {key: values(trace[key]) for key in ("labels", "values", "base", "x", "y", "z") if key in trace}
+    for axis in ("x", "y"):
+        error = trace.get(f"error_{axis}") or {}
+        for end, key, sign in (("low", "arrayminus", -1), ("high", "array", 1)):
+            pairs = itertools.zip_longest(columns.get(axis, []), values(error.get(key)))
+            columns[f"{axis}_{end}"] = [_end(at, length, sign) for at, length in pairs] if error.get(key) else []
+    columns = {key: array for key, array in columns.items() if array}
+    if columns.get("z") and isinstance(columns["z"][0], list):
+        rows, width = columns["z"], len(columns["z"][0])
+        x, y = columns.get("x") or list(range(width)), columns.get("y") or list(range(len(rows)))
+        columns |= {
+            "x": [a for _ in rows for a in x],
+            "y": [b for b in y for _ in range(width)],
+            "z": list(itertools.chain.from_iterable(rows)),
+        }
+    return columns
+
+
+def _end(at: Any, length: Any, sign: int) -> float | str:
+    """Return an end of an interval; nothing where there is none."""
+    known = isinstance(at, int | float) and isinstance(length, int | float)
+    return float(f"{at + sign * length:.12g}") if known else ""
+
+
+def words(spec: Mapping[str, Any]) -> str:
+    """Return what a figure shows in a sentence, from its data, for readers who do not see it.
+
+    Examples
+    --------
+    >>> words({"data": [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}], "layout": {"yaxis": {"title": "latency"}}})
+    'latency: shm from 0.5 to 0.75 (2 points).'
+    >>> words({"data": [{"type": "bar", "orientation": "h", "name": "wire", "x": [274.8], "y": [9]}]})
+    'Figure: wire 274.8.'
+    """
+    layout = spec.get("layout", {})
+    upward, right = (_title(layout, axis) for axis in ("yaxis", "xaxis"))
+    shown = [trace for trace in spec.get("data", []) if trace.get("showlegend") is not False]
+    shown = shown or list(spec.get("data", []))
+    series = [text for trace in shown[:_SERIES] if (text := _described(trace))]
+    series += [f"{len(shown) - _SERIES} more series"] if len(shown) > _SERIES else []
+    axes = " against ".join(filter(None, (upward, right)))
+    return f"{axes or 'Figure'}: {'; '.join(series or [f'{len(shown)} series'])}." if shown else ""
+
+
+def _described(trace: Mapping[str, Any]) -> str:
+    """Return name, first and last value, and number of points of a trace; empty where it has no numbers."""
+    name = trace.get("name") or "the values"
+    if trace.get("type") == "heatmap":
+        cells = [z for row in values(trace.get("z")) for z in row if isinstance(z, int | float) and math.isfinite(z)]
+        ends = f" from {format_number(min(cells))} to {format_number(max(cells))}" if cells else ""
+        return f"{name}{ends} ({plural(len(cells), 'cell')})"
+    lengths = "x" if trace.get("orientation") == "h" else "y"  # of horizontal bars
+    heights = [y for y in values(trace.get(lengths)) if isinstance(y, int | float) and math.isfinite(y)]
+    if not heights:
+        return ""
+    if len(heights) == 1:
+        return f"{name} {format_number(heights[0])}"
+    return f"{name} from {format_number(heights[0])} to {format_number(heights[-1])} ({plural(len(heights), 'point')})"
+
+
+def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], ...]] | None:
+    """Return a table for the place of a figure whose lines have one x value, or of a single bar; None for others.
+
+    Parameters
+    ----------
+    spec : plotly figure. Several bars, heat maps and distributions stay figures.
+    """
+    every = spec.get("data", [])
+    traces = [trace for trace in every if trace.get("showlegend") is not False]
+    bars = [trace for trace in every if trace.get("type") == "bar"]
+    heights = [y for trace in bars for y in values(trace.get("y")) if y is not None]
+    kinds = {trace.get("type", "scatter") for trace in every}
+    alone = len(heights) == 1 and kinds <= {"bar", "scatter"} and bars[0].get("orientation") != "h"
+    traces = traces or every * alone
+    places = {x for trace in every for x in values(trace.get("x")) if x is not None}
+    lines = all(trace.get("type", "scatter") == "scatter" for trace in traces)
+    if not traces or len(places) != 1 or not (lines or alone) or (lines and isinstance(next(iter(places)), str)):
+        return None
+    rows = tuple(row for trace in traces if (row := _single(trace)))
+    layout = spec.get("layout", {})
+    upward, right = (_title(layout, axis) for axis in ("yaxis", "xaxis"))
+    ticks = values(layout.get("xaxis", {}).get("ticktext")) or [x for x in places if isinstance(x, str)]
+    where = f" at {right} {ticks[0]}" if len(ticks) == 1 and right else ""
+    return (["series", f"{upward}{where}", "interval"], rows) if rows else None
+
+
+def _single(trace: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return name, value and interval of a trace with one point; nothing where it has none or several."""
+    heights = [y for y in values(trace.get("y")) if isinstance(y, int | float)]
+    if len(heights) != 1:
+        return ()
+    error = trace.get("error_y") or {}
+    up, down = (values(error.get(name)) for name in ("array", "arrayminus"))
+    ends = (heights[0] - down[0], heights[0] + up[0]) if up and down else (math.nan, math.nan)
+    return (plain(trace.get("name") or "–"), format_number(heights[0]), format_range(*ends))
+
+
+def _title(layout: Mapping[str, Any], axis: str) -> str:
+    """Return the title of an axis in one line, without the small print below it."""
+    title = layout.get(axis, {}).get("title") or {}
+    text = str(title.get("text", "") if isinstance(title, Mapping) else title)
+    meta = layout.get("meta")
+    if axis == "xaxis" and isinstance(meta, Mapping) and TITLE in meta:
+        text = str(meta[TITLE])
+    return plain(text.replace("<br>", " "))
+
+
+def plain(text: str) -> str:
+    """Return a text of a figure without markup.
+
+    Examples
+    --------
+    >>> plain("a &lt; b<sub>1</sub>")
+    'a < b1'
+    """
+    return html.unescape(_TAG.sub("", text))
+
+
+def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each point of a plotly figure: its series, panel, places and values, with their intervals.
+
+    Where the ticks of an axis name rows, the names stand in the place of the rows' numbers.
+
+    Examples
+    --------
+    >>> rows({"data": [{"name": "shm", "x": [1, 2], "y": [0.5, 0.75]}]})
+    [{'series': 'shm', 'x': 1, 'y': 0.5}, {'series': 'shm', 'x': 2, 'y': 0.75}]
+    """
+    return list(_rows(spec))
+
+
+def titles(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return the titles of the columns of `rows` that have one, with their units; no two are equal.
+
+    Examples
+    --------
+    >>> titles({"data": [{}], "layout": {"yaxis": {"title": {"text": "latency (µs)"}}}})
+    {'y': 'latency (µs)', 'y_low': 'latency (µs), low', 'y_high': 'latency (µs), high'}
+    """
+    layout, traces = spec.get("layout", {}), spec.get("data", [])
+    found: dict[str, str] = {}
+    for axis in ("x", "y"):
+        names = {_title(layout, _axis(trace, axis)) for trace in traces} - {""}
+        if len(names) == 1 and not names & {*found.values()}:
+            found[axis] = names.pop()
+            found |= {f"{axis}_{end}": f"{found[axis]}, {end}" for end in ("low", "high")}
+    bars = {_title(trace, "colorbar") for trace in traces if trace.get("type") == "heatmap"} - {""}
+    bars |= {_title(layout.get("coloraxis") or {}, "colorbar")} - {""}
+    if len(bars) == 1 and not bars & {*found.values()}:
+        found["z"] = bars.pop()
+    return found
+
+
+def _rows(spec: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for number, trace in enumerate(spec.get("data", [])):
+        if trace.get("mode") == "text":  # labels of other traces
+            continue
+        meta = trace.get("meta")
+        panel = {"panel": meta["panel"]} if isinstance(meta, Mapping) and "panel" in meta else {}
+        columns = _columns(trace)
+        for axis in {"x", "y"} & columns.keys():
+            columns[axis] = _named(columns[axis], spec.get("layout", {}).get(_axis(trace, axis), {}))
+        for row in itertools.zip_longest(*columns.values(), fillvalue=""):
+            if set(row) <= {None, ""}:  # a gap in a line
+                continue
+            yield {"series": trace.get("name") or number} | panel | dict(zip(columns, row, strict=True))
+
+
+def _axis(trace: Mapping[str, Any], axis: str) -> str:
+    """Return the key of a trace's axis in the layout: ``xaxis``, ``yaxis2``."""
+    return f"{axis}axis{str(trace.get(f'{axis}axis') or axis)[1:]}"
+
+
+def _named(places: list[Any], axis: Mapping[str, Any]) -> list[Any]:
+    """Return the names of rows in the place of their numbers, where each has a tick that is more than its number."""
+    ticks = zip(values(axis.get("tickvals")), values(axis.get("ticktext")), strict=False)
+    names = {place: " ".join(html.unescape(_TAG.sub(" ", str(text))).split()) for place, text in ticks}
+    if axis.get("type") == "log":  # which shows 0 at a place of its own
+        return [0 if names.get(place) == "0" else place for place in places]
+    if not all(isinstance(one, int | float) and one in names for one in places):
+        return places
+    return [place if names[place] == format_number(place) else names[place] for place in places]

@@ -1,0 +1,159 @@
+"""The typed parts that pass from studies to reports."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from labkit import figures, notebook, parts, records, studies
+from labkit.errors import DataError, LabkitError
+from labkit.figures import small_print
+from labkit.figures._plotly import go
+from labkit.notes import Note, note
+from labkit.report import notebook as report_notebook
+from labkit.studies import _several
+
+from .test_figures import table
+
+TEXTS = st.text(max_size=20)
+NOTES = st.lists(st.builds(Note, TEXTS, TEXTS), max_size=3).map(tuple)
+CELLS = st.one_of(st.none(), st.booleans(), st.integers(), TEXTS)
+TABLES = st.integers(1, 3).flatmap(
+    lambda wide: st.builds(
+        parts.Table,
+        st.tuples(*[st.builds(parts.Column, TEXTS, TEXTS, st.sampled_from("lr"))] * wide),
+        st.lists(st.tuples(*[TEXTS] * wide), max_size=3).map(tuple),
+        st.lists(st.tuples(*[CELLS] * wide), max_size=3).map(tuple),
+    )
+)
+PARTS = st.one_of(
+    TABLES,
+    st.builds(parts.Text, TEXTS, st.lists(TEXTS, max_size=3).map(tuple), NOTES),
+    st.builds(parts.Omitted, TEXTS, TEXTS),
+    st.builds(parts.Described, TEXTS, TABLES, st.one_of(st.none(), TABLES), NOTES, TEXTS, TEXTS, TEXTS),
+)
+
+
+@given(PARTS)
+def test_a_part_comes_back_as_it_was(part: Any) -> None:
+    assert parts.read(json.loads(json.dumps(parts.as_json(part)))) == part
+
+
+JSON = st.recursive(
+    CELLS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=4), max_leaves=12
+)
+FIELDS = ("columns", "rows", "values", "body", "findings", "notes", "why", "code", "alt", "data", "instead", "title")
+
+
+@given(st.sampled_from(["figure", "table", "text", "omitted", "", 3]), st.dictionaries(st.sampled_from(FIELDS), JSON))
+def test_a_part_from_elsewhere_is_read_or_refused(kind: object, given_: dict[str, Any]) -> None:
+    with contextlib.suppress(DataError):
+        parts.read({"schema": parts.SCHEMA, "kind": kind} | given_)
+
+
+@pytest.mark.parametrize("given_", [None, 3, [], {}, {"schema": 2, "kind": "text"}, {"schema": "1"}])
+def test_another_schema_is_refused(given_: object) -> None:
+    with pytest.raises(DataError, match="but this labkit reads 1"):
+        parts.read(given_)
+
+
+def test_a_figure_brings_its_data_with_units_its_notes_and_a_description() -> None:
+    figure = parts.of(figures.versus_size(records.summary(table(sizes=(0, 8, 64), launches=3)), "latency_us"))
+    forms = parts.bundle(figure)
+    about = parts.read(json.loads(json.dumps(forms[parts.MIME])))
+    assert isinstance(about, parts.Described)
+    titles = [column.title for column in about.table.columns]
+    low, high = (f"latency, median (µs), {end}" for end in ("low", "high"))
+    assert titles == ["series", "message size (B)", "latency, median (µs)", low, high]
+    assert [row[1] for row in about.table.values] == [0, 8, 64] * 4, (
+        "0 is not at its place on the axis, and no gap is a row"
+    )
+    assert about.notes[0] == note("bars", "bars: range of 3 launches")
+    assert about.title == "message size (B)"
+    assert "(µs) against message size (B): " in about.alt
+    assert forms[parts.PLOTLY]["layout"]["xaxis"]["title"]["text"].startswith("message size (B)<br>")
+
+
+def test_notes_can_be_added_and_taken_and_a_figure_grows_by_their_lines() -> None:
+    figure = go.Figure(layout={"height": 300, "xaxis": {"title": {"text": "size"}}})
+    small_print.add(figure, note("n", "n=3"))
+    assert figure.layout.height == 300 + small_print.LINE
+    small_print.add(figure, note("kept", "word " * 30))
+    assert [one.code for one in small_print.of(figure)] == ["n", "kept"]
+    assert figure.layout.height == 300 + 2 * small_print.LINE
+    assert [one.code for one in small_print.take(figure)] == ["n", "kept"]
+    assert figure.layout.xaxis.title.text == "size"
+    assert small_print.of(figure) == ()
+
+
+def test_jupyter_shows_a_part_at_the_end_of_a_cell() -> None:
+    for part in (parts.Text("a"), parts.Omitted("b."), parts.Table.of(["c"], [["1"]]), parts.Figure(go.Figure())):
+        assert part._repr_mimebundle_() == parts.bundle(part)
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_what_a_study_shows_is_typed(name: str) -> None:
+    """A figure or a text is never a plain string, which a report would have to parse."""
+    if name == "needs":
+        return
+    for method, function in inspect.getmembers(studies.get(name), inspect.isfunction):
+        if not method.startswith("_"):
+            returned = str(function.__annotations__.get("return", ""))
+            assert "go.Figure" not in returned or method == "bounded", f"{name}.{method} returns {returned}"
+            assert not (_several.is_shown(function) and "str" in returned.split(" | ")), f"{name}.{method}"
+
+
+def test_a_study_without_points_returns_what_it_omits(tmp_path: Path) -> None:
+    from labkit.campaign import Campaign
+
+    study = studies.get("latency")(campaign=str(Campaign(tmp_path / "c", {}).path), measure=False)
+    assert study.latency_figure() == parts.NOTHING  # type: ignore[attr-defined]
+
+
+def test_parts_of_several_campaigns_become_one() -> None:
+    first, second = (parts.Figure(go.Figure(layout={"xaxis": {"title": {"text": "x"}}})) for _ in "ab")
+    figure = _several.combined({"a": first, "b": second}, {"c": "has none"}, what="f")
+    assert [one.text for one in figure.notes] == ["campaign a", "not drawn: b"]
+    text = _several.combined({"a": parts.Text("One."), "b": parts.Text("Two.")}, {"c": "It failed."}, what="f")
+    assert str(text) == "Campaign **a**:\n\nOne.\n\nCampaign **b**:\n\nTwo.\n\nCampaign **c**:\n\n*It failed.*"
+    same = parts.Text("The same.")
+    assert _several.combined({"a": same, "b": same}, {}, what="f") == same
+    assert _several.combined({"a": parts.NOTHING, "b": parts.NOTHING}, {}, what="f") == parts.NOTHING
+    frame = _several.combined({"a": table(), "b": table()}, {}, what="f")
+    assert list(frame["campaign"].unique()) == ["a", "b"]
+    with pytest.raises(LabkitError, match="has what f needs: has none"):
+        _several.combined({}, {"c": "has none"}, what="f")
+
+
+def test_a_report_reads_no_part_that_is_not_as_labkit_writes_it(tmp_path: Path) -> None:
+    """A wrong part leaves the other forms of its output."""
+    good = parts.bundle(parts.Text("Good."))
+    wrong = good | {parts.MIME: {"schema": parts.SCHEMA, "kind": "text", "body": 3}, "text/markdown": "Wrong."}
+    mixed = parts.bundle(parts.Figure(go.Figure(go.Scatter(x=[1, 2], y=[1, 2])))) | {parts.MIME: good[parts.MIME]}
+    outputs = [new_output("display_data", data=data) for data in (good, wrong, mixed)]
+    path = tmp_path / "10-x.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell("x", outputs=outputs)]), path)
+    chapter = report_notebook.finish(path)
+    shown = chapter.notebook.cells[1].outputs
+    assert [one.data.get("text/markdown") for one in shown] == ["Good.", "Wrong.", None]
+    assert isinstance(report_notebook.part_of(shown[0]), parts.Text)
+    assert report_notebook.part_of(shown[1]) is None
+    assert "text/html" in shown[2].data
+
+
+def test_a_table_keeps_its_values_beside_its_texts() -> None:
+    frame = records.summary(table(sizes=(8,), transports=("shm",)))[["message_size_B", "latency_us_p50", "n"]]
+    made = notebook.of_frame(frame)
+    assert isinstance(made, parts.Table)
+    assert [column.name for column in made.columns] == ["message_size_B", "latency_us_p50", "n"]
+    assert made.rows[0][0] == "8 B"
+    assert made.values[0][:2] == (8, pytest.approx(float(frame["latency_us_p50"].iloc[0])))
