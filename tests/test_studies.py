@@ -158,7 +158,7 @@ def test_what_is_left_out_or_has_one_size_says_what_it_needs(campaign: Campaign)
         assert isinstance(figure, parts.Figure)
         needs.note_one_place(study, figure.plot)
         assert words in figure.notes[-1].text
-        assert figure.layout.xaxis.title.text.count("<br>") == 2, "it is drawn too"
+        assert figure.layout.xaxis.title.text.count("<br>") > 1, "it is drawn too"
     two = figures.versus_size(pd.concat([few.summary, few.summary.assign(message_size_B=64)]), "latency_us")
     before = two.to_json()
     needs.note_one_place(few, two)
