@@ -15,7 +15,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import supervise
+from labkit import parts, supervise
 from labkit.project import SHIPPED
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -45,6 +45,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
             outputs=[new_output("display_data", {"text/plain": "1"})],
         ),
         new_code_cell('#| label: tbl-two\n#| tbl-cap: "Not run yet."\n2'),
+        new_code_cell("3", outputs=[new_output("display_data", parts.bundle(parts.Text(findings=("Found *it*.",))))]),
     ]
     nbformat.write(new_notebook(cells=cells), project / "notebooks" / "prose.ipynb")
     homes = {name: str(tmp_path / name.lower()) for name in NAMES}
@@ -116,6 +117,10 @@ def test_the_start_page_leads_on_and_notebooks_read_as_prose(opened: tuple[Any, 
     words = "See Figure 1, Table 1, “Times”, @fig-one and far (in another notebook) [osu, imb]."
     assert shown.locator("p").inner_text() == words
     assert shown.locator("a.lab-reference").count() == 3
+    part = page.locator(".jp-OutputArea-output")
+    assert [one.strip() for one in part.all_inner_texts()] == ["1", "Found it."], (
+        "a part shows as Markdown, not as JSON"
+    )
     source = page.evaluate(
         "() => document.querySelector('.jp-Notebook') && fetch('/api/contents/prose.ipynb').then(r => r.json())"
     )
