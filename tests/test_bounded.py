@@ -11,11 +11,11 @@ import pytest
 
 from labkit import figures, records
 from labkit.errors import SpecError
-from labkit.figures import bounded, with_bounds
+from labkit.figures import bounded, small_print, with_bounds
 from labkit.models import limits, verdict
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
-from labkit.notes import badge
+from labkit.notes import badge, joined
 from labkit.report import bounded as in_report
 from labkit.report import sources
 from labkit.report.abstract import abstract
@@ -97,7 +97,7 @@ def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
     )
     figure = drawn(points(1024, 65536), curves=[far])
     assert len(figure.data) == 1
-    assert "copy by one core (measured) lies far above: 40,000 to 50,000 MB/s" in figure.layout.xaxis.title.text
+    assert "copy by one core (measured) lies far above: 40,000 to 50,000 MB/s" in joined(small_print.of(figure))
 
 
 def test_a_figure_of_another_kind_is_refused() -> None:
