@@ -256,7 +256,8 @@ def test_a_notebook_without_its_tools_plans_the_rest_and_names_them(
     if not launch.installed():  # which is asked once, with the PATH of before
         pytest.skip("no MPI is installed")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(testbeds, "running", lambda text: text)  # others may have one up
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # others may have a testbed up
+    monkeypatch.setattr(testbeds, "running", lambda text: text)
     monkeypatch.setattr(Invocation, "missing", property(lambda self: [*self.programs] or [self.tool]))
     study = studies.get(name)(campaign=str(tmp_path / "c"), launches=1)
     assert not [point for point in study.points if benchmarks.tools_of(point.spec.benchmark)]
