@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tarfile
 from pathlib import Path
@@ -165,6 +166,9 @@ def test_points_of_another_state_of_the_link_are_not_mixed_in(campaign: str) -> 
 def test_the_state_of_the_link_is_part_of_the_testbed(tmp_path: Path) -> None:
     study = verbs_under_loss_and_delay.Study(campaign=str(tmp_path), measure=False, delay="2ms", loss="", rate="")
     assert [s.testbed for s in study.specs()] == ["soft-roce"] * 2 + ["soft-roce,delay=2ms"] * 2
+    study.values = dataclasses.replace(study.values, testbed="soft-roce,delay=4ms,ets=80:20")  # as one is up
+    links = ["soft-roce,delay=4ms,ets=80:20", "soft-roce,delay=2ms,ets=80:20"]
+    assert [s.testbed for s in study.specs()] == [link for link in links for _ in range(2)]
     elsewhere = verbs_under_loss_and_delay.Study(campaign=str(tmp_path), measure=False, testbed="local")
     with pytest.raises(SpecError, match="cannot set delay, loss or rate"):
         elsewhere.specs()

@@ -63,18 +63,16 @@ class Study(_rdma.Study):
     def specs(self) -> list[Spec]:
         """Reads and writes without added delay and with each delay and loss; writes with each rate."""
         v, specs = self.values, list[Spec]()
-        options = [f"{factor}={level}" for factor in FACTORS for level in words(getattr(v, factor))]
-        if options:
-            options.insert(0, "")  # the unchanged link
-        for option in options:
-            name, argument, given = testbeds.parse(f"{v.testbed},{option}" if option else v.testbed)
+        name, argument, own = testbeds.parse(v.testbed)
+        options = [{factor: level} for factor in FACTORS for level in words(getattr(v, factor))]
+        for option in [{}, *options] if options else []:  # first the link as it is
             if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
                 raise SpecError(
                     f"testbed={v.testbed}, but labkit cannot set delay, loss or rate of its link. Set "
                     "testbed=soft-roce."
                 )
-            where = {**self.where, "testbed": testbeds.text_of(name, argument, given), "tool": v.tool}
-            if not option.startswith("rate"):
+            where = {**self.where, "testbed": testbeds.text_of(name, argument, {**own, **option}), "tool": v.tool}
+            if "rate" not in option:
                 specs += sweep(READ, sizes=v.read_size, **where)
             specs += sweep(WRITE, sizes=v.write_size, tx_depth=v.depth, **where)
         return specs
