@@ -82,8 +82,8 @@ class Study(studies.Study):
         for library, rows in self.summary.groupby("library", sort=True) if self.samples else ():
             names = ", ".join(f"`{name}`" for name in sorted(set(rows["benchmark"])))
             files = rows["testbed"].nunique()
-            points = f"{len(rows)} {'point' if len(rows) == 1 else 'points'}"
-            lines.append(f"{library}: {points} of {names} {self.place} {files} {self.unit}{'' if files == 1 else 's'}.")
+            points = plural(len(rows), "point")
+            lines.append(f"{library}: {points} of {names} {self.place} {plural(files, self.unit)}.")
         if lines and self.summary.groupby("benchmark").size().max() > self.values.rows:
             lines.append(f"A table shows at most {plural(self.values.rows, 'point')}; `labkit show` prints all.")
         return listed(lines)
@@ -107,7 +107,7 @@ class Study(studies.Study):
         for metric, statistic in statistics:
             head = f"{METRICS[metric].label} ({METRICS[metric].unit}), {STATISTICS[statistic].label}"
             columns[head] = chosen.apply(lambda row, m=metric, s=statistic: records.value_of(row, m, s).text, axis=1)
-        if (chosen["launches"] > 1).any():
+        if statistics and (chosen["launches"] > 1).any():
             columns |= self._spread(chosen, statistics)
         columns |= texts if len(texts) <= _FURTHER else {"settings": _joined(texts)}  # numbers come first
         return chosen.assign(**columns)[list(columns)]
