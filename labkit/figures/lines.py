@@ -15,6 +15,7 @@ from labkit.columns import METRICS, STATISTICS, end_column, statistic_column
 from labkit.figures import looks
 from labkit.figures.looks import Look
 from labkit.records import headline_statistic, statistics_of, why_not
+from labkit.units import plural
 
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
 _REASONS = 3  # that stand below a figure
@@ -115,7 +116,7 @@ def gaps(rows: pd.DataFrame, metric: str, statistic: str) -> str:
     found = (why_not(row, metric, statistic) for row in lacking.to_dict("records"))
     reasons = dict.fromkeys(few if needed and _FEW.match(one) else _SOME.sub(_OF_MANY, one) for one in found)
     rest = len(reasons) - _REASONS
-    more = f"; {rest} more reason{'s' if rest > 1 else ''}" if rest > 0 else ""
+    more = f"; {plural(rest, 'more reason')}" if rest > 0 else ""
     return f"no {STATISTICS[statistic].label} where {'; or '.join(list(reasons)[:_REASONS])}{more}"
 
 

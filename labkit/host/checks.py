@@ -13,7 +13,7 @@ from typing import Any, Literal
 from labkit import extras, project
 from labkit.host.programs import Program
 from labkit.notes import Note, badge, note
-from labkit.units import GiB, MiB, format_share, format_size
+from labkit.units import GiB, MiB, format_share, format_size, plural
 
 Facts = Mapping[str, Any]
 State = Literal["ok", "warn", "bad"]
@@ -143,7 +143,7 @@ def _numa(facts: Facts) -> Check | None:
     return _check(
         "NUMA balancing",
         nodes == 1 or not facts["numa_balancing"],
-        f"{'on' if facts['numa_balancing'] else 'off'}, {nodes} NUMA node{'s' if nodes > 1 else ''}",
+        f"{'on' if facts['numa_balancing'] else 'off'}, {plural(nodes, 'NUMA node')}",
         "off if there are several nodes: it moves pages during a measurement",
         "sudo sysctl kernel.numa_balancing=0",
     )
@@ -355,7 +355,7 @@ def _busy(facts: Facts, load: Facts) -> Note | None:
 
 
 def _so_many(count: int) -> str:
-    return f"{count} {'core' if count == 1 else 'cores'}"
+    return plural(count, "core")
 
 
 def _drift(start: Facts, end: Facts | None, governor: str | None) -> Note | None:

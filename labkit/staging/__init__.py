@@ -199,7 +199,7 @@ def not_staged(reason: str) -> Note:
 
 
 def _count(hosts: Sequence[object]) -> str:
-    return f"{len(hosts)} host{'' if len(hosts) == 1 else 's'}"
+    return plural(len(hosts), "host")
 
 
 def _summary(source: archive.Archive, answers: Sequence[Result], sent: bool, seconds: float) -> str:

@@ -9,6 +9,7 @@ from labkit import benchmarks
 from labkit.notes import Note, note
 from labkit.samples import Samples
 from labkit.spec import Spec
+from labkit.units import plural
 
 _SHOWN = 3  # values of a kind that a note names
 
@@ -89,7 +90,7 @@ def _differences(setting: Mapping[str, Any], other: Mapping[str, Any], *, foreig
 
 def _left_out(benchmark: str, has: str, wanted: str, count: int) -> Note:
     """Note that points were left out, and how to show them."""
-    points = f"{count} sample file{'s' if count > 1 else ''} of {benchmark}"
+    points = f"{plural(count, 'sample file')} of {benchmark}"
     if not has:
         return note("not-asked", f"{points}: the parameters ask for none of this benchmark", count=count)
     text = f"{points} with {has}, but the parameters ask for {wanted}; change them to see these points"

@@ -19,6 +19,7 @@ from labkit.records import resolution
 from labkit.samples.facts import BLAS, PEAK_METHOD
 from labkit.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, counts, number, statement
+from labkit.units import plural
 
 if TYPE_CHECKING:
     from labkit.samples import Samples
@@ -297,4 +298,4 @@ _PHASES = ("computation_ns", "communication_ns")
 
 def _ranks(number_of: int) -> str:
     """A number of ranks in words."""
-    return f"{number_of} {'rank' if number_of == 1 else 'ranks'}"
+    return plural(number_of, "rank")

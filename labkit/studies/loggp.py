@@ -355,7 +355,7 @@ class Study(studies.Study):
             ]
             lacking = len(PARAMETERS) - sum(one.resolved for one in first.parameters.values())
             changes = len(path.model.ranges) - 1
-            ranges = f", with {changes} protocol change{'s' if changes > 1 else ''}" if changes else ""
+            ranges = f", with {plural(changes, 'protocol change')}" if changes else ""
             label, off = stats.launches_label(len(path.launches)), format_share(first.lines["time"].deviation)
             known = (
                 f"have {', '.join(words_of)} (in brackets: {label}); {lacking} of {len(PARAMETERS)} parameters are not "

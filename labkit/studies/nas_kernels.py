@@ -16,6 +16,7 @@ from labkit.parts import Figure, Omitted, Text, listed
 from labkit.samples.facts import COMMUNICATION
 from labkit.spec import Spec
 from labkit.studies import LEFT_OUT, counts, statement, words
+from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,7 +233,7 @@ class Study(studies.Study):
                 continue
             few, many = (group[group["ranks"] == ranks].iloc[0] for ranks in (least, most))
             effect = effects.between(few, many, "run_time_s")
-            rate, start = statement(many, "operations_Mops"), f"{least} {'rank' if least == 1 else 'ranks'}"
+            rate, start = statement(many, "operations_Mops"), plural(least, "rank")
             yield effect.said(
                 f"{problem}: {rate} on {most} ranks, {effect.times} as fast as on {start}",
                 f"{problem}: {rate} on {most} ranks, {statement(few, 'operations_Mops')} on {start}",

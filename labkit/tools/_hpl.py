@@ -20,7 +20,7 @@ from labkit.notes import Note, note
 from labkit.spec import Reported, Scalar, Spec
 from labkit.tools import Invocation, Parsed, Tool
 from labkit.tools._linked import blas, mpi
-from labkit.units import format_number
+from labkit.units import format_number, plural
 
 MEMORY = 0.8  # part of the memory that a matrix takes whose order labkit chooses
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -198,7 +198,7 @@ def peak_of(spec: Spec) -> tuple[float, str]:
         return 0.0, "labkit does not know the clock or the vector units of this processor"
     threads = next((int(value) for name, value in spec.environment if name in THREADS and value.isdecimal()), 1)
     cores = min(spec.ranks * threads, _cores() * _hosts(spec))
-    return cores * one.gflops, f"{cores} {'core' if cores == 1 else 'cores'} × {one.method}"
+    return cores * one.gflops, f"{plural(cores, 'core')} × {one.method}"
 
 
 def result(run: Run, spec: Spec, text: str, seconds: float | None = None) -> Parsed:

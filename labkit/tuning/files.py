@@ -18,7 +18,7 @@ from labkit.spec import Spec
 from labkit.tuning import mpich, openmpi, selection
 from labkit.tuning.openmpi import Rule
 from labkit.tuning.selection import Choice, Own
-from labkit.units import format_share, format_size
+from labkit.units import format_share, format_size, plural
 
 if TYPE_CHECKING:
     from labkit.tuning.outcome import Tuned
@@ -241,7 +241,7 @@ def _cost(base: Spec) -> bool:
 def point(base: Spec) -> str:
     """Return size and ranks of a point in words."""
     size = f"{format_size(base.size)}, " if benchmarks.get(base.benchmark).sized else ""
-    return f"{size}{base.ranks} rank{'s' if base.ranks > 1 else ''}"
+    return f"{size}{plural(base.ranks, 'rank')}"
 
 
 def _lines(head: Sequence[str], rows: Sequence[str]) -> str:

@@ -212,7 +212,7 @@ def facts(launches: list[Samples], row: dict[str, Any], metric: str, unit: str =
         "host": ", ".join(text for text in (str(row.get("host") or ""), cpu) if text),
         "library": str(LIBRARY.of(first.meta) or ""),
     }
-    count = f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}, host and command"
+    count = f"{plural(len(warnings), 'warning')}, host and command"
     return f"{_table(short)}<details><summary>{count}</summary>{_table(more)}{_command(first)}</details>"
 
 
