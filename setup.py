@@ -92,12 +92,7 @@ class BuildPy(build_py):
 
 
 class BuildExt(build_ext):
-    """Build the kernels, both kinds at once, then the programs."""
-
-    def finalize_options(self) -> None:
-        """Compile in parallel unless the user chose otherwise."""
-        super().finalize_options()
-        self.parallel = self.parallel or True
+    """Build the kernels, one kind after the other because they share the names of their objects, then the programs."""
 
     def run(self) -> None:
         """Build; what cannot be built is left out, as a kernel is."""
