@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import platform
@@ -60,6 +61,19 @@ def test_a_kernel_that_must_compile_and_does_not_shows_what_the_compiler_said(tm
     assert done.returncode == 1
     assert "error: this compiler is broken" in done.stderr
     assert not (tmp_path / "lib").exists()
+
+
+def test_kernels_of_one_kind_are_linked_before_those_of_the_other_are_compiled(tmp_path: Path) -> None:
+    """Their object files have the same names."""
+    log = tmp_path / "log"
+    made = 'for word; do [ "$last" != -o ] || : >"$word"; last=$word; done'
+    compiler = program(tmp_path / "cc", f'echo "$*" >>{log}; {made}')
+    where = ("--build-temp", tmp_path / "temp", "--build-lib", tmp_path / "lib")
+    env = os.environ | {"CC": str(compiler), "LDSHARED": str(compiler), "LABKIT_KERNELS": "required"}
+    subprocess.run([sys.executable, "setup.py", "-q", "build_ext", *where], cwd=ROOT, env=env, check=True)
+    kinds = re.findall(r"-DHANDLE_(INT|PTR)=1|_kernels_(int|ptr)", log.read_text())
+    order = [compiled or f"link {linked}" for compiled, linked in kinds]
+    assert [kind for kind, _ in itertools.groupby(order)] == ["INT", "link int", "PTR", "link ptr"]
 
 
 def test_a_step_of_dist_that_fails_shows_the_error_and_what_to_do(tmp_path: Path) -> None:
