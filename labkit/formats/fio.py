@@ -349,7 +349,7 @@ def _summed(values: list[Reported], sync_us: float) -> list[Reported]:
 
 def _size(text: str) -> int:
     """Convert a block size such as ``64.0KiB`` or ``4096B``."""
-    match = re.fullmatch(r"([\d.]+)([KMG]?)i?B?", text)
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?)([KMG]?)i?B?", text)
     return round(binary(match[1], match[2])) if match else 0
 
 

@@ -142,7 +142,7 @@ _FIELDS = (  # where a column ends: iozone prints each into a field of 8 to 10 c
 )
 _THROUGHPUT = re.compile(rf"\s+Children see throughput for +(\d{{1,6}}) ([a-z -]+?)\s+= +({NUMBER}) (?:kB|KB)/sec$")
 _BLOCK = 6  # lines of a test of throughput mode after its first, with room for one more
-_EACH = r"\s+(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +([\d.]+) (?:kB|KB)/sec"
+_EACH = r"\s+(Min|Max|Avg) (?:throughput|xfer).* per process\s+= +(\d+\.?\d*) (?:kB|KB)/sec"
 
 
 def runs(text: str, where: str) -> list[Run]:

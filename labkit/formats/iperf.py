@@ -21,10 +21,10 @@ CLOCK_NS = 1000.0  # prints ms with three decimals
 
 _WHAT = "iperf output"
 _MB = 8e3  # kilobits
-_LINE = re.compile(r"\[ *(\*?\w+)\] +[\d.]+-([\d.]+) sec +([\d.]+) KBytes +([\d.]+) Kbits/sec *(.*)")
+_LINE = re.compile(r"\[ *(\*?\w+)\] +[\d.]+-(\d+\.?\d*) sec +(\d+\.?\d*) KBytes +(\d+\.?\d*) Kbits/sec *(.*)")
 _WRITES = re.compile(r"\d+/\d+(?: +(\d+)(?: .*)?)?")
-_LOST = re.compile(r"([\d.]+) ms +(\d{1,18})/(\d{1,18}) \([\d.e+-]+%\)(?: .*)?")
-_BOUNCES = re.compile(r"(\d{1,18})=([\d.]+)/([\d.]+)/([\d.]+)/([\d.]+) ms +(\d+) .* (\d+) rps")
+_LOST = re.compile(r"(\d+\.?\d*) ms +(\d{1,18})/(\d{1,18}) \([\d.e+-]+%\)(?: .*)?")
+_BOUNCES = re.compile(r"(\d{1,18})=(\d+\.?\d*)/(\d+\.?\d*)/(\d+\.?\d*)/(\d+\.?\d*) ms +(\d+) .* (\d+) rps")
 
 
 def stream(text: str, streams: int = 1, congestion: str = "") -> list[Reported]:

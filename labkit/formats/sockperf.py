@@ -24,7 +24,7 @@ _WHAT = "sockperf output"
 _LOG = "sockperf full log"
 _HEAD = re.compile(r"packet, txTime\(sec\), rxTime\(sec\), (latency|rtt)\(usec\)")
 _ROW = re.compile(r"\d+, \d+\.\d{9}, \d+\.\d{9}, +\d+\.\d{3}")
-_VALID = r"\[Valid Duration\] RunTime=([\d.]+) sec;.*ReceivedMessages=(\d{1,18})"
+_VALID = r"\[Valid Duration\] RunTime=(\d+\.?\d*) sec;.*ReceivedMessages=(\d{1,18})"
 _TOTAL = r"\[Total Run\].*SentMessages=(\d{1,18})"
 _COUNTS = r"dropped messages = (\d{1,18}); # duplicated messages = (\d{1,18}); # out-of-order messages = (\d{1,18})"
 _GOES_ON = re.compile(r"[.,' \u00a0\u202f]?\d")  # a number that a pattern took in part
@@ -50,14 +50,14 @@ def parse(text: str) -> list[Reported]:
         if "ERROR" in line or re.match(r"sockperf: '-.*' Invalid", line):
             raise malformed(_WHAT, number, line, "statistics")
     plain = "\n".join(lines)
-    rtt = r"avg-(latency|rtt)=([\d.]+) \(std-dev=([\d.]+)"
+    rtt = r"avg-(latency|rtt)=(\d+\.?\d*) \(std-dev=(\d+\.?\d*)"
     kind, mean, deviation = _find(plain, rtt, "a line 'avg-latency=…'")
     double = 2.0 if kind == "latency" else 1.0
     runtime, received = _find(plain, _VALID, "'[Valid Duration]'")
-    values = {"mean": mean, "stddev": deviation, "max": _find(plain, r"<MAX> observation = +([\d.]+)", "<MAX>")[0]}
-    for percent, value in re.findall(r"percentile ([\d.]+) = +(.*)", plain):
+    values = {"mean": mean, "stddev": deviation, "max": _find(plain, r"<MAX> observation = +(\d+\.?\d*)", "<MAX>")[0]}
+    for percent, value in re.findall(r"percentile (\d+\.?\d*) = +(.*)", plain):
         values["p" + percent.rstrip("0").rstrip(".").replace(".", "")] = value
-    values["min"] = _find(plain, r"<MIN> observation = +([\d.]+)", "<MIN>, the last line")[0]
+    values["min"] = _find(plain, r"<MIN> observation = +(\d+\.?\d*)", "<MIN>, the last line")[0]
     reported = [metric("round_trip_us", name, double * _number(value)) for name, value in values.items()]
     if float(runtime) > 0:
         reported.append(metric("transaction_rate_per_s", "mean", int(received) / float(runtime)))

@@ -29,7 +29,7 @@ _BEGINS = re.compile(
 
 CLOCK_NS = 1000.0  # counts whole µs
 _LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER})$")
-_GO = re.compile(r"([A-Z_]+) *- Takes\(s\): ([\d.]+), Count: (\d+), OPS: ([\d.]+), (Avg\(us\): .*)$")
+_GO = re.compile(r"([A-Z_]+) *- Takes\(s\): (\d+\.?\d*), Count: (\d+), OPS: (\d+\.?\d*), (Avg\(us\): .*)$")
 _GO_PAIR = re.compile(r"(Avg|Min|Max|[\d.]+th)\(us\): (\d+(?:\.\d+)?)")
 _LATENCIES = {"AverageLatency(us)": "mean", "MinLatency(us)": "min", "MaxLatency(us)": "max"}
 _PERCENTILE = re.compile(r"(\d{1,2}(?:\.\d{1,4})?)(?:th)?Percentile(?:Latency)?\(us\)")
