@@ -35,7 +35,7 @@ class Devices:
     def impossible(self, spec: Spec, benchmark: DeviceBenchmark) -> str:
         """Say why this rank cannot run a point; empty if it can. The GPU is open afterwards."""
         if not isinstance(self._engine, Native):
-            return f"{benchmark.name} needs the compiled kernels. Run: {project.rebuild()}"
+            return f"{LACKING}: {benchmark.name} needs the compiled kernels. Run: {project.rebuild()}"
         try:
             device = self._device(spec)
         except KernelError as error:

@@ -26,7 +26,7 @@ from labkit.kernels import openshmem
 from labkit.spec import Spec
 from labkit.stats import clock_resolution, over_ranks
 from labkit.units import KiB
-from labkit.worker import ABSENT, Frame, Plan, links
+from labkit.worker import ABSENT, LACKING, Frame, Plan, links
 from labkit.worker.group import Alone, Together
 from labkit.worker.retention import WHOLE, Every, Extremes, Kept
 from labkit.worker.setting import Setting
@@ -187,8 +187,10 @@ class Worker:
 
     def _impossible(self, spec: Spec, benchmark: KernelBenchmark) -> str:
         """Return why this engine, this MPI library or this machine cannot run a benchmark; empty if they can."""
-        if not self._engine.has(benchmark.kernel):
-            return f"{benchmark.name} needs the compiled kernels. Run: {project.rebuild()}"
+        synchronised = spec.values.get("cadence") == "synchronised"
+        if not self._engine.has(benchmark.kernel) or (synchronised and not self._engine.has("clock_offset")):
+            what = f"{benchmark.name} with cadence=synchronised" if synchronised else benchmark.name
+            return f"{LACKING}: {what} needs the compiled kernels. Install a C compiler and run: {project.rebuild()}"
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]

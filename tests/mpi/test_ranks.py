@@ -26,7 +26,7 @@ from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
 from labkit.spec import Effort, Spec, sweep
-from labkit.worker import reported_failure
+from labkit.worker import LACKING, reported_failure
 from tests import parity
 
 from .conftest import HERE, Run, printed_by
@@ -479,12 +479,14 @@ def test_the_loops_without_a_compiler_give_the_same_bytes(
     looped = [name for name in MPI if benchmarks.get(name).kernel in Loops._loops]
     specs = [Spec(benchmark=name, size=size) for name in looped for size in sizes]
     others = [Spec(benchmark=name, size=4) for name in MPI if name not in looped]
+    others.append(Spec(benchmark="mpi.allreduce", size=4, options={"cadence": "synchronised"}))
     frames, done = run_plan([*specs, *others], Effort(iterations=iterations, warmup=1), program=(str(script),))
     assert done.returncode == 0, done.stderr[-2000:]
     assert samples(frames, "ready")[0].header["engine"] == "mpi4py"
     assert len(samples(frames)) == len(specs)
     reasons = [frame.header["reason"] for frame in samples(frames, "failed")]
     assert len(reasons) == len(others)
+    assert all(reason.startswith(LACKING) for reason in reasons), "left out, and the others of a notebook go on"
     assert all("needs the compiled kernels" in reason for reason in reasons)
     assert np.concatenate([frame.values for frame in samples(frames)]).min() > 0
 
