@@ -7,6 +7,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from ipywidgets import Widget
 
 from labkit import notebook, parts, project, studies
 from labkit.campaign import Campaign
@@ -77,7 +78,11 @@ class Shown(list[Any]):
 
     @property
     def texts(self) -> list[str]:
-        every = [thing if isinstance(thing, dict) else {"text/markdown": thing.data} for thing in self]
+        every = [
+            thing if isinstance(thing, dict) else {"text/markdown": thing.data}
+            for thing in self
+            if not isinstance(thing, Widget)
+        ]
         return [one["text/markdown"] for one in every if "text/markdown" in one]
 
 
