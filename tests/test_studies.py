@@ -271,6 +271,14 @@ def test_a_notebook_without_its_tools_plans_the_rest_and_names_them(
         assert isinstance(study.findings(), parts.Text | parts.Omitted)
 
 
+@pytest.mark.parametrize(
+    ("name", "testbed"), [("rpc", "virtual-cluster:4"), ("verbs_under_loss_and_delay", "soft-roce")]
+)
+def test_a_link_that_has_a_delay_already_gets_another_one(name: str, testbed: str, tmp_path: Path) -> None:
+    study = studies.get(name)(campaign=str(tmp_path / "c"), testbed=f"{testbed},delay=2ms", delay="1ms")
+    assert {testbeds.parse(spec.testbed)[2].get("delay") for spec in study.specs()} >= {"1ms", "2ms"}
+
+
 def test_a_notebook_that_measured_nothing_says_which_tools_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,9 +31,8 @@ def states(testbed: str, **levels: str) -> list[str]:
     """
     if not testbed:
         return []
-    name, argument, given = testbeds.parse(testbed)
     return [
-        testbeds.text_of(name, argument, given | {factor: value})
+        testbeds.with_options(testbed, **{factor: value})
         for factor, values in levels.items()
         for value in words(values)
     ]
@@ -89,7 +88,7 @@ def _refused(values: Any, testbed: str | None, levels: dict[str, str]) -> str:
 def refusal(testbed: str) -> str:
     """Why the links of a testbed can have no delay and lose no packets here; empty if they can."""
     try:
-        with testbeds.open(f"{testbed},delay=1ms"):
+        with testbeds.open(testbeds.with_options(testbed, delay="1ms")):
             return ""
     except LabkitError as error:  # what else it lacks, each of its points says
         return str(error) if "sch_netem" in str(error) else ""

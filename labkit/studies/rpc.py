@@ -114,10 +114,10 @@ class Study(studies.Study):
         """The testbed with each state of its link."""
         v = self.values
         levels = {"rate": v.rate, **_linked.possible(v, delay=v.delay, loss=v.loss)}
-        options = [f"{factor}={one}" for factor in FACTORS if factor in levels for one in words(levels[factor])]
+        options = [{factor: one} for factor in FACTORS if factor in levels for one in words(levels[factor])]
         if not v.testbed or not options:
             return []
-        return [testbeds.text_of(*testbeds.parse(f"{v.testbed},{one}" if one else v.testbed)) for one in ("", *options)]
+        return [testbeds.with_options(v.testbed, **one) for one in ({}, *options)]
 
     @staticmethod
     def _place(testbed: str) -> str:

@@ -84,8 +84,7 @@ class Study(studies.Study):
 
     def _over(self, **options: str) -> str:
         """The testbed with these options of its links."""
-        name, argument, given = testbeds.parse(self.values.testbed)
-        return testbeds.text_of(name, argument, {**given, **options})
+        return testbeds.with_options(self.values.testbed, **options)
 
     def _step(self, place: str, **options: Any) -> list[Spec]:
         v = self.values

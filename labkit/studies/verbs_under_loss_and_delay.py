@@ -63,7 +63,7 @@ class Study(_rdma.Study):
     def specs(self) -> list[Spec]:
         """Reads and writes without added delay and with each delay and loss; writes with each rate."""
         v, specs = self.values, list[Spec]()
-        name, argument, own = testbeds.parse(v.testbed)
+        name = testbeds.parse(v.testbed)[0]
         options = [{factor: level} for factor in FACTORS for level in words(getattr(v, factor))]
         for option in [{}, *options] if options else []:  # first the link as it is
             if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
@@ -71,7 +71,7 @@ class Study(_rdma.Study):
                     f"testbed={v.testbed}, but labkit cannot set delay, loss or rate of its link. Set "
                     "testbed=soft-roce."
                 )
-            where = {**self.where, "testbed": testbeds.text_of(name, argument, {**own, **option}), "tool": v.tool}
+            where = {**self.where, "testbed": testbeds.with_options(v.testbed, **option), "tool": v.tool}
             if "rate" not in option:
                 specs += sweep(READ, sizes=v.read_size, **where)
             specs += sweep(WRITE, sizes=v.write_size, tx_depth=v.depth, **where)

@@ -41,6 +41,7 @@ __all__ = [
     "resolved",
     "take_down",
     "up",
+    "with_options",
 ]
 
 Tell = Callable[[str], None]
@@ -187,6 +188,18 @@ def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[T
         tell(f"bringing up {description}")
     bringing_up: AbstractContextManager[Testbed] = module.open(argument, options)
     return bringing_up
+
+
+def with_options(text: str, **options: str) -> str:
+    """Return the description of a testbed with further options, in the place of its own of the same name.
+
+    Examples
+    --------
+    >>> with_options("virtual-cluster:4,delay=1ms", delay="4ms")
+    'virtual-cluster:4,delay=4ms'
+    """
+    name, argument, own = parse(text)
+    return text_of(name, argument, {**own, **options})
 
 
 def running(text: str) -> str:
