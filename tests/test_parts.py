@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from labkit import figures, notebook, parts, records, studies
 from labkit.errors import DataError, LabkitError
-from labkit.figures import small_print
+from labkit.figures import data, small_print
 from labkit.figures._plotly import go
 from labkit.notes import Note, note
 from labkit.report import notebook as report_notebook
@@ -81,6 +81,15 @@ def test_a_figure_brings_its_data_with_units_its_notes_and_a_description() -> No
     assert about.title == "message size (B)"
     assert "(µs) against message size (B): " in about.alt
     assert forms[parts.PLOTLY]["layout"]["xaxis"]["title"]["text"].startswith("message size (B)<br>")
+
+
+def test_places_with_names_at_two_levels_have_one_name_in_the_rows() -> None:
+    """As computation and communication of each rank, in groups by the number of ranks."""
+    groups, ranks = ["1 rank", "2 ranks", "2 ranks"], [0, 0, 1]
+    spec = {"data": [{"name": "computation", "type": "bar", "x": [groups, ranks], "y": [1, 2, 3]}]}
+    assert data.single(spec) is None
+    rows = data.rows(spec)
+    assert [(row["x"], row["y"]) for row in rows] == [("1 rank, 0", 1), ("2 ranks, 0", 2), ("2 ranks, 1", 3)]
 
 
 def test_notes_can_be_added_and_taken_and_a_figure_grows_by_their_lines() -> None:

@@ -41,6 +41,8 @@ def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the one-dimensional data of a trace; a heat map becomes a row for each cell."""
     columns = {key: values(trace[key]) for key in ("labels", "values", "base", "x", "y", "z") if key in trace}
     for axis in ("x", "y"):
+        if axis in columns:
+            columns[axis] = _places(trace[axis])
         error = trace.get(f"error_{axis}") or {}
         for end, key, sign in (("low", "arrayminus", -1), ("high", "array", 1)):
             pairs = itertools.zip_longest(columns.get(axis, []), values(error.get(key)))
@@ -55,6 +57,14 @@ def _columns(trace: Mapping[str, Any]) -> dict[str, list[Any]]:
             "z": list(itertools.chain.from_iterable(rows)),
         }
     return columns
+
+
+def _places(array: Any) -> list[Any]:
+    """Return the places of points on an axis; the names of one at several levels become one name."""
+    places = values(array)
+    if places and all(isinstance(names, list) for names in places):
+        return [", ".join(map(str, names)) for names in zip(*places, strict=False)]
+    return places
 
 
 def _end(at: Any, length: Any, sign: int) -> float | str:
@@ -113,7 +123,7 @@ def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], .
     kinds = {trace.get("type", "scatter") for trace in every}
     alone = len(heights) == 1 and kinds <= {"bar", "scatter"} and bars[0].get("orientation") != "h"
     traces = traces or every * alone
-    places = {x for trace in every for x in values(trace.get("x")) if x is not None}
+    places = {x for trace in every for x in _places(trace.get("x")) if x is not None}
     lines = all(trace.get("type", "scatter") == "scatter" for trace in traces)
     if not traces or len(places) != 1 or not (lines or alone) or (lines and isinstance(next(iter(places)), str)):
         return None
