@@ -111,6 +111,12 @@ def test_levels_measured_one_after_the_other_are_named() -> None:
     assert "time-order" not in codes(check([*first, *in_turn]))
 
 
+def test_points_of_a_benchmark_may_differ_in_their_origin() -> None:
+    """As one tool reports means, and another keeps its samples."""
+    others = six(size=16, origin="imported", meta={"fingerprint": "other"})
+    assert isinstance(check([*six(), *others]), lint.Result)
+
+
 def test_a_mean_of_a_tool_is_doubtful_for_rates_ratios_and_costs() -> None:
     values = [
         *made.values("bandwidth_MBps", mean=100.0),

@@ -152,7 +152,7 @@ def time_order(evidence: Evidence) -> Iterator[Breach]:
     """Yield factors whose levels were measured one after the other, so that a drift looks like an effect."""
     records = evidence.records
     factors = [c for c in dict.fromkeys(c for some in evidence.factors.values() for c in some) if c in records]
-    columns = ["benchmark", "origin", "start", *factors]
+    columns = list(dict.fromkeys(["benchmark", "origin", "start", *factors]))
     timed = records.loc[records["start"].astype(bool), columns] if len(records) else records
     for name, rows in timed.groupby("benchmark", sort=True) if len(timed) else ():
         for factor in (one for one in evidence.factors[str(name)] if one in factors):
