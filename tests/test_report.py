@@ -666,6 +666,7 @@ def test_warnings_and_failures_of_quarto_are_told(
     program = tmp_path / "bin" / "quarto"
     program.parent.mkdir()
     head = '#!/bin/sh\n[ "$1" = render ] || { echo 1.9.38; exit 0; }\necho "[WARNING] Duplicate note reference" >&2\n'
+    head += """[ "$NO_COLOR" ] || red="$(printf '\\033[33m')"\necho "${red}WARN: Unable to resolve crossref" >&2\n"""
     program.write_text(head + "mkdir html && echo page > html/index.html && echo pdf > html/report.pdf\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
@@ -673,7 +674,10 @@ def test_warnings_and_failures_of_quarto_are_told(
     assert made.engine == "quarto"
     assert made.pdf == folder / "report" / "report.pdf"
     assert made.pdf.read_text() == "pdf\n"
-    assert made.warnings[-1] == "Quarto: [WARNING] Duplicate note reference"
+    assert made.warnings[-2:] == [
+        "Quarto: [WARNING] Duplicate note reference",
+        "Quarto: WARN: Unable to resolve crossref",
+    ]
     program.write_text(head + "exit 3\n")
     with pytest.raises(ReportError, match=r"(?s)quarto render failed in .* exit status 3:.*Duplicate note"):
         report.build([folder], engine="quarto")

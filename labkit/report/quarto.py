@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -80,7 +81,8 @@ def render(book: Book) -> tuple[Path, Path, list[str]]:
     """
     deck = (book.folder / DECK).is_file()
     command = ["quarto", "render", "--no-execute", *(["--to", "revealjs"] if deck else [])]
-    done = subprocess.run(command, cwd=book.folder, capture_output=True, text=True, check=False)
+    plain_text = os.environ | {"NO_COLOR": "1"}  # Quarto colours its warnings even where nobody sees them
+    done = subprocess.run(command, cwd=book.folder, env=plain_text, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     html = book.folder / "html" / (f"{Path(DECK).stem}.html" if deck else "index.html")
     made = plain.paper(book, flatten(book), TEMPLATES) if deck else book.folder / "html" / "report.pdf"
