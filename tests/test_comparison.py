@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labkit.report.parts import comparing
 
 from labkit import benchmarks, figures, importing, studies
 from labkit.analysis import comparison
@@ -19,6 +18,7 @@ from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError, SpecError
 from labkit.notes import badge, note
+from labkit.report.blocks import comparing
 from labkit.samples import facts
 from labkit.show import comparison as show_comparison
 from labkit.spec import Effort, Spec
