@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
@@ -324,8 +325,16 @@ def _linked(top: Path, name: str) -> tuple[Path, dict[str, bytes]]:
 
 
 def _got(address: str) -> str:
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        return str(answer.read().decode())
+    """What a server answers, which may write its address before it listens."""
+    until = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                return str(answer.read().decode())
+        except urllib.error.URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > until:
+                raise
+            time.sleep(0.2)
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import gc
 import os
-import select
+import resource
 import signal
 import subprocess
 import sys
@@ -104,9 +104,25 @@ def test_while_it_runs_there_is_no_status():
 def test_output_is_raw_and_ends_with_the_command():
     with supervise.start(["sh", "-c", "printf 'a\\0b'; cat; echo end"]) as tree:
         read = b""
-        while select.select([tree.stdout], [], [], 10)[0] and (piece := os.read(tree.stdout.fileno(), 100)):
+        while tree.readable(10) and (piece := os.read(tree.stdout.fileno(), 100)):
             read += piece
         assert read == b"a\0bend\n"
+
+
+def test_output_is_waited_for_in_a_process_with_very_many_open_files():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 1200), hard))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        with supervise.start(["sh", "-c", "echo here; sleep 60"]) as tree:
+            assert tree.stdout.fileno() > 1024
+            assert tree.readable(60)
+            assert tree.stdout.readline() == b"here\n"
+            assert not tree.readable(0)
+    finally:
+        for fd in taken:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import select
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -158,7 +157,7 @@ class Start:
         while True:
             over = not self._left
             limit = self._effort.time_limit if self._ready else max(self._effort.time_limit, STARTING)
-            if not self._readable(pipe, ENDING if over else limit):
+            if not self._readable(tree, ENDING if over else limit):
                 tree.stop()
                 if not self._ready:
                     raise self._unconnected(limit, tree.stderr_text())
@@ -177,12 +176,12 @@ class Start:
                 return
             yield from self._reader.feed(piece)
 
-    def _readable(self, pipe: int, limit: float) -> bool:
+    def _readable(self, tree: supervise.Tree, limit: float) -> bool:
         """Wait for output of the ranks; meanwhile acknowledge points that have waited long enough."""
         end = time.monotonic() + limit
         while True:
             left, due = end - time.monotonic(), self._saving.remaining
-            if select.select([pipe], [], [], max(left if due is None else min(left, due), 0))[0]:
+            if tree.readable(left if due is None else min(left, due)):
                 return True
             if due is not None and due <= left:
                 self._saving.flush()

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import select
 import shutil
 import subprocess
 import threading
@@ -262,7 +261,7 @@ def _run_on_each(
 def _read(tree: supervise.Tree, until: float) -> tuple[str, bool]:
     """Read what a tree prints until it ends or until a moment, and return whether it ended."""
     output, pipe = b"", tree.stdout.fileno()
-    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+    while tree.readable(until - time.monotonic()):
         piece = os.read(pipe, 1 << 16)
         if not piece:
             return output.decode(errors="replace"), True

@@ -24,6 +24,7 @@ import contextlib
 import functools
 import os
 import secrets
+import select
 import shutil
 import subprocess
 import sys
@@ -53,7 +54,7 @@ class Tree:
     ----------
     argv : the command line.
     pid : of the supervisor.
-    stdout : raw bytes of the command, for `read`, `select.select` and `os.read`; empty if the command's output goes
+    stdout : raw bytes of the command, for `read`, `readable` and `os.read`; empty if the command's output goes
         elsewhere.
     """
 
@@ -70,6 +71,12 @@ class Tree:
         self.stdout: IO[bytes] = process.stdout or open(os.devnull, "rb", buffering=0)  # noqa: SIM115, PTH123
         self.stdin: IO[bytes] | None = open(stdin, "wb", buffering=0) if stdin >= 0 else None  # noqa: SIM115
         self._lifetime, self._watcher, self._owner = lifetime, watcher, os.getpid()
+
+    def readable(self, seconds: float) -> bool:
+        """Wait until there is output to read, or its end, for at most `seconds`; return whether there is."""
+        waiting = select.poll()  # select.select takes no descriptor from 1024 on
+        waiting.register(self.stdout, select.POLLIN)
+        return bool(waiting.poll(max(0.0, seconds) * 1e3))
 
     @property
     def returncode(self) -> int | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -123,7 +122,7 @@ def _relay() -> str:
 
 def _answer(tree: supervise.Tree, command: Sequence[str]) -> str:
     """Return the line that the holder prints."""
-    if not select.select([tree.stdout], [], [], _UP_S)[0]:
+    if not tree.readable(_UP_S):
         raise LaunchError(f"The virtual cluster did not start within {_UP_S:g} s.", command=command)
     line = tree.stdout.readline()
     if not line:

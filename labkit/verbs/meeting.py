@@ -53,7 +53,9 @@ class Meeting:
 
     def waiting(self) -> bool:
         """Whether a value of the other end waits to be read."""
-        return bool(select.select([self._socket], [], [], 0)[0])
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def swap(self, value: Any = None) -> Any:
         """Send a value and return the other end's. Afterwards both ends know that both have arrived here."""

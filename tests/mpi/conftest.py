@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import subprocess
 import sys
 import time
@@ -34,7 +33,7 @@ Run = Callable[..., tuple[list[Frame], Ended]]
 def _read(tree: supervise.Tree, timeout: float) -> tuple[bytes, bool]:
     """Everything on standard output within a time, and whether its end was reached."""
     received, until, pipe = b"", time.monotonic() + timeout, tree.stdout.fileno()
-    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+    while tree.readable(until - time.monotonic()):
         piece = os.read(pipe, 1 << 20)
         if not piece:
             return received, True
