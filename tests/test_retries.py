@@ -179,7 +179,7 @@ def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_p
     second = run(tmp_path, failing(tmp_path, mpirun, f"if number == 1: {REFUSED}"))
     assert second.returncode == 0, second.stdout + second.stderr
     assert re.search(r"^done    10-latency", second.stdout, re.M)
-    assert "1 of 1 notebooks done, 2 points × launches measured, 2 there already" in second.stdout
+    assert "1 of 1 notebook done, 2 points × launches measured, 2 there already" in second.stdout
     assert not re.search(r"^failed: ", second.stdout, re.M), "what failed in the run before is no failure of this one"
     assert "2 points needed a second start (marked)" in second.stdout
     assert re.search(

@@ -115,7 +115,7 @@ def test_a_notebook_measures_and_says_what_it_found(name: str, folder: Path) -> 
         y, x = (figure["layout"][axis]["title"]["text"] for axis in ("yaxis", "xaxis"))
         assert "(" in (x if y.startswith("share of") and "(" not in y else y), "no unit"
     # disturbed times determine no parameter of LogGP; then the findings say how far they lie off a line
-    spread = ("range of 2 launches", "in brackets: 1 launch", "have no resolved parameter. Their time lies")
+    spread = ("range of 2 launches", "in brackets: 1 launch", "have no resolved parameter. Their time lies", "≤ ")
     assert any(words in findings for words in spread), findings
     assert str(study.findings()) in shown.texts
     assert name in Campaign(folder).facts["parameters"], "a report would have no chapter"

@@ -113,7 +113,7 @@ def test_a_job_on_16_nodes_of_slurm_is_cancelled_and_goes_on(sixteen: Lab) -> No
     assert names, first.output()
     before = {name: (first.campaign / name).stat().st_mtime_ns for name in names}
     second = sixteen.submit(request, sixteen.site(f"vc[0-{HOSTS - 1}]"))
-    assert "1 of 1 notebooks" in jobs.attach(second, lambda state: None, print)
+    assert "1 of 1 notebook" in jobs.attach(second, lambda state: None, print)
     assert {name: (first.campaign / name).stat().st_mtime_ns for name in names} == before
     points = list(Campaign(first.campaign).samples())
     assert {point.spec.size for point in points if point.spec.benchmark == "mpi.allreduce"} == {8, 64}

@@ -196,7 +196,7 @@ def test_a_node_that_is_drained_is_waited_for(lab: Lab) -> None:
 @pytest.mark.slow
 def test_an_array_repeats_in_allocations_of_their_own(array: jobs.Job) -> None:
     job = array
-    assert "done:     1 of 1 notebooks, 12 points × launches of 12" in followed(job)
+    assert "done:     1 of 1 notebook, 12 of 12 points × launches" in followed(job)
     points = list(Campaign(job.campaign).samples())
     table = records.table(points)
     assert sorted(table["allocation"].unique()) == [f"{job.number}_0", f"{job.number}_1"]
@@ -275,7 +275,7 @@ def test_independent_points_run_side_by_side_on_disjoint_nodes(lab: Lab, capfd: 
     suite, site = lab.suite("beside", sizes="8", transports="auto,tcp"), str(lab.site("vc[0-3]"))
     assert cli.main(["submit", suite, "--nodes", "4", "--side-by-side", "--site", site]) == 0
     said = capfd.readouterr()
-    assert "1 of 1 notebooks" in said.out + said.err
+    assert "1 of 1 notebook" in said.out + said.err
     points = [one for one in Campaign(lab.campaigns / "beside").samples() if one.spec.family == "mpi"]
     assert {tuple(one.meta["rank_hosts"]) for one in points} == {("vc0", "vc1"), ("vc2", "vc3")}
     assert all("side by side" in one.meta["badges"] for one in points)
@@ -302,7 +302,7 @@ def test_a_job_measures_with_the_mpi_of_its_module(lab: Lab) -> None:
     suite = lab.suite("module", sizes="8")
     once = jobs.Request(suite=suite, parameters=("launches=1",))
     job = lab.submit(once, lab.site("vc[0-1]", setup=setup, modules=("labmpi",)))
-    assert "1 of 1 notebooks" in followed(job)
+    assert "1 of 1 notebook" in followed(job)
     points = [one for one in Campaign(job.campaign).samples() if one.spec.family == "mpi"]
     assert all(f"{site}/mpi/bin/{next(iter(names))}" in one.meta["command"] for one in points)
     assert not list(Path.cwd().glob("ConnectTimeout*")), "options of ssh that srun took for its own"
