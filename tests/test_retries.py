@@ -167,7 +167,7 @@ def test_a_run_ends_with_what_was_done_skipped_and_failed_and_its_warnings(tmp_p
     first = run(tmp_path, launcher)
     assert first.returncode == 1, first.stderr
     assert re.search(r"^failed  10-latency", first.stdout, re.M)
-    assert "0 of 1 notebooks done, 2 points × launches measured, 0 there already" in first.stdout
+    assert "0 of 1 notebook done, 2 points × launches measured, 0 there already" in first.stdout
     for size in ("8 B", "64 B"):
         assert re.search(
             rf"^failed: mpi\.latency {size}, tcp launch 0: the ranks ended .*\(the switch is down\)$",
