@@ -92,20 +92,27 @@ def explored(*words: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def page(here: tuple[str, Path], chromium: Path) -> Iterator[Any]:
+def browser(chromium: Path) -> Iterator[Any]:
+    """Chromium; playwright runs once in a process."""
+    with playwright.sync_playwright() as play:
+        made = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def page(here: tuple[str, Path], browser: Any) -> Iterator[Any]:
     """The Explorer's page. No error may be said in it, from first to last."""
     address, _ = here
     noise: list[str] = []
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.set_default_timeout(PATIENCE * 1000)
-        page.on("console", lambda said: said.type == "error" and noise.append(said.text))
-        page.on("pageerror", lambda error: noise.append(str(error)))
-        page.on("response", lambda answer: answer.status >= 400 and noise.append(f"{answer.status} {answer.url}"))
-        page.goto(address)
-        yield page
-        browser.close()
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(PATIENCE * 1000)
+    page.on("console", lambda said: said.type == "error" and noise.append(said.text))
+    page.on("pageerror", lambda error: noise.append(str(error)))
+    page.on("response", lambda answer: answer.status >= 400 and noise.append(f"{answer.status} {answer.url}"))
+    page.goto(address)
+    yield page
+    page.close()
     assert not noise
 
 
@@ -381,7 +388,7 @@ def test_markup_of_others_is_text(page: Any, here: tuple[str, Path]) -> None:
 
 @pytest.mark.slow
 def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
-    chromium: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Select two points one after the other, then reload the page ten times: the figure stays the same."""
     values = """() => [...document.querySelectorAll('.js-plotly-plot')].slice(1).map(
@@ -391,8 +398,7 @@ def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
       return [r.x + f._size.l + f.xaxis.d2p(t.x[i]), r.y + f._size.t + f.yaxis.d2p(t.y[i])] }"""
     monkeypatch.setenv(campaign.HOME, str(tmp_path))
     shutil.copytree(SHIPPED / "data" / "campaigns" / "examples" / "two-cores", tmp_path / "two-cores")
-    with explored("two-cores") as address, playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=str(chromium), args=["--no-sandbox", "--disable-dev-shm-usage"])
+    with explored("two-cores") as address:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(PATIENCE * 1000)
         page.goto(address)
@@ -407,4 +413,4 @@ def test_marks_stay_where_they_are_however_often_a_page_is_loaded_again(
         for _ in range(10):
             page.reload()
             until(lambda: page.evaluate(values) == shown)
-        browser.close()
+        page.close()
