@@ -131,7 +131,7 @@ def overlay(figure: Any, *words: str) -> Any:
 
     Parameters
     ----------
-    figure : against message size, or of bars; what takes its place where nothing was measured stays as it is.
+    figure : against message size, or with bars; a text or `Omitted` is returned unchanged.
     words : that the numbers must have, such as ``"kenny2020", "roce"``; none for all numbers that match.
 
     Raises

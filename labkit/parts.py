@@ -51,13 +51,13 @@ class _Shown:
 
 @dataclass(frozen=True)
 class Table(_Shown):
-    """Rows with their heads.
+    """A table: columns and rows.
 
     Parameters
     ----------
     columns : in their order.
     rows : cells as Markdown, as many as columns.
-    values : the same cells as plain values, for programs; empty where the texts say all.
+    values : the same cells as plain values, for programs; empty if the texts are enough.
     """
 
     columns: tuple[Column, ...]
@@ -71,7 +71,7 @@ class Table(_Shown):
         Parameters
         ----------
         head : titles, which are the names too.
-        align : l or r for each column; left when left out.
+        align : l or r for each column; all columns are left-aligned by default.
         """
         sides = align or "l" * len(head)
         columns = tuple(Column(title, title, side) for title, side in zip(head, sides, strict=True))
@@ -104,7 +104,7 @@ class Text(_Shown):
 
 @dataclass(frozen=True)
 class Omitted(_Shown):
-    """What takes the place of a part that is not shown.
+    """The reason why a part is not shown.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ Part = Figure | Table | Text | Omitted
 
 @dataclass
 class Described:
-    """What a report needs of a figure beside plotly's own form of it.
+    """What a report needs to know about a figure, apart from the plot itself.
 
     Parameters
     ----------
     alt : what it shows, in words.
     table : its data, a row for each point.
-    instead : a table that says more than the figure, where it has one place only.
+    instead : a table to show instead of a figure with a single x value.
     notes : small print; `axis` is the one above it, `title` its title without them.
     caption : as in `Figure`.
     """
@@ -276,7 +276,7 @@ def read(given: object) -> Read:
     Raises
     ------
     DataError
-        If it is no part of this schema. It says what was found.
+        If the data are not a part of this schema version.
     """
     schema = given.get("schema") if isinstance(given, Mapping) else None
     if not isinstance(given, Mapping) or schema != SCHEMA:

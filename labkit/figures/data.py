@@ -74,7 +74,7 @@ def _end(at: Any, length: Any, sign: int) -> float | str:
 
 
 def words(spec: Mapping[str, Any]) -> str:
-    """Return what a figure shows in a sentence, from its data, for readers who do not see it.
+    """Describe a figure in one sentence, from its data, for readers who cannot see it.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _described(trace: Mapping[str, Any]) -> str:
 
 
 def single(spec: Mapping[str, Any]) -> tuple[list[str], tuple[tuple[str, ...], ...]] | None:
-    """Return a table for the place of a figure whose lines have one x value, or of a single bar; None for others.
+    """Return a table to show instead of a figure with a single x value or a single bar; None for other figures.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def plain(text: str) -> str:
 def rows(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each point of a plotly figure: its series, panel, places and values, with their intervals.
 
-    Where the ticks of an axis name rows, the names stand in the place of the rows' numbers.
+    If the tick labels of an axis are names, the rows hold these names instead of positions.
 
     Examples
     --------

@@ -116,7 +116,7 @@ def document(text: str, where: str, pairs: Callable[[list[tuple[str, Any]]], Any
     Raises
     ------
     DataError
-        If there is none, it is cut off, or an object has a key twice.
+        If the text holds no JSON value, the value is truncated, or an object repeats a key.
     """
     start = re.search(r"^[\[{]", text.removeprefix("\ufeff"), re.MULTILINE)
     body = text.removeprefix("\ufeff")[start.start() :] if start else ""

@@ -103,7 +103,8 @@ class Program:
 def ways(programs: Sequence[Program]) -> str:
     """Return the commands that install one of these programs, best first, for a sentence.
 
-    The smallest set-up comes first, then the first program alone that Debian has in main.
+    The first command is the smallest `make` target that installs one. The second installs a single program, preferably
+    one from Debian's section main.
     """
     ordered = sorted(programs, key=lambda program: not (program.free and program.package))
     made = sorted((program.made for program in ordered if program.made), key=len)[:1]

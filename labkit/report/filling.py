@@ -63,7 +63,7 @@ def fill(
     Raises
     ------
     ReportError
-        If a template asks for a block that does not exist, or cannot be read.
+        If a template cannot be read, or requests a block that does not exist.
     """
     filled, optional = Filled(), set(optional)
     for name, path in files.items():
@@ -120,7 +120,7 @@ def _filled(section: _Section, path: Path, blocks: Mapping[str, Callable[[], str
 
 
 def _kept(sections: Sequence[_Section], gone: set[str], omitted: list[str]) -> list[str]:
-    """Return the texts of sections that stay: without blocks, with one that is not empty, or with such a section below.
+    """Return the texts of the sections to keep: without blocks, with a filled block, or with a kept section below.
 
     The labels of the others go to `gone`, and their headings to `omitted`.
     """

@@ -203,7 +203,7 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
 
 
 def laid_out(part: parts.Table | parts.Text | parts.Omitted) -> Any:
-    """Return the output that shows a part; its metadata hold the part, see `part_of`."""
+    """Return an output that shows a part, and keep the part in its metadata for `part_of`."""
     text = cleaning.markdown(str(part))
     return new_output("display_data", data={"text/markdown": text}, metadata={_PART: parts.as_json(part)})
 
@@ -266,7 +266,7 @@ def _tidy(book: Any) -> int:
 
 
 def _described(spec: Mapping[str, Any]) -> parts.Described:
-    """Describe a figure that labkit did not draw; of one without real arrays nothing is said."""
+    """Describe a figure that labkit did not draw; the description is empty if its arrays are malformed."""
     try:
         return parts.described(spec)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, MemoryError):
@@ -274,7 +274,7 @@ def _described(spec: Mapping[str, Any]) -> parts.Described:
 
 
 def _checked(data: Any) -> Any:
-    """Return an output's data with its part, if the part is as labkit writes it and of the same kind; else without."""
+    """Return the data of an output. Drop its part if labkit did not write it or if it is of another kind."""
     try:
         part = parts.read(data[parts.MIME])
     except DataError:

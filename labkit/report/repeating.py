@@ -43,7 +43,7 @@ def _figures(book: Any) -> Iterator[dict[str, Any]]:
 
 
 def _write(bundle: dict[str, Any], about: parts.Described) -> None:
-    """Write fewer notes; a figure is lower by the lines that are gone."""
+    """Write the remaining notes, and reduce the height of the figure by the removed lines."""
     bundle[parts.MIME] = parts.as_json(about)
     layout = bundle[figures.PLOTLY].get("layout") or {}
     title = (layout.get(about.axis) or {}).get("title") if isinstance(layout, dict) else None

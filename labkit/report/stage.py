@@ -267,7 +267,7 @@ def _sealed(chapters: Mapping[str, notebook.Chapter]) -> str:
 
     Returns
     -------
-    The mark, a hash of all chapters: the same campaign gives the same bytes.
+    The mark. It is a hash of all chapters, so the same campaign gives the same bytes.
     """
     whole = hashlib.sha256()
     for chapter in chapters.values():

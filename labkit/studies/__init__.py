@@ -121,7 +121,7 @@ class Study:
         self.points = measuring.expand(self._requested(), self.effort) if self.values.measure else []
 
     def __init_subclass__(cls) -> None:
-        """Let each method that a notebook shows answer for each campaign of a merged one."""
+        """Make the methods that notebooks show return one part per merged campaign, see `_several.shown`."""
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
             if not name.startswith("_") and _several.is_shown(method):
@@ -129,7 +129,7 @@ class Study:
 
     @cached_property
     def apart(self) -> dict[str, Study]:
-        """A study of each campaign alone, where the points are of several."""
+        """One study per campaign if the points come from several campaigns; otherwise empty."""
         return _several.apart(self)
 
     def specs(self) -> list[Spec]:

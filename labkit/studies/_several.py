@@ -41,7 +41,7 @@ class _Part(Campaign):
 
 
 def shown(method: Method) -> Method:
-    """Let a method of a study answer for each campaign of a merged one; of a single campaign it is as it was."""
+    """Decorate a method of a study: in a merged campaign, combine the parts of the single campaigns."""
 
     @functools.wraps(method)
     def answer(study: Study, *arguments: Any, **options: Any) -> Any:
@@ -66,13 +66,13 @@ def _returned(method: object) -> str:
 
 
 def combined(parts: Mapping[str, Any], errors: Mapping[str, str], *, what: str) -> Any:
-    """Return one part that is made of those of several campaigns.
+    """Combine the parts of several campaigns into one part.
 
     Parameters
     ----------
     parts : name of a campaign → its part: a figure, a table as a data frame, or a text.
     errors : name of a campaign → why it has none.
-    what : is asked for, for an error message.
+    what : name of the part, for an error message.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _whole(study: Study, ask: Callable[..., Any], arguments: tuple[Any, ...]) ->
 
 @contextmanager
 def _as_one(study: Study) -> Iterator[None]:
-    """Take the points of all campaigns for those of one."""
+    """Treat the points of all campaigns as those of one campaign."""
     kept, study.apart = study.apart, {}
     try:
         yield

@@ -42,7 +42,7 @@ def omitted(study: Study) -> Omitted:
 
 
 def note_one_place(study: Study, figure: Any) -> None:
-    """Say below a figure of plotly whose lines have one place only how many they need."""
+    """Add a note to a figure whose lines have a single point: a line needs at least two."""
     about = figure.layout.meta if isinstance(figure.layout.meta, dict) else {}
     lines = [trace for trace in figure.data if trace.type == "scatter" and not (trace.meta or {}).get("overlay")]
     places = {place for trace in lines for place in (trace.x if trace.x is not None else ()) if place is not None}

@@ -223,7 +223,7 @@ def _read(path: Path) -> nbformat.NotebookNode:
 def add_static_figures(paths: Sequence[Path]) -> None:
     """Add a static twin to every figure of the executed notebooks; one browser draws all.
 
-    Without a browser there are none yet: the report draws those that it misses, and warns.
+    If no browser is installed, labkit adds none. The report later draws the missing ones, or warns.
     """
     from labkit import host
 

@@ -200,7 +200,7 @@ def _pipes(command: Sequence[str]) -> tuple[int, int, int, int]:
 
 @contextlib.contextmanager
 def _explained(command: Sequence[str]) -> Iterator[None]:
-    """Turn an error of the system into the message that it starts no programs."""
+    """Convert an OSError into an error that says that the system cannot start programs."""
     try:
         yield
     except OSError as error:

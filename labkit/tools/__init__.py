@@ -61,7 +61,7 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     SpecError
         If no tool can do it, installed or not; says why for each.
     LaunchError
-        If none of those that can is installed; names the commands that install one.
+        If no suitable tool is installed. The error lists the commands that install one.
     """
     requested = dict(spec.options).get("tool", "auto")
     invocations, refusals = list[Invocation](), dict[str, str]()

@@ -285,7 +285,7 @@ class Tuner:
                 self._keep((n, k, launch), one)
 
     def _keep(self, key: tuple[int, int, int], samples: Samples) -> None:
-        """Keep what decides of a launch."""
+        """Record the value of a launch that the race compares."""
         self.values[key] = float(np.median(records.values(samples, self.plan.metric)))
         self.starts[key], self.ticks[key] = str(START.of(samples.meta)), records.ticks(samples)
 

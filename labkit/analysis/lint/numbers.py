@@ -154,7 +154,7 @@ NUMBERS = (
         "machine and path are as required",
         "Run labkit doctor, end other load, and measure again.",
         disturbed,
-        "Say beside the number how machine or path differed.",
+        "State with the number how the machine or the path differed.",
     ),
     Rule(
         "doubted",

@@ -340,7 +340,7 @@ TWELVE = (
         "levels that are compared are measured in turn",
         "Measure both in one run: --factor takes the levels in random order.",
         time_order,
-        "Say in which order the outputs were made, and that a drift would look like a difference.",
+        "State the order of the runs, and that a drift over time would look like a difference.",
     ),
     Rule(
         "confounded",
@@ -349,7 +349,7 @@ TWELVE = (
         "factors that are compared change one at a time",
         "Measure the missing combinations, or name both as the cause.",
         confounded,
-        "Name both as the cause, or import outputs of the missing combinations.",
+        "Name both factors as possible causes, or import outputs of the missing combinations.",
     ),
     Rule(
         "no-tail",
@@ -416,6 +416,6 @@ TWELVE = (
         "some numbers of ranks are no powers of two",
         "Measure other numbers of ranks too: algorithms differ there.",
         round_ranks,
-        "Say that other numbers of ranks are not known: algorithms differ there.",
+        "State that other numbers of ranks were not measured; libraries may use other algorithms there.",
     ),
 )
