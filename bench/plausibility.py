@@ -73,7 +73,7 @@ def main() -> None:
         ),
     }
     for name, form in forms.items():
-        rates = [sum(two_modes(form(s)) is not None for _ in range(trials)) / trials for s in (0.05, 0.2, 1.0)]
+        rates = [len(two_modes([form(s) for _ in range(trials)])) / trials for s in (0.05, 0.2, 1.0)]
         print(f"modes of {name:12} " + "  ".join(f"{rate:6.1%}" for rate in rates), flush=True)
 
 

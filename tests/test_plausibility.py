@@ -268,20 +268,30 @@ def test_two_modes_of_a_mix_are_explained_by_its_shares(
 @pytest.mark.parametrize("scale", [0.02, 0.2, 1.0])
 def test_one_hill_is_one_mode_whatever_its_form(scale: float) -> None:
     chance = np.random.default_rng(3)
-    for sample in (
+    samples = [
         chance.lognormal(0, scale, 3000),
         1 + chance.exponential(scale, 3000),
         1 + chance.gamma(2, scale, 3000),
         chance.uniform(1, 1 + scale, 3000),
         np.concatenate([chance.lognormal(0, scale, 2900), 50 * chance.lognormal(0, scale, 100)]),
-    ):
-        assert two_modes(sample) is None
+    ]
+    assert two_modes(samples) == {}
 
 
 def test_steps_of_a_clock_are_no_modes() -> None:
-    assert two_modes(np.random.default_rng(1).choice([40.0, 50.0], 1000)) is None
-    assert two_modes(np.ones(1000)) is None
-    assert two_modes(np.zeros(1000)) is None
+    steps = np.random.default_rng(1).choice([40.0, 50.0], 1000)
+    assert two_modes([steps, np.ones(1000), np.zeros(1000)]) == {}
+
+
+def test_modes_of_a_launch_do_not_depend_on_the_launches_beside_it() -> None:
+    chance = np.random.default_rng(4)
+    rows = chance.lognormal(0, 0.05, (500, 300))  # more than are looked at together
+    rows *= np.where(chance.random(rows.shape) < chance.random((500, 1)), 1 + chance.random((500, 1)), 1)
+    rows[::9, 0] = 0
+    rows[1::9, 0] = np.inf
+    together = two_modes(rows)
+    assert 50 < len(together) < 450
+    assert together == {row: modes for row in range(500) for modes in two_modes(rows[row : row + 1]).values()}
 
 
 # ---- where they are shown --------------------------------------------------------------------------------------------

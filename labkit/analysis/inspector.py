@@ -272,7 +272,7 @@ def _two_modes(one: Samples, launches: int, subject: str) -> Iterator[Observatio
     """The values of the iterations lie around two places with a valley between them."""
     metric = next(iter(benchmarks.get(one.spec.benchmark).metrics))
     values = records.values(one, metric)
-    two = modes.two_modes(values) if np.isfinite(values).all() else None
+    two = modes.two_modes(values[None]).get(0) if np.isfinite(values).all() else None
     if two is None:
         return
     low, high = (format_number(value, METRICS[metric].unit) for value in (two.low, two.high))

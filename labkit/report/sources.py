@@ -171,7 +171,7 @@ def _modes(point: samples.Samples) -> Modes | None:
     if not point.n or TIMING.of(point.meta) == "total" or point.spec.benchmark not in benchmarks.find():
         return None
     try:
-        return two_modes(records.seconds(point))
+        return two_modes(records.seconds(point)[None]).get(0)
     except DataError:  # the table of records says why
         return None
 
