@@ -30,6 +30,38 @@ def examples() -> dict[str, str]:
 
 
 EXAMPLES = examples()
+# a benchmark of each kind, whose file says all that bounds, figures and the orchestrator must know of it
+ALONE = {
+    "labkit/benchmarks/mpi/alone.py": """\"\"\"Two ranks exchange windows.\"\"\"
+
+from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks.mpi import first_half, from_peer
+
+BENCHMARK = KernelBenchmark(
+    title="windows both ways",
+    kernel="bibandwidth",
+    ranks=(2, 2),
+    window=lambda spec: 4,
+    requests=lambda spec: 8,
+    metrics={"bandwidth_MBps": lambda spec: 8 * spec.size},
+    active=first_half,
+    expected=from_peer,
+    directions=2,
+)
+FORMS = {
+    "alone_latency": KernelBenchmark(
+        title="ping-pong",
+        kernel="latency",
+        ranks=(2, 2),
+        metrics={"latency_us": lambda spec: 2},
+        active=first_half,
+        expected=from_peer,
+        crossings=1,
+        doc="Ping-pong.",
+    )
+}
+""",
+}
 KINDS = ("benchmarks", "tools", "formats", "launch", "figures", "studies", "explorer/panels", "teaching/labs")
 
 
@@ -42,6 +74,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).symlink_to(ROOT / name)
     for place, code in EXAMPLES.items():
         assert not (folder / place).exists(), f"{place} is there already"
+        (folder / place).write_text(code)
+    for place, code in ALONE.items():
         (folder / place).write_text(code)
     return folder
 
@@ -256,3 +290,41 @@ def test_the_lab_judges_an_answer_by_the_run(tried: Any) -> None:
     assert good.startswith("right: inside the")
     assert "too high" in bad or "too large" in bad
     assert hint == "1. The table has both latencies."
+
+
+PROVED = """
+import json, sys
+sys.path.append(sys.argv[1])
+from tests.made import samples, values
+from labkit import records
+from labkit.models import bounds
+from labkit.models.bounds import Stated
+from labkit.spec import Spec
+
+def bound(name, metric, of):
+    point = samples(Spec(benchmark=name, size=1 << 20), reported=values(metric, mean=1.0), meta={"fingerprint": "f"})
+    return [round(one.value, 9) for one in of(point, Stated(link="8gbit", delay="1ms"))]
+
+found = {}
+for ours, theirs, metric, of in (
+    ("mpi.alone", "mpi.bibandwidth", "bandwidth_MBps", bounds.of_bandwidth),
+    ("mpi.alone_latency", "mpi.latency", "latency_us", bounds.of_latency),
+):
+    found[ours] = [bound(ours, metric, of), bound(theirs, metric, of)]
+found["bounded"] = bounds.every_bounded()
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def proved(copy: Path) -> Any:
+    """What labkit knows of benchmarks and testbeds whose files were added, and nothing else changed."""
+    return json.loads(run(copy, "-c", PROVED, ROOT))
+
+
+@pytest.mark.parametrize("name", ["mpi.alone", "mpi.alone_latency"])
+def test_the_bound_of_a_benchmark_follows_from_its_file(proved: Any, name: str) -> None:
+    ours, theirs = proved[name]
+    assert ours
+    assert ours == theirs
+    assert name in proved["bounded"]

@@ -107,7 +107,7 @@ CLUSTER = {"nodes": 4, "per_leaf": 2, "rate_bps": 200e6, "uplink_bps": 100e6, "s
 
 def point(benchmark: str = "mpi.bandwidth", value: float = 20.0, **fields: Any) -> Samples:
     """A point of 1 MiB with a reported value in the unit of its metric."""
-    metric = "bandwidth_MBps" if benchmark in bounds.BANDWIDTH else "latency_us"
+    metric = "bandwidth_MBps" if bounds.directions_of(benchmark) else "latency_us"
     meta = {"fingerprint": "f", "library": "x", "engine": "c", **fields.pop("meta", {})}
     spec = Spec(benchmark=benchmark, size=fields.pop("size", 1 << 20), **fields.pop("spec", {}))
     return samples(spec, reported=values(metric, mean=value), meta=meta, **fields)
@@ -541,7 +541,7 @@ def test_simulated_points_are_not_judged() -> None:
 def test_no_bound_of_the_examples_is_on_the_wrong_side_of_a_measurement(folder: Path) -> None:
     """Of every size and setting, not only of those that are judged."""
     campaign = Campaign.existing(folder)
-    points = [one for one in campaign.samples() if one.spec.benchmark in {*bounds.BANDWIDTH, *bounds.LATENCY}]
+    points = [one for one in campaign.samples() if bounds.bounded(one.spec.benchmark)]
     known = costs.read(campaign)
     for _, rows in records.summary(records.table(points)).groupby(["benchmark", "message_size_B"]):
         defects = verdict.defects(verdict.judge(points, rows, None, known))

@@ -66,6 +66,7 @@ __all__ = [
     "get",
     "identity",
     "label",
+    "look_up",
     "meanings",
     "resolve",
     "tools_of",
@@ -147,6 +148,13 @@ def get(name: str) -> Benchmark:
     SpecError
         If there is none; the message names similar ones.
     """
+    if found := look_up(name):
+        return found
+    raise known("benchmark", name, list(every()), see="labkit list")
+
+
+def look_up(name: str) -> Benchmark | None:
+    """Return the benchmark of that name as `get` does; None if there is none, as for points of another labkit."""
     if name in _known:
         return _known[name]
     family, _, name_in_family = name.partition(".")
@@ -154,7 +162,7 @@ def get(name: str) -> Benchmark:
         for file in _likely(family, name_in_family):
             if name in (exported := _exported(family, file)):
                 return exported[name]
-    raise known("benchmark", name, list(every()), see="labkit list")
+    return None
 
 
 def tools_of(name: str) -> tuple[Callable[[Spec, Effort], Invocation], ...]:

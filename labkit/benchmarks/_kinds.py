@@ -61,10 +61,16 @@ class Benchmark:
     quantities : options that choose what is measured, such as the test of a suite: results that differ in one are of
         different quantities, and are not compared.
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
+    directions : directions of a link whose bytes its bandwidth adds up, 1 or 2; 0 if no link bounds it.
+    crossings : times that its latency crosses the path, one crossing after another; 0 if no link bounds it.
+    payloads : crossings that carry the bytes of the message; None for all.
     name, doc : filled in from the benchmark's file; a form that shares its file has its own `doc`.
     mpi : whether MPI ranks are timed.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
     loop : whether ``osu_mean`` holds the time of the whole loop over its iterations, clock reads included.
+    sockets : whether its messages go through sockets of the kernel, where a receiver sleeps until one arrives.
+    datagrams : whether these sockets are of UDP; else they are of TCP.
+    one_call : whether the sender makes one system call for each message, which bounds its bandwidth inside a host.
     equivalents : tests of the OSU and Intel benchmarks that are the same → options that make the benchmark equal them.
     converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
     unlike : for equivalents that are not quite the same, the difference as a sentence; converted numbers carry it.
@@ -89,12 +95,18 @@ class Benchmark:
     quantities: tuple[str, ...] = ()
     timed: Callable[[Spec, Mapping[str, Scalar]], float] | None = None
     cadence: str = "isolated"
+    directions: int = 0
+    crossings: int = 0
+    payloads: int | None = None
     name: str = ""
     doc: str = ""
     ranks: tuple[int, int | None] = field(default=(1, 1), init=False)
     mpi: bool = field(default=False, init=False)
     reduce: Literal["max", "mean"] = field(default="max", init=False)
     loop: bool = field(default=False, init=False)
+    sockets: bool = field(default=False, init=False)
+    datagrams: bool = field(default=False, init=False)
+    one_call: bool = field(default=False, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
@@ -123,12 +135,15 @@ class ToolBenchmark(Benchmark):
     ----------
     tools : tools that can serve, best first; labkit takes the first that is installed. Each is a pure function of
         spec and effort.
-    logs : as in `Benchmark`.
+    sockets, datagrams, one_call, logs : as in `Benchmark`.
     """
 
     by: ClassVar[str] = "tool"
 
     tools: tuple[Callable[[Spec, Effort], Invocation], ...]
+    sockets: bool = False
+    datagrams: bool = False
+    one_call: bool = False
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
 
 

@@ -67,15 +67,15 @@ def explain(options: argparse.Namespace) -> int:
     stated.check()
     campaign = Campaign.existing(find(options.campaign))
     table = cached.of(campaign, options.benchmark)
-    known = {*bounds.BANDWIDTH, *bounds.LATENCY}
-    points = (one for name in campaign.benchmarks(options.benchmark) if name in known for one in campaign.samples(name))
+    bounded = filter(bounds.bounded, campaign.benchmarks(options.benchmark))
+    points = (one for name in bounded for one in campaign.samples(name))
     summary = records.summary(table) if len(table) else table
     judged = verdict.judge(points, summary, stated, costs.read(campaign)) if len(table) else []
     observed = inspector.inspect(campaign.samples(options.benchmark), summary) if len(table) else []
     if not judged and not observed:
         raise DataError(
             f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "
-            f"{', '.join(sorted(known))}."
+            f"{', '.join(bounds.every_bounded())}."
         )
     print(explained.FORMATS[options.format](judged, observed))
     return OK

@@ -80,9 +80,9 @@ class View:
     @property
     def bounded(self) -> bool:
         """Whether bounds are known for what is shown."""
-        rates, times = self.benchmark in bounds.BANDWIDTH, self.benchmark in bounds.LATENCY
+        rates, times = bounds.directions_of(self.benchmark), bounds.crossings_of(self.benchmark)
         fits = (rates and self.metric == "bandwidth_MBps") or (times and self.metric in METRICS_OF_LATENCY)
-        return fits and self.x == SIZE and not self.relation
+        return bool(fits) and self.x == SIZE and not self.relation
 
     def rows(self, summary: pd.DataFrame) -> pd.DataFrame:
         """Rows of a table whose levels are on show, in the order of their groups; the same table for the same rows."""

@@ -50,12 +50,12 @@ def with_bounds(
         return figure
     if "fingerprint" not in rows:
         return figure
-    known = bounds.BANDWIDTH if about["metric"] == "bandwidth_MBps" else bounds.LATENCY
+    bounded_by = bounds.directions_of if about["metric"] == "bandwidth_MBps" else bounds.crossings_of
     places = dict(zip(rows["fingerprint"], rows[about["column"]], strict=True))
     if about["axis"] == "categories":
         places = {name: style.word(about["column"], value) for name, value in places.items()}
     points = {
-        name: one for one in samples if one.spec.benchmark in known and (name := FINGERPRINT.of(one.meta)) in places
+        name: one for one in samples if bounded_by(one.spec.benchmark) and (name := FINGERPRINT.of(one.meta)) in places
     }
     if not points:
         return figure

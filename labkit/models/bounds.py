@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from labkit import benchmarks
 from labkit.columns import METRICS
 from labkit.errors import SpecError
 from labkit.measuring import paths
@@ -26,36 +27,6 @@ from labkit.samples import Samples
 from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 from labkit.units import format_number
 
-# benchmark → directions whose bytes its bandwidth adds up
-BANDWIDTH = {
-    "congestion.incast": 1,
-    "mpi.bandwidth": 1,
-    "mpi.bandwidth_persistent": 1,
-    "mpi.bibandwidth": 2,
-    "mpi.bibandwidth_persistent": 2,
-    "mpi.get_bandwidth": 1,
-    "mpi.put_bandwidth": 1,
-    "mpi.put_bibandwidth": 2,
-    "mpi.queue_depth": 1,
-    "sockets.tcp_bidirectional": 2,
-    "sockets.tcp_stream": 1,
-    "sockets.udp_stream": 1,
-    "verbs.read_bandwidth": 1,
-    "verbs.send_bandwidth": 1,
-    "verbs.ucx_bandwidth": 1,
-    "verbs.write_bandwidth": 1,
-}
-# benchmark → times that its latency crosses the path, one after another
-LATENCY = {
-    "mpi.latency": 1,
-    "mpi.latency_persistent": 1,
-    "sockets.tcp_rr": 2,
-    "sockets.udp_rr": 2,
-    "verbs.read_latency": 2,
-    "verbs.send_latency": 1,
-    "verbs.ucx_latency": 1,
-    "verbs.write_latency": 1,
-}
 _ROUNDS = {1: "latency (half the round trip)", 2: "latency (whole round trip)"}
 _VERBS_MTU = (4096, 2048, 1024, 512, 256)
 _BITS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kmg]?)bit(?:/s)?", re.IGNORECASE)
@@ -69,6 +40,31 @@ _CARRIED = 0.5  # part of the busiest link's bytes above which a link is on the 
 _SOLE = 0.95  # likewise, of several senders: only a link that nearly all their bytes cross bounds their sum
 
 
+def directions_of(benchmark: str) -> int:
+    """Directions of a link whose bytes the bandwidth of a benchmark adds up; 0 if no link bounds it.
+
+    A benchmark that this labkit does not have has no bounds.
+    """
+    known = benchmarks.look_up(benchmark)
+    return known.directions if known else 0
+
+
+def crossings_of(benchmark: str) -> int:
+    """Times that the latency of a benchmark crosses the path, one crossing after another; 0 if no link bounds it."""
+    known = benchmarks.look_up(benchmark)
+    return known.crossings if known else 0
+
+
+def bounded(benchmark: str) -> bool:
+    """Whether a benchmark has bounds."""
+    return bool(directions_of(benchmark) or crossings_of(benchmark))
+
+
+def every_bounded() -> list[str]:
+    """Names of all benchmarks that have bounds; sorted."""
+    return [name for name, one in benchmarks.every().items() if one.directions or one.crossings]
+
+
 def quantity(benchmark: str, metric: str) -> str:
     """Name what a metric of a benchmark is, so that a latency and a round trip are not taken for one another.
 
@@ -77,7 +73,7 @@ def quantity(benchmark: str, metric: str) -> str:
     >>> quantity("mpi.latency", "latency_us"), quantity("sockets.tcp_rr", "round_trip_us")
     ('latency (half the round trip)', 'round-trip time')
     """
-    crossings = LATENCY.get(benchmark, 0) if metric == "latency_us" else 0
+    crossings = crossings_of(benchmark) if metric == "latency_us" else 0
     return _ROUNDS.get(crossings, METRICS[metric].label)
 
 
@@ -148,7 +144,7 @@ def of_bandwidth(
 
     Parameters
     ----------
-    samples : of a benchmark of `BANDWIDTH`; others have no bounds.
+    samples : of a benchmark with `directions`; others have no bounds.
     costs : host → its costs, from `labkit.models.costs.of`, for points whose bytes left no host.
 
     Raises
@@ -164,7 +160,7 @@ def of_bandwidth(
 
 
 def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
-    directions = BANDWIDTH.get(samples.spec.benchmark, 0)
+    directions = directions_of(samples.spec.benchmark)
     directions *= 2 if samples.spec.values.get("bidirectional") else 1
     if not directions:
         return ()
@@ -191,7 +187,7 @@ def of_latency(
 
     Parameters
     ----------
-    samples : of a benchmark of `LATENCY`; others have no bounds.
+    samples : of a benchmark with `crossings`; others have no bounds.
     costs : as in `of_bandwidth`.
 
     Raises
@@ -207,13 +203,14 @@ def of_latency(
 
 
 def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | None) -> tuple[Bound, ...]:
-    crossings = LATENCY.get(samples.spec.benchmark, 0)
+    crossings = crossings_of(samples.spec.benchmark)
     if crossings and inside(samples):
         return handed_over(samples, crossings, of_host(samples, costs))
     wire = path(samples, stated)
     if not crossings or wire is None:
         return ()
-    sent = 1 if samples.spec.benchmark == "verbs.read_latency" else crossings  # a read's request has no payload
+    payloads = benchmarks.get(samples.spec.benchmark).payloads
+    sent = crossings if payloads is None else payloads
     limited = max(0.0, (samples.spec.size or 0) / wire.efficiency.share - wire.burst)
     if wire.segment:  # a direction has the whole round trip to pay for what passed at once
         limited = max(limited / 2, limited - wire.segment)
@@ -279,7 +276,7 @@ def carrier(samples: Samples) -> str:
 
 def _stated(samples: Samples, stated: Stated) -> Wire:
     """The link that a user states; without TCP or UDP an adapter fills larger packets with fewer headers."""
-    if samples.spec.transport == "tcp" or samples.spec.family == "sockets":
+    if samples.spec.transport == "tcp" or benchmarks.get(samples.spec.benchmark).sockets:
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples))
     else:
         size = stated.mtu or ACTIVE_MTU.of(samples.meta) or _VERBS_MTU[0]
@@ -350,7 +347,7 @@ def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
 
 
 def _protocol(samples: Samples) -> str:
-    return "udp" if samples.spec.benchmark.startswith("sockets.udp") else "tcp"
+    return "udp" if benchmarks.get(samples.spec.benchmark).datagrams else "tcp"
 
 
 def _rate(text: str) -> float:

@@ -94,7 +94,7 @@ def _binding(
     """The bound of a point that binds, if the metric is the one that it bounds."""
     if metric == "bandwidth_MBps":
         known = bounds.of_bandwidth(one, stated, costs)
-    elif one.spec.benchmark in bounds.LATENCY and metric == _latency(one.spec.benchmark):
+    elif bounds.crossings_of(one.spec.benchmark) and metric == _latency(one.spec.benchmark):
         known = bounds.of_latency(one, stated, costs)
     else:
         return None

@@ -130,7 +130,7 @@ def judge(
     stated: Stated | None = None,
     costs: Mapping[str, Costs] | None = None,
 ) -> list[Judged]:
-    """Judge every setting of the benchmarks of `bounds.BANDWIDTH` and `bounds.LATENCY`; simulated points are left out.
+    """Judge every setting of the benchmarks that have bounds; simulated points are left out.
 
     Parameters
     ----------
@@ -177,8 +177,9 @@ class _Chosen:
 
 def _chosen(summary: pd.DataFrame) -> Iterator[_Chosen]:
     """Choose of each setting its highest bandwidth, and the latency of its smallest size."""
-    for names, metrics in ((bounds.BANDWIDTH, ("bandwidth_MBps",)), (bounds.LATENCY, ("round_trip_us", "latency_us"))):
-        for name in (name for name in dict.fromkeys(summary["benchmark"]) if name in names):
+    kinds = ((bounds.directions_of, ("bandwidth_MBps",)), (bounds.crossings_of, ("round_trip_us", "latency_us")))
+    for bounded_by, metrics in kinds:
+        for name in filter(bounded_by, dict.fromkeys(summary["benchmark"])):
             rows = summary[(summary["benchmark"] == name) & (summary["origin"] != "simulated")]
             if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
                 yield from _of_settings(_having(rows, metric), metric)
@@ -333,7 +334,8 @@ def _steps(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: State
     for check in of_machine(samples.host):
         if check.state != "ok" and not (check.name == "SMT" and in_effect.bound(samples)):
             yield Step(what=check.name, why=check.found, command=check.remedy)
-    if samples.spec.benchmark == "sockets.tcp_stream" and chosen.streams <= {"1"}:
+    benchmark = benchmarks.get(samples.spec.benchmark)
+    if benchmark.one_call and hasattr(benchmark.options(), "streams") and chosen.streams <= {"1"}:
         yield Step(
             what="one processor is the limit",
             why="one stream runs on one core at each end",
@@ -377,7 +379,7 @@ def sentence(one: Judged) -> str:
     """
     where = f"{one.benchmark}{f' ({one.setting})' if one.setting else ''}, {format_size(one.size)}"
     unit = METRICS[one.metric].unit
-    what = "" if one.benchmark in bounds.BANDWIDTH else f"{one.quantity} "
+    what = "" if bounds.directions_of(one.benchmark) else f"{one.quantity} "
     value = f"{where}: {what}{format_number(one.value)} {unit}"
     if one.bound is None:
         return f"{value}. No bound: {one.reason}."

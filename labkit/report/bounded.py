@@ -29,13 +29,12 @@ def judged(content: Content, source: Source, member: Member, rows: pd.DataFrame 
     ----------
     rows : of its summary, which are judged; all if left out.
     """
-    known = {*bounds.BANDWIDTH, *bounds.LATENCY}
     chosen = member.summary if rows is None else rows
 
     def made() -> list[Judged]:
         if not len(chosen):
             return []
-        points = (one for one in source.points if one.spec.benchmark in known)
+        points = (one for one in source.points if bounds.bounded(one.spec.benchmark))
         return verdict.judge(points, chosen, None, costs.of(member.summary))
 
     name = f"judged {source.path} {member.name} {sorted(chosen['fingerprint']) if len(chosen) else ''}"

@@ -23,8 +23,8 @@ _AT_MANY = ("two modes", "warm-up", "drift")  # kinds that a busy machine shows 
 
 def table(judged: Sequence[Judged], observed: Sequence[Observation] = ()) -> str:
     """Return what has a bound as tables, why the rest has none, what to check next, and what else was observed."""
-    rates = [one for one in judged if one.bound and one.benchmark in bounds.BANDWIDTH]
-    costs = [one for one in judged if one.bound and one.benchmark in bounds.LATENCY]
+    rates = [one for one in judged if one.bound and bounds.directions_of(one.benchmark)]
+    costs = [one for one in judged if one.bound and bounds.crossings_of(one.benchmark)]
     parts = [*_table(rates, "bound", "share"), *_table(costs, "floor", "times")]
     if rates:
         parts.append(f"rule: {verdict.RULE}.")
@@ -75,7 +75,7 @@ def _place(one: Judged) -> tuple[str, str, str]:
 def _numbers(one: Judged) -> tuple[str, ...]:
     """Measured value with its interval and launches, limit, its share or multiple, and what binds."""
     unit = METRICS[one.metric].unit
-    rate = one.benchmark in bounds.BANDWIDTH
+    rate = bounds.directions_of(one.benchmark)
     part = format_share(one.share) if rate else format_number(1 / one.share)
     assert one.bound is not None
     ends = "-" if math.isnan(one.low) else format_range(one.low, one.high)

@@ -64,4 +64,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(iperf3.incast, perftest.incast),
     cadence="streaming",
+    directions=1,
 )

@@ -38,6 +38,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_active,
     cadence="windowed",
+    directions=1,
     warmup=(10, 2),
     equivalents={"osu_bw": {}},
 )

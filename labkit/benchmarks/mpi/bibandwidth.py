@@ -24,6 +24,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_peer,
     cadence="windowed",
+    directions=2,
     warmup=(10, 2),
     equivalents={"osu_bibw": {}},
 )

@@ -14,5 +14,6 @@ BENCHMARK = _one_sided.bandwidth(
     kernel="get",
     expected=_one_sided.got,
     exposed=_one_sided.exposes_nothing,
+    directions=1,
     equivalents={"osu_get_bw": {}, "osu_get_mbw": {}},
 )

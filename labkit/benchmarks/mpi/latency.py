@@ -42,6 +42,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_peer,
     cadence="streaming",
+    crossings=1,
     equivalents={
         "osu_latency": {},
         "osu_latency_mt": {"threads": 2},
@@ -69,6 +70,7 @@ FORMS = {
         active=first_half,
         expected=from_peer,
         cadence="streaming",
+        crossings=1,
         equivalents={"osu_latency_persistent": {}},
         doc="""Latency with persistent requests: ping-pong, one-way time.
 

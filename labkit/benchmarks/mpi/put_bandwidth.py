@@ -13,5 +13,6 @@ BENCHMARK = _one_sided.bandwidth(
     title="bandwidth of puts",
     kernel="put",
     exposed=_one_sided.put_where(answers=False),
+    directions=1,
     equivalents={"osu_put_bw": {}},
 )

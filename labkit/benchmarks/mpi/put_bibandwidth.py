@@ -32,5 +32,6 @@ BENCHMARK = _one_sided.bandwidth(
     kernel="put",
     options=Options,
     exposed=_one_sided.put_where(answers=False),
+    directions=2,
     equivalents={"osu_put_bibw": {}},
 )

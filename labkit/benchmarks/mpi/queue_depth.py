@@ -45,5 +45,6 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_active,
     cadence="streaming",
+    directions=1,
     warmup=(10, 2),
 )

@@ -47,4 +47,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 1},
     tools=(netpipe.ladder,),
     cadence="streaming",
+    sockets=True,
 )

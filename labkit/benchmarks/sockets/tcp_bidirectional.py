@@ -35,4 +35,6 @@ BENCHMARK = ToolBenchmark(
     tools=(iperf3.tcp_bidirectional, iperf.tcp_bidirectional),
     logs={"iperf3 TCP both": {}, "iperf TCP both": {}},
     cadence="streaming",
+    sockets=True,
+    directions=2,
 )

@@ -50,4 +50,5 @@ BENCHMARK = ToolBenchmark(
     tools=(sockperf.under_load,),
     logs={"sockperf under-load tcp": {"protocol": "tcp"}, "sockperf under-load udp": {"protocol": "udp"}},
     cadence="paced",
+    sockets=True,
 )

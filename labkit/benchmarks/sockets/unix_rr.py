@@ -16,4 +16,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(fio.unix_rr,),
     cadence="streaming",
+    sockets=True,
 )

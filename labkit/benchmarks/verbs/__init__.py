@@ -193,8 +193,9 @@ def latency(
     options: type[Verbs] = InTurn,
     sizes: str = "2:64Ki",
     max_size: int = 2**30,
+    crossings: int = 1,
 ) -> ToolBenchmark:
-    """Make a benchmark of one operation at a time."""
+    """Make a benchmark of one operation at a time, whose bytes cross the path once."""
     return ToolBenchmark(
         title=title,
         options=options,
@@ -205,6 +206,8 @@ def latency(
         tools=tools,
         logs=_logs(operation, "Latency"),
         cadence="streaming",
+        crossings=crossings,
+        payloads=1,
     )
 
 
@@ -220,6 +223,7 @@ def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = 
         tools=tools,
         logs=_logs(operation, "BW"),
         cadence="streaming",
+        directions=1,
     )
 
 

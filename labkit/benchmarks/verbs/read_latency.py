@@ -6,4 +6,6 @@ The definition of perftest's ib_read_lat. The processor of the other end does no
 from labkit.benchmarks.verbs import latency
 from labkit.tools import perftest, pyverbs, qperf
 
-BENCHMARK = latency("RDMA read latency", "read", (perftest.read_latency, pyverbs.read_latency, qperf.read_latency))
+BENCHMARK = latency(
+    "RDMA read latency", "read", (perftest.read_latency, pyverbs.read_latency, qperf.read_latency), crossings=2
+)

@@ -19,4 +19,5 @@ BENCHMARK = ToolBenchmark(
     tools=(ucx_perftest.bandwidth,),
     logs={"ucx_perftest bandwidth": {}},
     cadence="streaming",
+    directions=1,
 )

@@ -19,4 +19,5 @@ BENCHMARK = ToolBenchmark(
     tools=(ucx_perftest.latency,),
     logs={"ucx_perftest latency": {}},
     cadence="streaming",
+    crossings=1,
 )

@@ -86,9 +86,9 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
     """Return the verdicts on a benchmark in some campaigns as HTML, and the figure with the bounds."""
     if not benchmark or not campaigns:
         raise SpecError("Plot A shows no benchmark. Select a campaign and a benchmark above.")
-    known = sorted({*bounds.BANDWIDTH, *bounds.LATENCY})
-    if benchmark not in known:
-        raise SpecError(f"No bounds are known for {benchmark}. They are known for {', '.join(known)}.")
+    if not bounds.bounded(benchmark):
+        known = ", ".join(bounds.every_bounded())
+        raise SpecError(f"No bounds are known for {benchmark}. They are known for {known}.")
     rows: list[tuple[str, Judged]] = []
     notes: list[str] = []
     tables, curves, metric = [], list[Limit](), _metric(benchmark)
@@ -112,7 +112,7 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
 
 def _metric(benchmark: str) -> str:
     """The metric of a benchmark that its bounds are of."""
-    if benchmark in bounds.BANDWIDTH:
+    if bounds.directions_of(benchmark):
         return "bandwidth_MBps"
     return next(name for name in METRICS_OF_LATENCY if name in benchmarks.get(benchmark).metrics)
 
@@ -140,7 +140,7 @@ def _html(rows: Sequence[tuple[str, Judged]], notes: Sequence[str]) -> str:
 def _cells(campaign: str, one: Judged) -> tuple[str, ...]:
     """Return the cells of a row."""
     unit = METRICS[one.metric].unit
-    floor = one.benchmark in bounds.LATENCY
+    floor = bounds.crossings_of(one.benchmark)
     part = f"{format_number(1 / one.share, digits=3)} times" if floor else format_share(one.share)
     limit = (f"{format_number(one.limit)} {unit}", part, one.binds) if one.bound else ("–", "–", "–")
     return (
