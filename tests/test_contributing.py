@@ -47,6 +47,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_peer,
     directions=2,
+    size_label="size in a window (B)",
 )
 FORMS = {
     "alone_latency": KernelBenchmark(
@@ -296,7 +297,7 @@ PROVED = """
 import json, sys
 sys.path.append(sys.argv[1])
 from tests.made import samples, values
-from labkit import records
+from labkit import figures, records
 from labkit.models import bounds
 from labkit.models.bounds import Stated
 from labkit.spec import Spec
@@ -311,6 +312,10 @@ for ours, theirs, metric, of in (
     ("mpi.alone_latency", "mpi.latency", "latency_us", bounds.of_latency),
 ):
     found[ours] = [bound(ours, metric, of), bound(theirs, metric, of)]
+frame = records.summary(records.table([
+    samples(Spec(benchmark="mpi.alone", size=size), [1000] * 100, meta={"fingerprint": str(size)}) for size in (8, 16)
+]))
+found["axis"] = figures.versus_size(frame, "bandwidth_MBps").layout.xaxis.title.text
 found["bounded"] = bounds.every_bounded()
 print(json.dumps(found))
 """
@@ -328,3 +333,7 @@ def test_the_bound_of_a_benchmark_follows_from_its_file(proved: Any, name: str) 
     assert ours
     assert ours == theirs
     assert name in proved["bounded"]
+
+
+def test_the_axis_of_a_figure_is_named_by_the_benchmark(proved: Any) -> None:
+    assert proved["axis"] == "size in a window (B)"

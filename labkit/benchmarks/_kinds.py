@@ -50,6 +50,7 @@ class Benchmark:
     sized : False if the benchmark has no size of a message (barrier, clock).
     sizes : default sweep.
     max_size : largest size that makes sense, B.
+    size_label : what its size is of, as the title of an axis; empty for the size of a message.
     ranks : least and greatest number of ranks; None for no upper end.
     check : says what else is wrong with a spec, as a sentence; empty if nothing is.
     formerly : from a spec, values that options had before they existed, if their defaults are different: samples
@@ -87,6 +88,7 @@ class Benchmark:
     sized: bool = True
     sizes: str = "1:4Mi"
     max_size: int = 1024 * MiB
+    size_label: str = ""
     check: Callable[[Spec], str] = lambda spec: ""
     formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
     phases: Mapping[str, str] = field(default_factory=dict)

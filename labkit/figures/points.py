@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.columns import title as column_title
 from labkit.errors import DataError, known
@@ -104,21 +105,10 @@ def _arranged(values: Any, order: Sequence[int | None], hover: bool) -> Any:
     return np.insert(array, 1, np.nan) if len(order) > len(array) else array
 
 
-_SIZES = {  # benchmark, or its family → what its size is of
-    "storage.encode": "block size (B)",
-    "storage.decode": "block size (B)",
-    "storage.parallel_read": "transfer size (B)",
-    "storage.parallel_write": "transfer size (B)",
-    "storage": "request size (B)",
-    "kv": "record size (B)",
-    "rpc": "size of request and answer (B)",
-}
-
-
 def _size_title(rows: pd.DataFrame) -> str:
     """Title of the axis of sizes: what all benchmarks call theirs, else that of messages."""
-    names = [str(name) for name in rows["benchmark"].unique()] if "benchmark" in rows else []
-    titles = {_SIZES.get(name) or _SIZES.get(name.partition(".")[0], "") for name in names}
+    known = [benchmarks.look_up(str(name)) for name in rows["benchmark"].unique()] if "benchmark" in rows else []
+    titles = {one.size_label if one else "" for one in known}
     return (titles.pop() if len(titles) == 1 else "") or column_title("message_size_B")
 
 

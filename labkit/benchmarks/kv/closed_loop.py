@@ -23,4 +23,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
     tools=(redis.closed_loop, memcached.closed_loop),
     cadence="streaming",
+    size_label="record size (B)",
 )

@@ -12,4 +12,5 @@ BENCHMARK = LogBenchmark(
     metrics={"transaction_rate_per_s": lambda spec: 1, "round_trip_us": lambda spec: 1},
     logs={"memtier_benchmark": {}},
     cadence="streaming",
+    size_label="record size (B)",
 )

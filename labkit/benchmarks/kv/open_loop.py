@@ -48,4 +48,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(redis.open_loop, memcached.open_loop),
     cadence="paced",
+    size_label="record size (B)",
 )

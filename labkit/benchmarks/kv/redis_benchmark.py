@@ -58,4 +58,5 @@ BENCHMARK = ToolBenchmark(
     tools=(redis_benchmark.closed_loop,),
     logs={"redis-benchmark": dict.fromkeys(("clients", "records", "pipeline", "server_threads"), 0)},
     cadence="streaming",
+    size_label="record size (B)",
 )

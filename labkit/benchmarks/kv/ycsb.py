@@ -77,4 +77,5 @@ BENCHMARK = ToolBenchmark(
     tools=(ycsb.workload,),
     logs={"YCSB": _UNKNOWN, "go-ycsb": _UNKNOWN},
     cadence="streaming",
+    size_label="record size (B)",
 )

@@ -37,4 +37,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size * spec.option("window")},
     tools=(grpc.load, thrift.load),
     cadence="windowed",
+    size_label="size of request and answer (B)",
 )

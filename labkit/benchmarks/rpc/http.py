@@ -16,4 +16,5 @@ BENCHMARK = LogBenchmark(
     },
     logs={"wrk": {"cadence": "streaming"}, "wrk2": {"cadence": "paced"}},
     cadence="streaming",
+    size_label="size of request and answer (B)",
 )

@@ -19,4 +19,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
+    size_label="size of request and answer (B)",
 )

@@ -39,4 +39,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
+    size_label="size of request and answer (B)",
 )

@@ -48,4 +48,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(grpc.load, thrift.load),
     cadence="paced",
+    size_label="size of request and answer (B)",
 )

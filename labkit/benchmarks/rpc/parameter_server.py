@@ -46,4 +46,5 @@ BENCHMARK = ToolBenchmark(
     },
     tools=(grpc.load, thrift.load),
     cadence="streaming",
+    size_label="size of request and answer (B)",
 )

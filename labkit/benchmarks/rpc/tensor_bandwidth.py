@@ -34,4 +34,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: _options.payload(spec) * spec.option("window")},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
+    size_label="size of request and answer (B)",
 )

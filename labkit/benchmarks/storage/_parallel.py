@@ -275,6 +275,7 @@ def benchmark(
         every_time=stonewalled,
         work=_work,
         cadence="isolated",
+        size_label="transfer size (B)",
         warmup=(1, 1),
         file_size=file_size,
         path=path,

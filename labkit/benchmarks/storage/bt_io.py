@@ -217,6 +217,7 @@ BENCHMARK = ParallelFileBenchmark(
     },
     buffers=_room,
     cadence="isolated",
+    size_label="request size (B)",
     warmup=(0, 0),
     file_size=file_size,
     fields=_fields,

@@ -110,6 +110,7 @@ _READ = ToolBenchmark(
     tools=(fio.read,),
     logs={"fio read": {}},
     cadence="streaming",
+    size_label="request size (B)",
     doc="""Time of one read from a file, and how many a second.
 
 A sample is fio's latency (`lat`) of one read, from the moment that fio starts it to its completion, with every engine

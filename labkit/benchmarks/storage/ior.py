@@ -61,4 +61,5 @@ BENCHMARK = ProgramBenchmark(
     logs={"IOR": {}},
     check=lambda spec: _parallel.check(spec) or ior.wrong(spec),
     cadence="isolated",
+    size_label="request size (B)",
 )

@@ -51,4 +51,5 @@ BENCHMARK = ToolBenchmark(
     logs={"IOzone": {}},
     timed=lambda spec, labels: float(labels["file_size_B"] or 0),
     cadence="streaming",
+    size_label="request size (B)",
 )

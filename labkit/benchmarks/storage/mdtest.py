@@ -65,4 +65,5 @@ BENCHMARK = ProgramBenchmark(
     logs={"mdtest": {}},
     check=_check,
     cadence="streaming",
+    size_label="request size (B)",
 )

@@ -103,6 +103,7 @@ BENCHMARK = ParallelFileBenchmark(
     requests=lambda spec: 1,
     work=_work,
     cadence="isolated",
+    size_label="request size (B)",
     warmup=(1, 1),
     file_size=lambda spec: spec.option("items") * spec.ranks * max(spec.option("write_size"), 1),
     path=lambda spec, rank: _FOLDER,

@@ -56,6 +56,7 @@ _READ = ToolBenchmark(
     metrics=METRICS,
     tools=(nbdkit.read,),
     cadence="streaming",
+    size_label="request size (B)",
     doc="""Time of one read from a block device that nbdkit serves over TCP (NBD), and how many a second.
 
 A sample is fio's latency (`lat`) of one request, from its start to its completion, network and server included. With

@@ -54,6 +54,7 @@ _READ = ToolBenchmark(
     metrics=METRICS,
     tools=(_nvme.read,),
     cadence="streaming",
+    size_label="request size (B)",
     doc="""Time of one read from a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
 
 A sample is fio's latency (`lat`) of one request with O_DIRECT. The kernel of the guest of soft-RoCE is target and
