@@ -62,6 +62,48 @@ FORMS = {
     )
 }
 """,
+    "labkit/tools/alone.py": """\"\"\"Python itself, which prints the time of each iteration in ns.\"\"\"
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from labkit.spec import Effort, Spec
+from labkit.tools import Invocation, Parsed, Tool
+
+TOOL = Tool(name="alone", commands=(sys.executable,), pattern=r"Python (.*)", package="python3", purpose="kv.alone")
+
+
+def gets(spec: Spec, effort: Effort) -> Invocation:
+    def parsed(text: str, folder: Path) -> Parsed:
+        return Parsed(time_ns=np.array(text.split(), np.int64))
+
+    return Invocation(
+        tool=TOOL.name,
+        package=TOOL.package,
+        programs=(sys.executable,),
+        client=(sys.executable, "-c", "print(*range(1000, 1000 + 40))"),
+        parse=parsed,
+        definition="numbers",
+        duration=1.0,
+        time_limit=60.0,
+    )
+""",
+    "labkit/benchmarks/kv/alone.py": """\"\"\"Time of a get.\"\"\"
+
+from labkit.benchmarks import ToolBenchmark
+from labkit.tools import alone
+
+BENCHMARK = ToolBenchmark(
+    title="gets",
+    sizes="8",
+    metrics={"latency_us": lambda spec: 1},
+    tools=(alone.gets,),
+    transports=True,
+    ends="apart",
+)
+""",
 }
 KINDS = ("benchmarks", "tools", "formats", "launch", "figures", "studies", "explorer/panels", "teaching/labs")
 
@@ -294,10 +336,13 @@ def test_the_lab_judges_an_answer_by_the_run(tried: Any) -> None:
 
 
 PROVED = """
-import json, sys
+import json, sys, tempfile
 sys.path.append(sys.argv[1])
 from tests.made import samples, values
-from labkit import figures, records
+import labkit
+from labkit import figures, records, testbeds
+from labkit.host import allocation
+from labkit.spec import Effort
 from labkit.models import bounds
 from labkit.models.bounds import Stated
 from labkit.spec import Spec
@@ -316,6 +361,12 @@ frame = records.summary(records.table([
     samples(Spec(benchmark="mpi.alone", size=size), [1000] * 100, meta={"fingerprint": str(size)}) for size in (8, 16)
 ]))
 found["axis"] = figures.versus_size(frame, "bandwidth_MBps").layout.xaxis.title.text
+spec = Spec(benchmark="kv.alone", size=8, transport="tcp")
+with tempfile.TemporaryDirectory() as folder:
+    (row,) = labkit.load(labkit.measure(spec, Effort(launches=1), into=folder)).to_dict("records")
+found["tool"] = [row["n"], row["engine"], row["transport"]]
+allocation._batch_job = lambda: allocation.Allocation("slurm", "7", "", ("n1", "n2", "n3"))
+found["ends"] = testbeds.local.hosts(spec)
 found["bounded"] = bounds.every_bounded()
 print(json.dumps(found))
 """
@@ -337,3 +388,8 @@ def test_the_bound_of_a_benchmark_follows_from_its_file(proved: Any, name: str) 
 
 def test_the_axis_of_a_figure_is_named_by_the_benchmark(proved: Any) -> None:
     assert proved["axis"].startswith("size in a window (B)")
+
+
+def test_where_the_ends_of_a_tool_run_stands_in_its_benchmark(proved: Any) -> None:
+    assert proved["tool"] == [40, "alone", "tcp"]
+    assert proved["ends"] == ["n1", "n2"]

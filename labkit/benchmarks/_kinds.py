@@ -72,6 +72,13 @@ class Benchmark:
     sockets : whether its messages go through sockets of the kernel, where a receiver sleeps until one arrives.
     datagrams : whether these sockets are of UDP; else they are of TCP.
     one_call : whether the sender makes one system call for each message, which bounds its bandwidth inside a host.
+    rdma : library through which its messages use RDMA adapters; empty if they do not.
+    transports : whether its tools follow the transport of the spec.
+    ends : where the ends of its tools run. Empty: client and server on this machine, or on hosts of a testbed.
+        ``asked``: also on two hosts of a Slurm job if the user names them. ``apart``: on two hosts of a Slurm job by
+        default. ``all``: the client on one host, servers on all others. ``unix``: both on one host, over a Unix
+        socket. ``none``: it has no server, and measures the storage of this machine.
+    pgas : whether its ranks use OpenSHMEM or coarrays.
     equivalents : tests of the OSU and Intel benchmarks that are the same → options that make the benchmark equal them.
     converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
     unlike : for equivalents that are not quite the same, the difference as a sentence; converted numbers carry it.
@@ -109,6 +116,10 @@ class Benchmark:
     sockets: bool = field(default=False, init=False)
     datagrams: bool = field(default=False, init=False)
     one_call: bool = field(default=False, init=False)
+    rdma: Literal["", "verbs", "ucx"] = field(default="", init=False)
+    transports: bool = field(default=False, init=False)
+    ends: Literal["", "asked", "apart", "all", "unix", "none"] = field(default="", init=False)
+    pgas: bool = field(default=False, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
@@ -137,7 +148,7 @@ class ToolBenchmark(Benchmark):
     ----------
     tools : tools that can serve, best first; labkit takes the first that is installed. Each is a pure function of
         spec and effort.
-    sockets, datagrams, one_call, logs : as in `Benchmark`.
+    sockets, datagrams, one_call, rdma, transports, ends, logs : as in `Benchmark`.
     """
 
     by: ClassVar[str] = "tool"
@@ -146,6 +157,9 @@ class ToolBenchmark(Benchmark):
     sockets: bool = False
     datagrams: bool = False
     one_call: bool = False
+    rdma: Literal["", "verbs", "ucx"] = ""
+    transports: bool = False
+    ends: Literal["", "asked", "apart", "all", "unix", "none"] = ""
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
 
 
@@ -157,7 +171,7 @@ class ProgramBenchmark(ToolBenchmark):
 
     Parameters
     ----------
-    ranks, mpi : as in `Benchmark`.
+    ranks, mpi, pgas : as in `Benchmark`.
     chosen : values of options that were left to labkit, from the ranks and this machine.
     """
 
@@ -165,6 +179,7 @@ class ProgramBenchmark(ToolBenchmark):
 
     ranks: tuple[int, int | None] = (1, None)
     mpi: bool = field(default=True, init=False)
+    pgas: bool = False
     chosen: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
 
 
@@ -314,9 +329,11 @@ class SymmetricBenchmark(KernelBenchmark):
 
     Parameters
     ----------
+    pgas : as in `Benchmark`.
     work_array : B of a further buffer that the call works in.
     """
 
+    pgas: bool = field(default=True, init=False)
     work_array: Callable[[Spec], int] = lambda spec: 0
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labkit import benchmarks
 from labkit.errors import SpecError, known
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
@@ -172,7 +173,7 @@ class Placement:
             remote_shell=remote_shell,
             network=os.environ.get(NETWORK, ""),
             flags=tuple(shlex.split(os.environ.get(FLAGS, ""))),
-            pgas=spec.family in ("shmem", "pgas"),
+            pgas=benchmarks.get(spec.benchmark).pgas,
             rdma=tuple(testbed.rdma.items()) if testbed is not None else (),
         )
 

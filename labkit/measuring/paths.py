@@ -256,9 +256,10 @@ def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: floa
     elapsed : s from the start of the tool to its end.
     """
     reported = {value.name: value.value for value in reversed(outcome.reported) if value.statistic in ("mean", "total")}
-    work = benchmarks.get(spec.benchmark).metrics.get("bandwidth_MBps")
+    benchmark = benchmarks.get(spec.benchmark)
+    work = benchmark.metrics.get("bandwidth_MBps")
     sampled_bytes = outcome.time_ns.size * (work(spec) if work else spec.size)
-    if spec.family != "sockets" or (outcome.tool == "netpipe" and effort.iterations):
+    if not benchmark.sockets or (outcome.tool == "netpipe" and effort.iterations):
         return sampled_bytes, math.inf
     if RECEIVED_B.given(outcome.meta):
         return float(RECEIVED_B.of(outcome.meta)), float(WRITTEN_B.of(outcome.meta))
@@ -267,7 +268,7 @@ def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: floa
         return float(count) * spec.size, float(count) * spec.size
     if sampled_bytes:
         return sampled_bytes, max(sampled_bytes, float(count or math.inf) * spec.size)
-    ways = 2 if spec.benchmark.endswith("bidirectional") else 1
+    ways = max(1, benchmark.directions)
     rate = reported.get("bandwidth_MBps", 0.0) * 1e6 / ways or reported.get("transaction_rate_per_s", 0.0) * spec.size
     # NetPIPE keeps the best of several trials, each of a quarter of a second
     seconds = 0.25 if outcome.tool == "netpipe" else reported.get("ELAPSED_TIME", max(1, math.ceil(effort.time_cap)))

@@ -68,20 +68,20 @@ def _reason(spec: Spec, field: str) -> str:
 
 def _of_tool(spec: Spec, field: str) -> str:
     """Return why the tools of a benchmark ignore a setting; they check the hosts of a server themselves."""
-    ucx = spec.benchmark.startswith("verbs.ucx_")
+    benchmark = benchmarks.get(spec.benchmark)
     if field == "device":
-        follows = spec.family == "verbs" and not (ucx and spec.transport == "shm")
+        follows = benchmark.rdma and not (benchmark.transports and spec.transport == "shm")
         return "" if follows else f"{spec.benchmark} over {_path(spec)} has no choice of device"
     if field == "transport":
-        follows = ucx or spec.family in ("kv", "rpc", "services") or spec.benchmark == "congestion.incast"
-        return "" if follows else f"{spec.benchmark} uses the transport of its tool"
-    local_only = spec.family == "storage" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
+        return "" if benchmark.transports else f"{spec.benchmark} uses the transport of its tool"
+    local_only = benchmark.ends == "none" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
     return f"{spec.benchmark} measures the storage of this machine" if local_only else ""
 
 
 def _path(spec: Spec) -> str:
     """What carries a tool's messages, for an error."""
-    return spec.transport if spec.transport != "auto" else {"storage": "a file system"}.get(spec.family, "IP")
+    usual = "a file system" if benchmarks.get(spec.benchmark).ends == "none" else "IP"
+    return spec.transport if spec.transport != "auto" else usual
 
 
 def _check_device(spec: Spec, field: str) -> None:

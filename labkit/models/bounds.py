@@ -318,7 +318,7 @@ def _port(samples: Samples, stated: Stated) -> Wire | None:
     """The RDMA port of a point, if the host's description says its rate."""
     devices = {one["name"]: one for one in samples.host.get("rdma_devices") or ()}
     port = devices.get(DEVICE.of(samples.meta) or samples.spec.device.partition(":")[0])
-    if port is None and samples.spec.family == "verbs" and not samples.spec.device and len(devices) == 1:
+    if port is None and benchmarks.get(samples.spec.benchmark).rdma and not samples.spec.device and len(devices) == 1:
         port = next(iter(devices.values()))
     if not port or not port.get("rate"):
         return None

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
 from labkit.spec import Spec
 from labkit.tools import Place
@@ -130,7 +131,7 @@ def place(spec: Spec) -> Place:
     LaunchError
         If the peer does not answer.
     """
-    if spec.family != "verbs" or spec.transport in ("shm", "tcp"):
+    if not benchmarks.get(spec.benchmark).rdma or spec.transport in ("shm", "tcp"):
         return Place()
     if len(spec.hosts) > 1:
         raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has one peer. Name one host.")

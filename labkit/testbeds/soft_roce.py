@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import badge
 from labkit.spec import Spec, validated
@@ -258,10 +259,10 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
             raise SpecError(
                 f"{spec.benchmark}: the testbed soft-roce has two devices of its own. Leave hosts and device out."
             )
-        if spec.benchmark == "congestion.incast" and spec.transport != "verbs":
-            raise SpecError("congestion.incast: TCP would stay on the guest's loopback. Set transport=verbs.")
+        if spec.has("senders") and spec.transport != "verbs":
+            raise SpecError(f"{spec.benchmark}: TCP would stay on the guest's loopback. Set transport=verbs.")
         # UCX works with the link's own address only
-        places = (0, 0) if spec.benchmark.startswith("verbs.ucx") else (server.index, client.index)
+        places = (0, 0) if benchmarks.get(spec.benchmark).rdma == "ucx" else (server.index, client.index)
         return Place(
             address="127.0.0.1",
             server=words,

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from labkit import host
 from labkit.errors import LaunchError, SpecError
-from labkit.host import allocation
 from labkit.notes import note
 from labkit.spec import Effort, Scalar, Spec
 from labkit.storage import Access, unfit
@@ -25,7 +24,6 @@ from labkit.tools._tool import Tool, programs, version
 from labkit.units import plural
 
 __all__ = [
-    "IN_JOBS",
     "Facts",
     "Invocation",
     "Outcome",
@@ -43,8 +41,6 @@ __all__ = [
     "trimmed",
     "version",
 ]
-
-IN_JOBS = ("rpc", "kv", "services", "sockets")  # families whose ends may be on two hosts of a Slurm job
 
 
 def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: Spec, effort: Effort) -> Invocation:
@@ -173,19 +169,5 @@ def fit(folder: Path, access: Access, file_size: int) -> Facts:
 
 
 def this_machine(spec: Spec) -> str:
-    """Return the loopback address of the spec's option ``ip``; a testbed replaces it with the address of its host.
-
-    Raises
-    ------
-    SpecError
-        If the spec names other hosts, and neither a testbed nor a Slurm job has them.
-    """
-    job = allocation.current()
-    here = spec.testbed == "local" and not (job and job.system == "slurm" and spec.family in IN_JOBS)
-    if here and set(spec.hosts) - {"localhost", "127.0.0.1", "::1"}:
-        raise SpecError(
-            f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
-            "and measures the loopback. Leave --hosts out, name two hosts of --testbed virtual-cluster, or run it in a "
-            "Slurm job."
-        )
+    """Return the loopback address of the spec's option ``ip``; a testbed replaces it with the address of its host."""
     return "::1" if spec.option("ip") == "ipv6" else "127.0.0.1"

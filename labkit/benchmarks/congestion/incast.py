@@ -64,5 +64,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(iperf3.incast, perftest.incast),
     cadence="streaming",
+    transports=True,
     directions=1,
 )

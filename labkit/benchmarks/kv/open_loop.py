@@ -48,5 +48,7 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(redis.open_loop, memcached.open_loop),
     cadence="paced",
+    transports=True,
+    ends="apart",
     size_label="record size (B)",
 )

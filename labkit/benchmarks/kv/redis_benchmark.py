@@ -58,5 +58,7 @@ BENCHMARK = ToolBenchmark(
     tools=(redis_benchmark.closed_loop,),
     logs={"redis-benchmark": dict.fromkeys(("clients", "records", "pipeline", "server_threads"), 0)},
     cadence="streaming",
+    transports=True,
+    ends="apart",
     size_label="record size (B)",
 )

@@ -77,5 +77,7 @@ BENCHMARK = ToolBenchmark(
     tools=(ycsb.workload,),
     logs={"YCSB": _UNKNOWN, "go-ycsb": _UNKNOWN},
     cadence="streaming",
+    transports=True,
+    ends="apart",
     size_label="record size (B)",
 )

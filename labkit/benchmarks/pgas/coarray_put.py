@@ -18,4 +18,5 @@ BENCHMARK = ProgramBenchmark(
     metrics={"latency_us": lambda spec: 1},
     tools=(coarray.put,),
     cadence="streaming",
+    pgas=True,
 )

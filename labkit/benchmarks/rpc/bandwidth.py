@@ -37,5 +37,7 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size * spec.option("window")},
     tools=(grpc.load, thrift.load),
     cadence="windowed",
+    transports=True,
+    ends="apart",
     size_label="size of request and answer (B)",
 )

@@ -48,5 +48,7 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(grpc.load, thrift.load),
     cadence="paced",
+    transports=True,
+    ends="apart",
     size_label="size of request and answer (B)",
 )

@@ -46,5 +46,7 @@ BENCHMARK = ToolBenchmark(
     },
     tools=(grpc.load, thrift.load),
     cadence="streaming",
+    transports=True,
+    ends="apart",
     size_label="size of request and answer (B)",
 )

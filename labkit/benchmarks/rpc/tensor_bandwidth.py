@@ -34,5 +34,7 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: _options.payload(spec) * spec.option("window")},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
+    transports=True,
+    ends="apart",
     size_label="size of request and answer (B)",
 )

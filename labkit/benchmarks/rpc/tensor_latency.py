@@ -17,5 +17,7 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
+    transports=True,
+    ends="apart",
     size_label="size of request and answer (B)",
 )

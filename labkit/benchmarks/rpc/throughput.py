@@ -33,5 +33,7 @@ BENCHMARK = ToolBenchmark(
     metrics={"transaction_rate_per_s": lambda spec: spec.option("clients"), "round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
+    transports=True,
+    ends="apart",
     size_label="size of request and answer (B)",
 )

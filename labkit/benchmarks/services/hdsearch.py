@@ -51,4 +51,6 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.hdsearch,),
     cadence="paced",
+    transports=True,
+    ends="all",
 )

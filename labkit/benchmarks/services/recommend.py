@@ -44,4 +44,6 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.recommend,),
     cadence="paced",
+    transports=True,
+    ends="all",
 )

@@ -57,4 +57,6 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.router,),
     cadence="paced",
+    transports=True,
+    ends="all",
 )

@@ -58,4 +58,6 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.social_network,),
     cadence="paced",
+    transports=True,
+    ends="all",
 )

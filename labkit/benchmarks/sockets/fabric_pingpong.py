@@ -37,5 +37,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(fi_pingpong.pingpong,),
     cadence="streaming",
+    ends="asked",
     sockets=True,
 )

@@ -47,5 +47,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 1},
     tools=(netpipe.ladder,),
     cadence="streaming",
+    ends="asked",
     sockets=True,
 )

@@ -35,6 +35,7 @@ BENCHMARK = ToolBenchmark(
     tools=(iperf3.tcp_bidirectional, iperf.tcp_bidirectional),
     logs={"iperf3 TCP both": {}, "iperf TCP both": {}},
     cadence="streaming",
+    ends="asked",
     sockets=True,
     directions=2,
 )

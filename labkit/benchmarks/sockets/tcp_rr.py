@@ -39,6 +39,7 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr, iperf.tcp_rr, netpipe.tcp_rr),
     logs={test: {} for test in ("netperf TCP_RR", "sockperf ping-pong tcp", "qperf tcp_lat", "iperf bounce-back")},
     cadence="streaming",
+    ends="asked",
     sockets=True,
     crossings=2,
 )

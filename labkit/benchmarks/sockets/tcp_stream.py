@@ -36,6 +36,7 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.tcp_stream, iperf3.tcp_stream, iperf.tcp_stream, qperf.tcp_stream),
     logs={test: {} for test in ("netperf TCP_STREAM", "netperf TCP_MAERTS", "iperf3 TCP", "iperf TCP", "qperf tcp_bw")},
     cadence="streaming",
+    ends="asked",
     sockets=True,
     directions=1,
     one_call=True,

@@ -35,6 +35,7 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.udp_rr, sockperf.udp_rr, qperf.udp_rr),
     logs={test: {} for test in ("netperf UDP_RR", "sockperf ping-pong udp", "qperf udp_lat")},
     cadence="streaming",
+    ends="asked",
     sockets=True,
     crossings=2,
     datagrams=True,

@@ -40,6 +40,7 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
     logs={test: {} for test in ("netperf UDP_STREAM", "iperf3 UDP", "iperf UDP", "qperf udp_bw")},
     cadence="streaming",
+    ends="asked",
     sockets=True,
     directions=1,
     datagrams=True,

@@ -50,5 +50,6 @@ BENCHMARK = ToolBenchmark(
     tools=(sockperf.under_load,),
     logs={"sockperf under-load tcp": {"protocol": "tcp"}, "sockperf under-load udp": {"protocol": "udp"}},
     cadence="paced",
+    ends="asked",
     sockets=True,
 )

@@ -16,5 +16,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(fio.unix_rr,),
     cadence="streaming",
+    ends="unix",
     sockets=True,
 )

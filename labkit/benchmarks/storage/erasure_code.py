@@ -57,6 +57,7 @@ _ENCODE = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
     tools=(erasure_codes.encode,),
     cadence="streaming",
+    ends="none",
     size_label="block size (B)",
     doc="""Time to encode a block into k fragments of data and m of parity, as EC-Bench measures it.
 

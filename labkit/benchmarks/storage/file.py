@@ -110,6 +110,7 @@ _READ = ToolBenchmark(
     tools=(fio.read,),
     logs={"fio read": {}},
     cadence="streaming",
+    ends="none",
     size_label="request size (B)",
     doc="""Time of one read from a file, and how many a second.
 

@@ -51,5 +51,6 @@ BENCHMARK = ToolBenchmark(
     logs={"IOzone": {}},
     timed=lambda spec, labels: float(labels["file_size_B"] or 0),
     cadence="streaming",
+    ends="none",
     size_label="request size (B)",
 )

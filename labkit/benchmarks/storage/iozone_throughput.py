@@ -57,5 +57,6 @@ BENCHMARK = ToolBenchmark(
     logs={"IOzone throughput": {}},
     timed=lambda spec, labels: float((spec.option("file_size") or 0) * (spec.option("processes") or 0)),
     cadence="streaming",
+    ends="none",
     size_label="request size (B)",
 )

@@ -54,6 +54,7 @@ _READ = ToolBenchmark(
     metrics=METRICS,
     tools=(_nvme.read,),
     cadence="streaming",
+    ends="none",
     size_label="request size (B)",
     doc="""Time of one read from a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
 

@@ -206,6 +206,7 @@ def latency(
         tools=tools,
         logs=_logs(operation, "Latency"),
         cadence="streaming",
+        rdma="verbs",
         crossings=crossings,
         payloads=1,
     )
@@ -223,6 +224,7 @@ def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = 
         tools=tools,
         logs=_logs(operation, "BW"),
         cadence="streaming",
+        rdma="verbs",
         directions=1,
     )
 
@@ -244,6 +246,7 @@ def program(
         metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
         tools=(tool,),
         cadence="streaming",
+        rdma="verbs",
     )
 
 

@@ -28,4 +28,5 @@ BENCHMARK = ToolBenchmark(
     },
     tools=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth, qperf.atomic_bandwidth),
     cadence="streaming",
+    rdma="verbs",
 )

@@ -17,4 +17,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1},
     phases={"deregistration_ns": "deregistration_us"},
     tools=(pyverbs.registration,),
+    rdma="verbs",
 )

@@ -28,4 +28,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1},
     phases=STEPS,
     tools=(pyverbs.setup,),
+    rdma="verbs",
 )

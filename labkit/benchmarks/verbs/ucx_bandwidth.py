@@ -19,5 +19,7 @@ BENCHMARK = ToolBenchmark(
     tools=(ucx_perftest.bandwidth,),
     logs={"ucx_perftest bandwidth": {}},
     cadence="streaming",
+    rdma="ucx",
+    transports=True,
     directions=1,
 )

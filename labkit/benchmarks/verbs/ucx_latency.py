@@ -19,5 +19,7 @@ BENCHMARK = ToolBenchmark(
     tools=(ucx_perftest.latency,),
     logs={"ucx_perftest latency": {}},
     cadence="streaming",
+    rdma="ucx",
+    transports=True,
     crossings=1,
 )
