@@ -92,16 +92,23 @@ def gets(spec: Spec, effort: Effort) -> Invocation:
 """,
     "labkit/benchmarks/kv/alone.py": """\"\"\"Time of a get.\"\"\"
 
-from labkit.benchmarks import ToolBenchmark
+from dataclasses import dataclass
+
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.tools import alone
 
-BENCHMARK = ToolBenchmark(
+
+@dataclass(frozen=True, kw_only=True)
+class Gets(ToolBenchmark):
+    \"\"\"A kind of its own.\"\"\"
+
+
+BENCHMARK = Gets(
     title="gets",
     sizes="8",
     metrics={"latency_us": lambda spec: 1},
     tools=(alone.gets,),
-    transports=True,
-    ends="apart",
+    ends=Ends(where="apart", transports=True),
 )
 """,
 }

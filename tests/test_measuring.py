@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import launch, measuring
+from labkit import benchmarks, launch, measuring
 from labkit.campaign import Campaign
 from labkit.errors import LaunchError, SpecError
 from labkit.launch import Launcher, mpich, openmpi
-from labkit.measuring import Failure, Point, Progress, retry, schedule
+from labkit.measuring import Failure, Point, Progress, retry, runner, schedule
 from labkit.spec import Effort, Spec, sweep
 
 SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.OMPI_MCA_btl_x": ["1", "2"]}
@@ -121,3 +121,11 @@ def test_progress_that_no_labkit_wrote_is_none(tmp_path: Path, content: str) -> 
     state = Progress(1, 2, "a", 0.5, float("nan"), 3, 0.1)
     campaign.put(measuring.PROGRESS, json.dumps(dataclasses.asdict(state)))
     assert repr(Progress.at(campaign)) == repr(state)
+
+
+def test_every_benchmark_that_labkit_runs_has_a_runner() -> None:
+    for name, benchmark in benchmarks.find().items():
+        assert benchmark.runner in runner.RUNNERS, name
+    simulated = Spec(benchmark="mpi.latency", testbed="simulated:fat-tree,nodes=16")
+    assert runner.of(simulated) is runner.RUNNERS["simulation"]
+    assert runner.of(Spec(benchmark="mpi.latency")) is runner.RUNNERS["ranks"]

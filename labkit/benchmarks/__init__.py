@@ -15,6 +15,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from labkit.benchmarks._ends import Ends
 from labkit.benchmarks._kinds import (
     POISON,
     ApplicationBenchmark,
@@ -47,6 +48,7 @@ __all__ = [
     "Benchmark",
     "CollectiveBenchmark",
     "DeviceBenchmark",
+    "Ends",
     "FileBenchmark",
     "InterferenceBenchmark",
     "KernelBenchmark",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from labkit.benchmarks._ends import Ends
 from labkit.spec import Effort, Scalar, Spec
 from labkit.units import MiB
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     Parts = Sequence[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 
 
+Runner = Literal["", "ranks", "tools", "two jobs"]  # of labkit.measuring.runner; empty for what is not run
 POISON = 0xEE  # every byte of a receive buffer before an iteration that is verified
 
 
@@ -64,20 +66,11 @@ class Benchmark:
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     directions : directions of a link whose bytes its bandwidth adds up, 1 or 2; 0 if no link bounds it.
     crossings : times that its latency crosses the path, one crossing after another; 0 if no link bounds it.
-    payloads : crossings that carry the bytes of the message; None for all.
     name, doc : filled in from the benchmark's file; a form that shares its file has its own `doc`.
     mpi : whether MPI ranks are timed.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
     loop : whether ``osu_mean`` holds the time of the whole loop over its iterations, clock reads included.
-    sockets : whether its messages go through sockets of the kernel, where a receiver sleeps until one arrives.
-    datagrams : whether these sockets are of UDP; else they are of TCP.
-    one_call : whether the sender makes one system call for each message, which bounds its bandwidth inside a host.
-    rdma : library through which its messages use RDMA adapters; empty if they do not.
-    transports : whether its tools follow the transport of the spec.
-    ends : where the ends of its tools run. Empty: client and server on this machine, or on hosts of a testbed.
-        ``asked``: also on two hosts of a Slurm job if the user names them. ``apart``: on two hosts of a Slurm job by
-        default. ``all``: the client on one host, servers on all others. ``unix``: both on one host, over a Unix
-        socket. ``none``: it has no server, and measures the storage of this machine.
+    ends : where the ends of its tools run, and what their messages go through.
     pgas : whether its ranks use OpenSHMEM or coarrays.
     equivalents : tests of the OSU and Intel benchmarks that are the same → options that make the benchmark equal them.
     converted : for equivalents that count differently, from the spec: factors from their `size` and metrics to ours.
@@ -88,6 +81,9 @@ class Benchmark:
     """
 
     by: ClassVar[str] = ""  # what makes the samples, in a list
+    runner: ClassVar[Runner] = ""  # measures it, see labkit.measuring.runner
+    by_size: ClassVar[bool] = False  # whether the size decides what serves a point: a tool, or the jobs
+    own_start: ClassVar[bool] = False  # whether each point has a start of its own
 
     title: str
     metrics: Mapping[str, Callable[[Spec], float]]
@@ -106,19 +102,13 @@ class Benchmark:
     cadence: str = "isolated"
     directions: int = 0
     crossings: int = 0
-    payloads: int | None = None
     name: str = ""
     doc: str = ""
     ranks: tuple[int, int | None] = field(default=(1, 1), init=False)
     mpi: bool = field(default=False, init=False)
     reduce: Literal["max", "mean"] = field(default="max", init=False)
     loop: bool = field(default=False, init=False)
-    sockets: bool = field(default=False, init=False)
-    datagrams: bool = field(default=False, init=False)
-    one_call: bool = field(default=False, init=False)
-    rdma: Literal["", "verbs", "ucx"] = field(default="", init=False)
-    transports: bool = field(default=False, init=False)
-    ends: Literal["", "asked", "apart", "all", "unix", "none"] = field(default="", init=False)
+    ends: Ends = field(default=Ends(), init=False)
     pgas: bool = field(default=False, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
     converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
@@ -129,6 +119,10 @@ class Benchmark:
     def single(self) -> bool:
         """Whether it has at most one rank."""
         return self.ranks[1] == 1
+
+    def start(self, spec: Spec) -> str:
+        """A word that points have in common if one start can measure them, as far as the benchmark decides."""
+        return "" if self.mpi else spec.benchmark
 
     @property
     def sampled(self) -> tuple[str, str]:
@@ -148,18 +142,16 @@ class ToolBenchmark(Benchmark):
     ----------
     tools : tools that can serve, best first; labkit takes the first that is installed. Each is a pure function of
         spec and effort.
-    sockets, datagrams, one_call, rdma, transports, ends, logs : as in `Benchmark`.
+    ends, logs : as in `Benchmark`.
     """
 
     by: ClassVar[str] = "tool"
+    runner: ClassVar[Runner] = "tools"
+    by_size: ClassVar[bool] = True
+    own_start: ClassVar[bool] = True
 
     tools: tuple[Callable[[Spec, Effort], Invocation], ...]
-    sockets: bool = False
-    datagrams: bool = False
-    one_call: bool = False
-    rdma: Literal["", "verbs", "ucx"] = ""
-    transports: bool = False
-    ends: Literal["", "asked", "apart", "all", "unix", "none"] = ""
+    ends: Ends = field(default=Ends())
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
 
 
@@ -210,6 +202,8 @@ class RankBenchmark(Benchmark):
     active : whether a rank times.
     """
 
+    runner: ClassVar[Runner] = "ranks"
+
     ranks: tuple[int, int | None] = (1, 1)
     mpi: bool = field(default=True, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
@@ -226,6 +220,7 @@ class StartBenchmark(RankBenchmark):
     """
 
     by: ClassVar[str] = "start itself"
+    own_start: ClassVar[bool] = True
 
     part: Literal["init", "finalize", "program"]
 
@@ -336,6 +331,10 @@ class SymmetricBenchmark(KernelBenchmark):
     pgas: bool = field(default=True, init=False)
     work_array: Callable[[Spec], int] = lambda spec: 0
 
+    def start(self, spec: Spec) -> str:
+        """As in `Benchmark`: the library is started with settings of its own."""
+        return spec.family
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceBenchmark(KernelBenchmark):
@@ -351,6 +350,10 @@ class DeviceBenchmark(KernelBenchmark):
 
     memories: Callable[[Spec, int], tuple[str, str]] = lambda spec, rank: ("device", "device")
     maps: Callable[[Spec], Literal["", "send", "recv"]] = lambda spec: ""
+
+    def start(self, spec: Spec) -> str:
+        """As in `Benchmark`: ranks have the GPU, or the stand-in for one, from their start on."""
+        return f"{spec.family} on {spec.values.get('accelerator', 'cuda')}, MPI: {self.mpi}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -414,9 +417,15 @@ class InterferenceBenchmark(RankBenchmark):
     """
 
     by: ClassVar[str] = "two jobs"
+    runner: ClassVar[Runner] = "two jobs"
+    by_size: ClassVar[bool] = True
 
     victim: Callable[[Spec, Sequence[str]], Spec]
     aggressor: Callable[[Spec, Sequence[str]], Spec | None]
     flows: Callable[[Spec, int, int], Sequence[tuple[Invocation, int, int]]]
     lead: Callable[[Spec], float]
     warmup: int = 2
+
+    def start(self, spec: Spec) -> str:
+        """As in `Benchmark`: its victim has a start of its own."""
+        return spec.benchmark

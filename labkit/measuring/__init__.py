@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from labkit import benchmarks, host, staging, testbeds
-from labkit.benchmarks import InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
 from labkit.campaign import Campaign, fresh
 from labkit.errors import AbsentError, Failed
-from labkit.measuring import interference, lines, programs, ranks, simulations, volume
+from labkit.measuring import runner, simulations, volume
 from labkit.measuring.fingerprints import named
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import PROGRESS, Counter, Progress, Report, published
@@ -117,15 +116,7 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
             groups = starts(of_launch, effort)
             for batch in concurrent(groups):
                 spec = batch[0][0][0].spec
-                runs = {
-                    ToolBenchmark: programs.run,
-                    ProgramBenchmark: programs.run,
-                    InterferenceBenchmark: interference.run,
-                }
-                run = runs.get(type(benchmarks.get(spec.benchmark)), ranks.run)
-                testbed = opened.get(spec.testbed)
-                if testbed.network:
-                    run = simulations.run
+                run, testbed = runner.of(spec).run, opened.get(spec.testbed)
                 measured = partial(run, effort=effort, campaign=campaign, testbed=testbed, counter=counter)
                 tried = partial(retried, run=barred.watched(measured, untried), campaign=campaign, retry=retry)
                 for failure in run_concurrently(batch, tried):
@@ -136,19 +127,8 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
-    lines_of_shell: list[str] = []
-    for group in starts([point for point in points if not point.launch], effort):
-        if network := testbeds.outline(group[0].spec.testbed).network:
-            lines_of_shell += simulations.shell(group, effort, network)
-            continue
-        benchmark = benchmarks.get(group[0].spec.benchmark)
-        shells = {
-            ToolBenchmark: programs.shell,
-            ProgramBenchmark: programs.shell,
-            InterferenceBenchmark: interference.shell,
-        }
-        lines_of_shell += shells.get(type(benchmark), lines.shell)(group, effort)
-    return lines_of_shell
+    groups = starts([point for point in points if not point.launch], effort)
+    return [line for group in groups for line in runner.of(group[0].spec).shell(group, effort)]
 
 
 def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:

@@ -6,11 +6,10 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from labkit import benchmarks, host, launch, testbeds, tools
-from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, ProgramBenchmark, ToolBenchmark
+from labkit import benchmarks, host, launch, testbeds
+from labkit.benchmarks import DeviceBenchmark
 from labkit.host import allocation
-from labkit.launch import Launcher, Placement
-from labkit.measuring import interference, nodes, programs, simulations, unused
+from labkit.measuring import nodes, runner, unused
 from labkit.spec import Effort, Spec
 
 
@@ -52,8 +51,7 @@ def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, st
     seen = set[Spec]()
     for spec in dict.fromkeys(specs):
         key = _sized(spec, 0)
-        benchmark = benchmarks.get(spec.benchmark)
-        if key in by_work and not isinstance(benchmark, ToolBenchmark | InterferenceBenchmark):
+        if key in by_work and not benchmarks.get(spec.benchmark).by_size:
             resolved = by_work[key].sized(spec.size)
         else:
             resolved = by_work[key] = _named(benchmarks.resolve(spec), effort)
@@ -64,39 +62,9 @@ def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, st
 
 def _named(spec: Spec, effort: Effort) -> Named:
     """A resolved spec with its names."""
-    spec, library = _launched(spec, effort)
-    return Named(spec, benchmarks.identity(spec), library, facts(spec, library))
-
-
-def _launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
-    """The spec with its launcher's name, and the library or tool behind it."""
-    benchmark = benchmarks.get(spec.benchmark)
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
-    if network := testbeds.outline(spec.testbed).network:
-        return simulations.placed(spec, network), simulations.library()
-    if isinstance(benchmark, ToolBenchmark):
-        testbeds.outline(spec.testbed).place(spec)  # refuses hosts that it has not, before it is brought up
-        invocation = tools.available(benchmark.tools, spec, effort)
-        if isinstance(benchmark, ProgramBenchmark):
-            started, outline = programs.launcher(invocation, spec), testbeds.outline(spec.testbed)
-            programs.with_ranks(invocation, spec, outline)  # refuses a transport it has not
-            parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries, started.library)
-            return _with_settings(spec, started, Placement.of(spec, started, outline)), ", ".join(parts)
-        parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
-        return spec.replace(launcher="none", ranks=1), ", ".join(parts)
-    if not benchmark.mpi:
-        return spec.replace(launcher="none"), "none"
-    launcher, outline = launch.get(spec.launcher), testbeds.outline(spec.testbed)
-    placed = interference.split(spec, outline)[0] if isinstance(benchmark, InterferenceBenchmark) else spec
-    placement = Placement.of(placed, launcher, outline)
-    launcher.command(placement, [])  # refuses a transport it has not
-    return _with_settings(spec, launcher, placement), launcher.library
-
-
-def _with_settings(spec: Spec, launcher: Launcher, placement: Placement) -> Spec:
-    """The spec with its launcher's name, and what its ranks inherit as part of its setting."""
-    environment = {**launch.inherited(launcher, placement), **dict(spec.environment)}
-    return spec.replace(launcher=launcher.name, environment=environment)
+    spec, library = runner.of(spec).launched(spec, effort)
+    return Named(spec, benchmarks.identity(spec), library, facts(spec, library))
 
 
 def _sized(spec: Spec, size: int) -> Spec:

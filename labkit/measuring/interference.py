@@ -31,6 +31,11 @@ _ON = Effort(iterations=10**9, launches=1, warmup=0)
 _LOOK_S = 0.1
 
 
+def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """Return a spec with its launcher's name, and the MPI library of the victim's ranks."""
+    return lines.launched(spec, split(spec, testbeds.outline(spec.testbed))[0])
+
+
 def run(
     points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
 ) -> Iterator[Failure]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from labkit import benchmarks, launch, staging, testbeds
-from labkit.launch import Placement
+from labkit.launch import Launcher, Placement
 from labkit.measuring.point import Point
 from labkit.spec import Effort, Spec
 from labkit.worker import INPUT, Plan
@@ -60,6 +60,25 @@ def of(points: Sequence[Point], effort: Effort) -> Line:
     if _here(spec, placement):  # else the ranks see other folders than this process
         rank = staging.command(rank, placement, launcher)
     return Line(launcher.command(placement, rank), launcher.environment(placement), placement, text)
+
+
+def with_settings(spec: Spec, launcher: Launcher, placement: Placement) -> Spec:
+    """Return the spec with its launcher's name, and what its ranks inherit as part of its setting."""
+    environment = {**launch.inherited(launcher, placement), **dict(spec.environment)}
+    return spec.replace(launcher=launcher.name, environment=environment)
+
+
+def launched(spec: Spec, ranks: Spec | None = None) -> tuple[Spec, str]:
+    """Return a spec with its launcher's name, and that of its MPI library; refuse a path that the launcher has not.
+
+    Parameters
+    ----------
+    ranks : the spec that its ranks start with; the same if left out.
+    """
+    launcher = launch.get(spec.launcher)
+    placement = Placement.of(ranks or spec, launcher, testbeds.outline(spec.testbed))
+    launcher.command(placement, [])
+    return with_settings(spec, launcher, placement), launcher.library
 
 
 def parts(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:

@@ -259,7 +259,7 @@ def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: floa
     benchmark = benchmarks.get(spec.benchmark)
     work = benchmark.metrics.get("bandwidth_MBps")
     sampled_bytes = outcome.time_ns.size * (work(spec) if work else spec.size)
-    if not benchmark.sockets or (outcome.tool == "netpipe" and effort.iterations):
+    if not benchmark.ends.sockets or (outcome.tool == "netpipe" and effort.iterations):
         return sampled_bytes, math.inf
     if RECEIVED_B.given(outcome.meta):
         return float(RECEIVED_B.of(outcome.meta)), float(WRITTEN_B.of(outcome.meta))

@@ -14,12 +14,11 @@ from time import perf_counter
 from typing import Any
 
 from labkit import benchmarks, formats, host, launch, stats, testbeds, tools
-from labkit.benchmarks import ProgramBenchmark
 from labkit.campaign import Campaign
 from labkit.errors import LabkitError, LaunchError, of_point
 from labkit.host import allocation
 from labkit.launch import Launcher, Placement
-from labkit.measuring import bounds, paths
+from labkit.measuring import bounds, lines, paths
 from labkit.measuring.point import Failure, Point
 from labkit.measuring.progress import Counter
 from labkit.notes import badge
@@ -32,6 +31,20 @@ from labkit.tools import Invocation, Place
 
 _ABI = {"intelmpi": "mpich"}  # launcher's kind → the kind whose programs its library can load too
 COMMANDS = 512  # B of command lines from which they are a part of the start's record
+
+
+def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """Return a spec with the launcher of its ranks if it has any, and its tool with the libraries behind it."""
+    outline = testbeds.outline(spec.testbed)
+    outline.place(spec)  # refuses hosts that it has not, before it is brought up
+    invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+    parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
+    if not benchmarks.get(spec.benchmark).mpi:
+        return spec.replace(launcher="none", ranks=1), ", ".join(parts)
+    started = launcher(invocation, spec)
+    with_ranks(invocation, spec, outline)  # refuses a transport it has not
+    placement = Placement.of(spec, started, outline)
+    return lines.with_settings(spec, started, placement), ", ".join((*parts, started.library))
 
 
 def run(
@@ -55,16 +68,16 @@ def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None
 
 def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """The runs of the tools, as a shell takes them."""
-    lines = []
+    commands = []
     for point in points:
         spec = point.spec
         invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
-        if isinstance(benchmarks.get(spec.benchmark), ProgramBenchmark):
+        if benchmarks.get(spec.benchmark).mpi:
             invocation = with_ranks(invocation, spec, testbeds.outline(spec.testbed))
             variables = [f"{name}={value}" for name, value in sorted(invocation.environment.items())]
             invocation = dataclasses.replace(invocation, client=("env", *variables, *invocation.client))
-        lines.append(" & ".join(shlex.join(words) for words in (invocation.server, invocation.client) if words))
-    return lines
+        commands.append(" & ".join(shlex.join(words) for words in (invocation.server, invocation.client) if words))
+    return commands
 
 
 def launcher(invocation: Invocation, spec: Spec) -> Launcher:
@@ -123,7 +136,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
     watch = host.Watch()
     benchmark = benchmarks.get(spec.benchmark)
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
-    ranks = isinstance(benchmark, ProgramBenchmark)
+    ranks = benchmark.mpi
     crowded = ranks and Placement.of(spec, launcher(invocation, spec), testbed).oversubscribed
     invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
     before, batch = testbed.evidence(), allocation.current()

@@ -25,7 +25,7 @@ from labkit.notes import Note, badge, note
 from labkit.samples import Samples
 from labkit.samples.facts import CHUNKS, RANK_HOSTS, STAGED, TIMING, WARMUP, complete, noted
 from labkit.samples.start import Start as Record
-from labkit.spec import Effort
+from labkit.spec import Effort, Spec
 from labkit.stats import over_ranks
 from labkit.stats.over_ranks import OverRanks
 from labkit.testbeds import Testbed
@@ -37,6 +37,16 @@ ENDING = 10.0  # s for MPI_Finalize; MPICH 4.0 over UCX may hang in it on TCP, w
 GRACE = 5.0  # s; mpirun takes a second or two to end its ranks
 _OF_LOOP = ("engine", "timer_overhead_ns", "clock_ns")  # stay in the metadata of each point: records need them
 _OF_POINTS = ("size", "library", *_OF_LOOP)
+
+
+def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """Return a spec with its launcher's name, and its MPI library; ``none`` for a kernel in a single process."""
+    return lines.launched(spec) if benchmarks.get(spec.benchmark).mpi else (spec.replace(launcher="none"), "none")
+
+
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """Return command lines of a group's starts for a shell; the ranks send their samples to standard output."""
+    return lines.shell(points, effort)
 
 
 def run(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from labkit import benchmarks
-from labkit.benchmarks import DeviceBenchmark, InterferenceBenchmark, StartBenchmark, SymmetricBenchmark, ToolBenchmark
 from labkit.host import allocation
 from labkit.measuring import nodes
 from labkit.measuring.point import Failure, Point
@@ -43,8 +42,7 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     groups: dict[object, list[Point]] = {}
     for point in points:
         spec = point.spec
-        benchmark = benchmarks.get(spec.benchmark)
-        alone = point.fingerprint if isinstance(benchmark, ToolBenchmark | StartBenchmark) else None
+        alone = point.fingerprint if benchmarks.get(spec.benchmark).own_start else None
         threads = dict(spec.options).get("threads", 1)  # the thread level
         groups.setdefault((setting(spec), threads, alone), []).append(point)
     return list(groups.values())
@@ -52,14 +50,8 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
 
 def setting(spec: Spec) -> tuple[object, ...]:
     """What decides whether the ranks of a spec can start at all; for those that start no ranks, whose program it is."""
-    benchmark = benchmarks.get(spec.benchmark)
-    program = "" if benchmark.mpi and not isinstance(benchmark, InterferenceBenchmark) else spec.benchmark
-    if isinstance(benchmark, SymmetricBenchmark):
-        program = spec.family  # its library is started with settings of its own
-    if isinstance(benchmark, DeviceBenchmark):
-        program = f"{spec.family} on {spec.values.get('accelerator', 'cuda')}, MPI: {benchmark.mpi}"
     path = spec.launcher, spec.transport, spec.device, spec.bind, spec.environment
-    return (program, *path, spec.ranks, spec.ppn, spec.hosts, spec.testbed)
+    return (benchmarks.get(spec.benchmark).start(spec), *path, spec.ranks, spec.ppn, spec.hosts, spec.testbed)
 
 
 def concurrent(groups: Sequence[Sequence[Point]]) -> list[list[tuple[Sequence[Point], tuple[str, ...]]]]:

@@ -50,20 +50,30 @@ def library() -> str:
     return f"SimGrid {tools.version(smpirun.TOOL.name)}"
 
 
-def placed(spec: Spec, network: Network) -> Spec:
-    """Return a spec that can be simulated, without a launcher.
+def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """Return a spec that can be simulated, without a launcher, and SimGrid with its version.
 
     Raises
     ------
     SpecError
         If the benchmark, an option or so many ranks cannot be simulated.
+    LaunchError
+        If SimGrid is not installed.
     """
+    network = _network(spec, testbeds.outline(spec.testbed))
     workloads.check(spec, network.algorithm)
     if spec.benchmark == workloads.INTERFERENCE:
         two_jobs.jobs(spec, network)
     else:
         _hosts(spec, network)
-    return spec.replace(launcher="none")
+    return spec.replace(launcher="none"), library()
+
+
+def _network(spec: Spec, testbed: Testbed) -> Network:
+    """Return the network of a simulated testbed."""
+    if testbed.network is None:
+        raise SpecError(f"testbed={spec.testbed!r} is not simulated.")
+    return testbed.network
 
 
 def repeated(spec: Spec, launches: Sequence[int]) -> Sequence[int]:
@@ -81,11 +91,12 @@ def run(
     return each(points, counter, lambda point: _keep(point, effort, campaign, testbed))
 
 
-def shell(points: Sequence[Point], effort: Effort, network: Network) -> list[str]:
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     """Return the command lines, for a folder with the platform, the hosts and the trace."""
     lines = []
     settings: tuple[str, ...]
     for spec in (point.spec for point in points):
+        network = _network(spec, testbeds.outline(spec.testbed))
         ranks, settings = spec.ranks, (workloads.BARRIER,)
         if spec.benchmark == workloads.INTERFERENCE:
             ranks = len(two_jobs.jobs(spec, network).hosts)
@@ -165,9 +176,7 @@ def simulated(spec: Spec, effort: Effort, network: Network, seed: int) -> Outcom
 
 def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
     """Simulate one point and write its samples file."""
-    spec, network, began = point.spec, testbed.network, datetime.now(UTC)
-    if network is None:
-        raise SpecError(f"testbed={spec.testbed!r} is not simulated.")
+    spec, network, began = point.spec, _network(point.spec, testbed), datetime.now(UTC)
     outcome = simulated(spec, effort, network, point.launch)
     commands = [list(one.command) for one in outcome.replays]
     record = Start.of(host.lasting(), {"testbed": dict(testbed.facts), "commands": commands}, spec.as_dict())

@@ -70,17 +70,19 @@ def _of_tool(spec: Spec, field: str) -> str:
     """Return why the tools of a benchmark ignore a setting; they check the hosts of a server themselves."""
     benchmark = benchmarks.get(spec.benchmark)
     if field == "device":
-        follows = benchmark.rdma and not (benchmark.transports and spec.transport == "shm")
+        follows = benchmark.ends.rdma and not (benchmark.ends.transports and spec.transport == "shm")
         return "" if follows else f"{spec.benchmark} over {_path(spec)} has no choice of device"
     if field == "transport":
-        return "" if benchmark.transports else f"{spec.benchmark} uses the transport of its tool"
-    local_only = benchmark.ends == "none" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
+        return "" if benchmark.ends.transports else f"{spec.benchmark} uses the transport of its tool"
+    local_only = (
+        benchmark.ends.where == "none" and not set(spec.hosts) <= LOCAL and not testbeds.outline(spec.testbed).hosts
+    )
     return f"{spec.benchmark} measures the storage of this machine" if local_only else ""
 
 
 def _path(spec: Spec) -> str:
     """What carries a tool's messages, for an error."""
-    usual = "a file system" if benchmarks.get(spec.benchmark).ends == "none" else "IP"
+    usual = "a file system" if benchmarks.get(spec.benchmark).ends.where == "none" else "IP"
     return spec.transport if spec.transport != "auto" else usual
 
 

@@ -209,8 +209,7 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     wire = path(samples, stated)
     if not crossings or wire is None:
         return ()
-    payloads = benchmarks.get(samples.spec.benchmark).payloads
-    sent = crossings if payloads is None else payloads
+    sent = crossings - benchmarks.get(samples.spec.benchmark).ends.request  # a request carries no bytes
     limited = max(0.0, (samples.spec.size or 0) / wire.efficiency.share - wire.burst)
     if wire.segment:  # a direction has the whole round trip to pay for what passed at once
         limited = max(limited / 2, limited - wire.segment)
@@ -276,7 +275,7 @@ def carrier(samples: Samples) -> str:
 
 def _stated(samples: Samples, stated: Stated) -> Wire:
     """The link that a user states; without TCP or UDP an adapter fills larger packets with fewer headers."""
-    if samples.spec.transport == "tcp" or benchmarks.get(samples.spec.benchmark).sockets:
+    if samples.spec.transport == "tcp" or benchmarks.get(samples.spec.benchmark).ends.sockets:
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples))
     else:
         size = stated.mtu or ACTIVE_MTU.of(samples.meta) or _VERBS_MTU[0]
@@ -318,7 +317,8 @@ def _port(samples: Samples, stated: Stated) -> Wire | None:
     """The RDMA port of a point, if the host's description says its rate."""
     devices = {one["name"]: one for one in samples.host.get("rdma_devices") or ()}
     port = devices.get(DEVICE.of(samples.meta) or samples.spec.device.partition(":")[0])
-    if port is None and benchmarks.get(samples.spec.benchmark).rdma and not samples.spec.device and len(devices) == 1:
+    rdma = benchmarks.get(samples.spec.benchmark).ends.rdma
+    if port is None and rdma and not samples.spec.device and len(devices) == 1:
         port = next(iter(devices.values()))
     if not port or not port.get("rate"):
         return None
@@ -347,7 +347,7 @@ def _slots(samples: Samples, stated: Stated) -> Iterator[tuple[int, int, str]]:
 
 
 def _protocol(samples: Samples) -> str:
-    return "udp" if benchmarks.get(samples.spec.benchmark).datagrams else "tcp"
+    return "udp" if benchmarks.get(samples.spec.benchmark).ends.datagrams else "tcp"
 
 
 def _rate(text: str) -> float:

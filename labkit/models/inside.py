@@ -84,7 +84,7 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
         return ()
     cores = directions * math.prod(int(options.get(name, 1)) for name in ("threads", "senders", "streams"))
     copied, cost = near
-    call = costs.system_call if benchmarks.get(samples.spec.benchmark).one_call else None
+    call = costs.system_call if benchmarks.get(samples.spec.benchmark).ends.one_call else None
 
     def rate(copy: float, call: float) -> float:
         return cores * size / (size / copy + call)
@@ -120,9 +120,7 @@ def handed_over(samples: Samples, crossings: int, costs: Costs) -> tuple[Bound, 
     """What a message needs to reach another process of its host: a line of cache, or the kernel and a wake-up."""
     calls, times, name = costs.line, 1, "line of cache"
     if inside(samples) == "loopback":
-        wakes = benchmarks.get(
-            samples.spec.benchmark
-        ).sockets  # an MPI library polls; a plain receiver sleeps in the kernel
+        wakes = benchmarks.get(samples.spec.benchmark).ends.sockets  # an MPI library polls, and does not sleep
         calls, times, name = (costs.wake_up, 1, "wake-up") if wakes and costs.wake_up else (None, 1, "")
         if calls is None:
             calls, times, name = costs.system_call, 2, "system calls"

@@ -335,7 +335,7 @@ def _steps(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: State
         if check.state != "ok" and not (check.name == "SMT" and in_effect.bound(samples)):
             yield Step(what=check.name, why=check.found, command=check.remedy)
     benchmark = benchmarks.get(samples.spec.benchmark)
-    if benchmark.one_call and hasattr(benchmark.options(), "streams") and chosen.streams <= {"1"}:
+    if benchmark.ends.one_call and hasattr(benchmark.options(), "streams") and chosen.streams <= {"1"}:
         yield Step(
             what="one processor is the limit",
             why="one stream runs on one core at each end",

@@ -29,13 +29,13 @@ def hosts(spec: Spec) -> tuple[str, ...]:
         If the spec names hosts that the job does not have, or a path that stays inside one.
     """
     job, benchmark = allocation.current(), benchmarks.get(spec.benchmark)
-    if job is None or job.system != "slurm" or spec.testbed != "local" or benchmark.ends in ("", "none"):
+    if job is None or job.system != "slurm" or spec.testbed != "local" or benchmark.ends.where in ("", "none"):
         return ()
     rule = spec.hosts[0] if len(spec.hosts) == 1 and spec.hosts[0] in allocation.WORDS else ""
     named = tuple(host.partition(":")[0] for host in spec.hosts) if not rule else ()
     if set(named) <= _HERE and named:
         return ()
-    if spec.transport == "unix" or benchmark.ends == "unix":
+    if spec.transport == "unix" or benchmark.ends.where == "unix":
         if spec.hosts:
             raise SpecError(f"--hosts {','.join(spec.hosts)}, but a Unix socket stays inside one host. Leave it out.")
         return ()
@@ -43,16 +43,16 @@ def hosts(spec: Spec) -> tuple[str, ...]:
         for host in named:
             if host not in job.hosts:
                 raise known("host", host, job.hosts)
-        if len(named) != 2 and benchmark.ends != "all":
+        if len(named) != 2 and benchmark.ends.where != "all":
             raise SpecError(
                 f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."
             )
         return named
     if rule:
         return job.chosen(2, rule)
-    if benchmark.ends == "asked" or len(job.hosts) < 2:
+    if benchmark.ends.where == "asked" or len(job.hosts) < 2:
         return ()
-    return job.hosts if benchmark.ends == "all" else job.hosts[:2]
+    return job.hosts if benchmark.ends.where == "all" else job.hosts[:2]
 
 
 def refuse(spec: Spec) -> None:
@@ -64,8 +64,8 @@ def refuse(spec: Spec) -> None:
         If the spec names other hosts, and no Slurm job has them.
     """
     job, benchmark = allocation.current(), benchmarks.get(spec.benchmark)
-    in_job = job is not None and job.system == "slurm" and benchmark.ends != ""
-    serves = not (benchmark.mpi or benchmark.rdma or benchmark.ends in ("unix", "none"))
+    in_job = job is not None and job.system == "slurm" and benchmark.ends.where != ""
+    serves = not (benchmark.mpi or benchmark.ends.rdma or benchmark.ends.where in ("unix", "none"))
     if serves and not in_job and set(spec.hosts) - _HERE:
         raise SpecError(
             f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
@@ -86,7 +86,7 @@ def place(spec: Spec) -> Place:
     others = others or [client]
     ip = str(spec.values.get("ip", "ipv4"))
     there = [[_address(host, ip), *_step(host)] for host in others]
-    services = benchmarks.get(spec.benchmark).ends == "all"  # each is started where it belongs
+    services = benchmarks.get(spec.benchmark).ends.where == "all"  # each is started where it belongs
     return Place(
         address=there[0][0],
         server=() if services else _step(others[0]),

@@ -131,7 +131,7 @@ def place(spec: Spec) -> Place:
     LaunchError
         If the peer does not answer.
     """
-    if not benchmarks.get(spec.benchmark).rdma or spec.transport in ("shm", "tcp"):
+    if not benchmarks.get(spec.benchmark).ends.rdma or spec.transport in ("shm", "tcp"):
         return Place()
     if len(spec.hosts) > 1:
         raise SpecError(f"hosts={','.join(spec.hosts)}, but {spec.benchmark} has one peer. Name one host.")

@@ -262,7 +262,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
         if spec.has("senders") and spec.transport != "verbs":
             raise SpecError(f"{spec.benchmark}: TCP would stay on the guest's loopback. Set transport=verbs.")
         # UCX works with the link's own address only
-        places = (0, 0) if benchmarks.get(spec.benchmark).rdma == "ucx" else (server.index, client.index)
+        places = (0, 0) if benchmarks.get(spec.benchmark).ends.rdma == "ucx" else (server.index, client.index)
         return Place(
             address="127.0.0.1",
             server=words,

@@ -169,7 +169,7 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
         """Return the ends of a tool, on the hosts of the spec; by default the server is on the last host."""
         clients, server = _ends(spec, options)
         words = tuple(tuple(on(client, [])) for client in clients)
-        if benchmarks.get(spec.benchmark).ends == "all":
+        if benchmarks.get(spec.benchmark).ends.where == "all":
             ip, hosts = str(spec.values.get("ip")), _serving(spec, options)[1:]
             there = [[address(options.hosts.index(host), ip), *on(host, [])] for host in hosts]
             return Place(address=there[0][0], client=words[0], server_words={"hosts": json.dumps(there)})
@@ -223,7 +223,7 @@ def _serving(spec: Spec, options: Options) -> list[str]:
 def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     """Return the hosts of the clients and of the server of a tool."""
     benchmark = benchmarks.get(spec.benchmark)
-    if benchmark.rdma or spec.transport == "verbs":
+    if benchmark.ends.rdma or spec.transport == "verbs":
         raise SpecError(f"{spec.benchmark} needs RDMA devices, but virtual hosts have none. Use --testbed soft-roce.")
     if spec.values.get("ip") == "ipv6" and not has_ipv6():
         raise SpecError(
@@ -234,7 +234,7 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     for host in hosts:
         if host not in options.hosts:
             raise known("host", host, options.hosts)
-    if benchmark.ends == "all":
+    if benchmark.ends.where == "all":
         client, server, *_ = _serving(spec, options)
         return [client], server
     if not spec.has("senders"):

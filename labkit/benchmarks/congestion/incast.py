@@ -11,7 +11,7 @@ a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 
 
 from dataclasses import dataclass
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import iperf3, perftest
 from labkit.units import parse_count
@@ -64,6 +64,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(iperf3.incast, perftest.incast),
     cadence="streaming",
-    transports=True,
+    ends=Ends(transports=True),
     directions=1,
 )

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.benchmarks import Ends
 from labkit.spec import Spec
+
+ENDS = Ends(where="apart", transports=True)
 
 FIELDS = 10  # of a record, as in YCSB's workload files
 MOST = {"records": 10_000_000, "clients": 1000, "servers": 16, "server_threads": 64}

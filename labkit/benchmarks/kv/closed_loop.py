@@ -23,7 +23,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
     tools=(redis.closed_loop, memcached.closed_loop),
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="record size (B)",
 )

@@ -48,7 +48,6 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(redis.open_loop, memcached.open_loop),
     cadence="paced",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="record size (B)",
 )

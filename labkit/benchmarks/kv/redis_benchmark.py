@@ -8,7 +8,7 @@ say is 0.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import redis_benchmark
 
@@ -58,7 +58,6 @@ BENCHMARK = ToolBenchmark(
     tools=(redis_benchmark.closed_loop,),
     logs={"redis-benchmark": dict.fromkeys(("clients", "records", "pipeline", "server_threads"), 0)},
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=Ends(where="apart", transports=True),
     size_label="record size (B)",
 )

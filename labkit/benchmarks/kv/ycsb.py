@@ -77,7 +77,6 @@ BENCHMARK = ToolBenchmark(
     tools=(ycsb.workload,),
     logs={"YCSB": _UNKNOWN, "go-ycsb": _UNKNOWN},
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="record size (B)",
 )

@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.benchmarks import Ends
 from labkit.spec import Spec
 from labkit.tools import _rpc
 from labkit.units import MiB, format_size
+
+ENDS = Ends(where="apart", transports=True)
 
 MOST_B = 8 * MiB  # of a message: Thrift's frames end at 16,384,000 B
 UNDER_WAY_B = 512 * MiB  # of all calls that are under way at once

@@ -37,7 +37,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size * spec.option("window")},
     tools=(grpc.load, thrift.load),
     cadence="windowed",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="size of request and answer (B)",
 )

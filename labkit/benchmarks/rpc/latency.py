@@ -19,7 +19,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="size of request and answer (B)",
 )

@@ -46,7 +46,6 @@ BENCHMARK = ToolBenchmark(
     },
     tools=(grpc.load, thrift.load),
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="size of request and answer (B)",
 )

@@ -34,7 +34,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: _options.payload(spec) * spec.option("window")},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="size of request and answer (B)",
 )

@@ -17,7 +17,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="size of request and answer (B)",
 )

@@ -33,7 +33,6 @@ BENCHMARK = ToolBenchmark(
     metrics={"transaction_rate_per_s": lambda spec: spec.option("clients"), "round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
-    transports=True,
-    ends="apart",
+    ends=_options.ENDS,
     size_label="size of request and answer (B)",
 )

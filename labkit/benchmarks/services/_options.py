@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.benchmarks import Ends
 from labkit.spec import Spec
+
+ENDS = Ends(where="all", transports=True)
 
 MOST = {"leaves": 64, "clients": 256, "records": 1_000_000, "replicas": 64, "users": 5000, "items": 5000}
 TESTBEDS = ("local", "virtual-cluster")

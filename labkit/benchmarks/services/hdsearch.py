@@ -51,6 +51,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.hdsearch,),
     cadence="paced",
-    transports=True,
-    ends="all",
+    ends=_options.ENDS,
 )

@@ -44,6 +44,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.recommend,),
     cadence="paced",
-    transports=True,
-    ends="all",
+    ends=_options.ENDS,
 )

@@ -57,6 +57,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.router,),
     cadence="paced",
-    transports=True,
-    ends="all",
+    ends=_options.ENDS,
 )

@@ -47,6 +47,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.set_algebra,),
     cadence="paced",
-    transports=True,
-    ends="all",
+    ends=_options.ENDS,
 )

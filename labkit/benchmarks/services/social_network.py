@@ -58,6 +58,5 @@ BENCHMARK = ToolBenchmark(
     phases={"service_ns": "round_trip_us"},
     tools=(microservices.social_network,),
     cadence="paced",
-    transports=True,
-    ends="all",
+    ends=_options.ENDS,
 )

@@ -8,7 +8,7 @@ costs. For one size as a point of its own there is ``sockets.tcp_rr`` with ``too
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.tools import netpipe
 from labkit.units import parse_size
 
@@ -47,6 +47,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 1},
     tools=(netpipe.ladder,),
     cadence="streaming",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True),
 )

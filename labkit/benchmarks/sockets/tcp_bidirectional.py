@@ -8,7 +8,7 @@ connection and counts at the client, and so stands in for it. Each direction is 
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._options import TcpStream, stream
 from labkit.tools import iperf, iperf3
 
@@ -35,7 +35,6 @@ BENCHMARK = ToolBenchmark(
     tools=(iperf3.tcp_bidirectional, iperf.tcp_bidirectional),
     logs={"iperf3 TCP both": {}, "iperf TCP both": {}},
     cadence="streaming",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True),
     directions=2,
 )

@@ -10,7 +10,7 @@ would have been late as well (coordinated omission), so tails are too good; `soc
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._options import Tcp
 from labkit.tools import iperf, netperf, netpipe, qperf, sockperf
 
@@ -39,7 +39,6 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.tcp_rr, sockperf.tcp_rr, qperf.tcp_rr, iperf.tcp_rr, netpipe.tcp_rr),
     logs={test: {} for test in ("netperf TCP_RR", "sockperf ping-pong tcp", "qperf tcp_lat", "iperf bounce-back")},
     cadence="streaming",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True),
     crossings=2,
 )

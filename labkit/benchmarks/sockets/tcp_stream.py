@@ -9,7 +9,7 @@ tool's own.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._options import TcpStream, stream
 from labkit.tools import iperf, iperf3, netperf, qperf
 
@@ -36,8 +36,6 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.tcp_stream, iperf3.tcp_stream, iperf.tcp_stream, qperf.tcp_stream),
     logs={test: {} for test in ("netperf TCP_STREAM", "netperf TCP_MAERTS", "iperf3 TCP", "iperf TCP", "qperf tcp_bw")},
     cadence="streaming",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True, one_call=True),
     directions=1,
-    one_call=True,
 )

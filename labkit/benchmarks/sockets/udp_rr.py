@@ -8,7 +8,7 @@ next request waits for the answer (coordinated omission).
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._options import Sockets
 from labkit.tools import netperf, qperf, sockperf
 
@@ -35,8 +35,6 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.udp_rr, sockperf.udp_rr, qperf.udp_rr),
     logs={test: {} for test in ("netperf UDP_RR", "sockperf ping-pong udp", "qperf udp_lat")},
     cadence="streaming",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True, datagrams=True),
     crossings=2,
-    datagrams=True,
 )

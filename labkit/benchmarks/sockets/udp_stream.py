@@ -9,7 +9,7 @@ these tools do not tell where.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._options import Sockets, stream
 from labkit.tools import iperf, iperf3, netperf, qperf
 
@@ -40,8 +40,6 @@ BENCHMARK = ToolBenchmark(
     tools=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
     logs={test: {} for test in ("netperf UDP_STREAM", "iperf3 UDP", "iperf UDP", "qperf udp_bw")},
     cadence="streaming",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True, datagrams=True),
     directions=1,
-    datagrams=True,
 )

@@ -10,7 +10,7 @@ what a program that wanted to send then would have waited.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import sockperf
 
@@ -50,6 +50,5 @@ BENCHMARK = ToolBenchmark(
     tools=(sockperf.under_load,),
     logs={"sockperf under-load tcp": {"protocol": "tcp"}, "sockperf under-load udp": {"protocol": "udp"}},
     cadence="paced",
-    ends="asked",
-    sockets=True,
+    ends=Ends(where="asked", sockets=True),
 )

@@ -5,7 +5,7 @@ counts it. netperf has such tests (STREAM_RR, DG_RR) only where it was built wit
 and sockperf from version 3.8 on; neither is used here.
 """
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.tools import fio
 
 BENCHMARK = ToolBenchmark(
@@ -16,6 +16,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(fio.unix_rr,),
     cadence="streaming",
-    ends="unix",
-    sockets=True,
+    ends=Ends(where="unix", sockets=True),
 )

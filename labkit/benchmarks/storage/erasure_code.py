@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import erasure_codes
 
@@ -57,7 +57,7 @@ _ENCODE = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: spec.size},
     tools=(erasure_codes.encode,),
     cadence="streaming",
-    ends="none",
+    ends=Ends(where="none"),
     size_label="block size (B)",
     doc="""Time to encode a block into k fragments of data and m of parity, as EC-Bench measures it.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.spec import Spec
 from labkit.tools import fio
 from labkit.units import parse_size
@@ -110,7 +110,7 @@ _READ = ToolBenchmark(
     tools=(fio.read,),
     logs={"fio read": {}},
     cadence="streaming",
-    ends="none",
+    ends=Ends(where="none"),
     size_label="request size (B)",
     doc="""Time of one read from a file, and how many a second.
 

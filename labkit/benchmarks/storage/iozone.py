@@ -7,7 +7,7 @@ disk. The message size means nothing here.
 
 from dataclasses import dataclass, fields
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.tools import iozone
 from labkit.units import parse_size
 
@@ -51,6 +51,6 @@ BENCHMARK = ToolBenchmark(
     logs={"IOzone": {}},
     timed=lambda spec, labels: float(labels["file_size_B"] or 0),
     cadence="streaming",
-    ends="none",
+    ends=Ends(where="none"),
     size_label="request size (B)",
 )

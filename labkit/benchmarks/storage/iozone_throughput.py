@@ -8,7 +8,7 @@ that of a record.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.tools import iozone
 from labkit.units import parse_size
 
@@ -57,6 +57,6 @@ BENCHMARK = ToolBenchmark(
     logs={"IOzone throughput": {}},
     timed=lambda spec, labels: float((spec.option("file_size") or 0) * (spec.option("processes") or 0)),
     cadence="streaming",
-    ends="none",
+    ends=Ends(where="none"),
     size_label="request size (B)",
 )

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.storage.file import METRICS
 from labkit.spec import Spec
 from labkit.tools import _nvme
@@ -54,7 +54,7 @@ _READ = ToolBenchmark(
     metrics=METRICS,
     tools=(_nvme.read,),
     cadence="streaming",
-    ends="none",
+    ends=Ends(where="none"),
     size_label="request size (B)",
     doc="""Time of one read from a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from labkit.benchmarks import ToolBenchmark
+from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.spec import Effort, Scalar, Spec
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Tools = tuple[Callable[[Spec, Effort], Invocation], ...]
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
+VERBS = Ends(rdma="verbs")
 MTUS = (0, 256, 512, 1024, 2048, 4096)
 
 
@@ -194,8 +195,9 @@ def latency(
     sizes: str = "2:64Ki",
     max_size: int = 2**30,
     crossings: int = 1,
+    ends: Ends = VERBS,
 ) -> ToolBenchmark:
-    """Make a benchmark of one operation at a time, whose bytes cross the path once."""
+    """Make a benchmark of one operation at a time."""
     return ToolBenchmark(
         title=title,
         options=options,
@@ -206,9 +208,8 @@ def latency(
         tools=tools,
         logs=_logs(operation, "Latency"),
         cadence="streaming",
-        rdma="verbs",
+        ends=ends,
         crossings=crossings,
-        payloads=1,
     )
 
 
@@ -224,7 +225,7 @@ def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = 
         tools=tools,
         logs=_logs(operation, "BW"),
         cadence="streaming",
-        rdma="verbs",
+        ends=VERBS,
         directions=1,
     )
 
@@ -246,7 +247,7 @@ def program(
         metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
         tools=(tool,),
         cadence="streaming",
-        rdma="verbs",
+        ends=VERBS,
     )
 
 

@@ -8,7 +8,7 @@ post to the last completion: the pause between windows is not in it, their ends 
 from dataclasses import dataclass
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Atomic, Stream, check, window
+from labkit.benchmarks.verbs import VERBS, Atomic, Stream, check, window
 from labkit.tools import perftest, pyverbs, qperf
 
 
@@ -28,5 +28,5 @@ BENCHMARK = ToolBenchmark(
     },
     tools=(perftest.atomic_bandwidth, pyverbs.atomic_bandwidth, qperf.atomic_bandwidth),
     cadence="streaming",
-    rdma="verbs",
+    ends=VERBS,
 )

@@ -3,9 +3,14 @@
 The definition of perftest's ib_read_lat. The processor of the other end does nothing.
 """
 
+from labkit.benchmarks import Ends
 from labkit.benchmarks.verbs import latency
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = latency(
-    "RDMA read latency", "read", (perftest.read_latency, pyverbs.read_latency, qperf.read_latency), crossings=2
+    "RDMA read latency",
+    "read",
+    (perftest.read_latency, pyverbs.read_latency, qperf.read_latency),
+    crossings=2,
+    ends=Ends(rdma="verbs", request=True),
 )

@@ -6,7 +6,7 @@ what MPI libraries pay when buffers change.
 """
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Addressed
+from labkit.benchmarks.verbs import VERBS, Addressed
 from labkit.tools import pyverbs
 
 BENCHMARK = ToolBenchmark(
@@ -17,5 +17,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1},
     phases={"deregistration_ns": "deregistration_us"},
     tools=(pyverbs.registration,),
-    rdma="verbs",
+    ends=VERBS,
 )

@@ -5,7 +5,7 @@ before its first message, beside the exchange of addresses.
 """
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import Addressed
+from labkit.benchmarks.verbs import VERBS, Addressed
 from labkit.tools import pyverbs
 
 STEPS = {
@@ -28,5 +28,5 @@ BENCHMARK = ToolBenchmark(
     metrics={"latency_us": lambda spec: 1},
     phases=STEPS,
     tools=(pyverbs.setup,),
-    rdma="verbs",
+    ends=VERBS,
 )
