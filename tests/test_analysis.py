@@ -307,6 +307,51 @@ def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> Non
     assert hits >= 95
 
 
+def steps(seed: int, sizes: np.ndarray) -> np.ndarray:
+    """Times on one to four lines with noise, and perhaps a point that is far off."""
+    random = np.random.default_rng(seed)
+    times = np.empty(len(sizes))
+    for first in (0, *np.sort(random.integers(0, len(sizes), seed % 4))):
+        times[first:] = random.uniform(0.5, 3) + random.uniform(0, 1e-3) * sizes[first:]
+    times *= np.exp(random.choice([0, 0.01, 0.1]) * random.standard_normal(len(sizes)))
+    times[seed % len(sizes)] *= random.choice([1, 1, 3])
+    return times
+
+
+@pytest.mark.parametrize("count", [8, 13, 22])
+def test_the_lines_are_the_cheapest_of_all(count: int) -> None:
+    sizes, penalty = 64.0 * np.arange(1, count + 1), protocol.PENALTY * np.log(count)
+    series = [(sizes, steps(seed, sizes)) for seed in range(12)]
+    for (m, t), found in zip(series, protocol.every(series), strict=True):
+        assert found is not None
+        cheapest = [(0.0, ())] + [(np.inf, ())] * count  # cost and ends of the lines before each place
+        for end in range(3, count + 1):
+            cheapest[end] = min(
+                (cost + protocol._fit(m[first:end], t[first:end], found.scatter)[2] + penalty, (*ends, end))
+                for first, (cost, ends) in enumerate(cheapest[: end - 2])
+                if cost < np.inf
+            )
+        ends = [int(max(line.last, line.left_out or 0) / 64) for line in found.lines]
+        assert tuple(ends) == cheapest[count][1]
+
+
+def test_a_series_is_cut_the_same_beside_others() -> None:
+    sizes = [64.0 * np.arange(1, count + 1) for count in (9, 20, 20, 100, 7)]
+    series = [(one, steps(seed, one)) for seed, one in enumerate(sizes)]
+    together = protocol.every([*series, (POWERS, POWERS * 0)])
+    assert together == [*(analysis.breaks(*one) for one in series[:4]), None, None]
+
+
+def test_a_break_of_a_long_series_lies_between_neighbours() -> None:
+    """More sizes than are searched; a search of all of them would take hours."""
+    sizes = 64.0 * np.arange(1, 3001)
+    noise = np.exp(0.01 * np.random.default_rng(1).standard_normal(3000))
+    straight = (5 + sizes / 4e3) * noise
+    assert not analysis.breaks(sizes, straight).breaks
+    [one] = analysis.breaks(sizes, straight * np.where(sizes > 64 * 1234, 1.5, 1)).breaks
+    assert (one.after, one.before) == (64 * 1234, 64 * 1235)
+
+
 def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
     times = np.where(POWERS <= 4096, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
     fit = analysis.breaks(POWERS, times)

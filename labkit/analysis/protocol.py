@@ -9,13 +9,15 @@ sizes, with a penalty for every further line (Killick, Fearnhead, Eckley, JASA 1
 - A residual costs its square but never more than `NOISY`, and each line may leave out one point at that price: a single
   noisy point makes no break.
 - A break must reduce the cost by more than `PENALTY`·log(n), which includes the choice of its place.
+- The search is exact up to `EXACT` sizes. Of a longer series, so many sizes are searched, spread evenly by rank; each
+  break is then placed among all sizes between its two lines, where both fit best.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +34,12 @@ SHORTEST = 3  # sizes that one line covers at least
 NOISY = 9.0  # most that one point costs, σ²
 PENALTY = 6.0  # of a further line, in log(n)
 LEAST = 0.005  # σ is taken as at least this part of the time
+EXACT = 64  # sizes of a series that are searched at most
+_TABLE = 1 << 18  # numbers in a table of all pieces of series that are searched together
+_GROUPS = (8, 4)  # sizes, at least, of groups that bound what a line costs: few for where it fits, many for where not
+_ROUNDING = 1e-6  # part of a bound that rounding may have added
+
+_Fit = tuple[float, float, float, int | None]
 
 
 @dataclass(frozen=True)
@@ -152,15 +160,80 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
         raise DataError(
             "Sizes must increase without repeats, and all times must be above 0. Filter the table to one series."
         )
-    scatter = max(_scatter(m, t), LEAST)
+    return _alike([(m, t)])[0]
+
+
+def every(series: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[Protocol | None]:
+    """Find the break points of many series together; None for a series that `breaks` would refuse.
+
+    Parameters
+    ----------
+    series : sizes and times of each, as in `breaks`.
+    """
+    arrays = [(np.asarray(m, np.float64), np.asarray(t, np.float64)) for m, t in series]
+    by_length: dict[int, list[int]] = {}
+    for number, (m, t) in enumerate(arrays):
+        if len(m) >= FEWEST and _proper(m, t):
+            by_length.setdefault(len(m), []).append(number)
+    found: list[Protocol | None] = [None] * len(arrays)
+    for numbers in by_length.values():
+        for number, one in zip(numbers, _alike([arrays[number] for number in numbers]), strict=True):
+            found[number] = one
+    return found
+
+
+def _proper(m: NDArray[np.float64], t: NDArray[np.float64]) -> bool:
+    """Return whether sizes rise and times are above 0."""
+    return bool((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all())
+
+
+def _alike(series: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> list[Protocol]:
+    """Find the break points of series with equally many sizes."""
+    n = len(series[0][0])
+    chosen = np.linspace(0, n - 1, min(n, EXACT)).round().astype(np.intp)
+    together = max(1, _TABLE // len(chosen) ** 2)
+    found = []
+    for begin in range(0, len(series), together):
+        part = series[begin : begin + together]
+        scatters = [max(_scatter(m, t), LEAST) for m, t in part]
+        sizes, times = np.array([m[chosen] for m, _ in part]), np.array([t[chosen] for _, t in part])
+        for (m, t), scatter, pieces in zip(part, scatters, _cut(sizes, times, np.array(scatters)), strict=True):
+            found.append(_protocol(m, t, chosen, scatter, pieces))
+    return found
+
+
+def _protocol(
+    m: NDArray[np.float64],
+    t: NDArray[np.float64],
+    chosen: NDArray[np.intp],
+    scatter: float,
+    pieces: Mapping[tuple[int, int], _Fit],
+) -> Protocol:
+    """Return lines and break points of a series, whose chosen sizes are cut in pieces with a line each."""
     lines = []
-    for first, end in _cut(m, t, scatter):
-        alpha, beta, _, noisy = _fit(m[first:end], t[first:end], scatter)
-        fitted = np.delete(m[first:end], [] if noisy is None else noisy)
-        left_out = None if noisy is None else int(m[first + noisy])
-        lines.append(Line(int(fitted[0]), int(fitted[-1]), alpha, beta, left_out))
+    for (first, end), (alpha, beta, _, noisy) in pieces.items():
+        places = chosen[first:end]
+        fitted = np.delete(places, [] if noisy is None else noisy)
+        left_out = None if noisy is None else int(m[places[noisy]])
+        lines.append(Line(int(m[fitted[0]]), int(m[fitted[-1]]), alpha, beta, left_out))
+    if len(m) > len(chosen):
+        for number, (one, other) in enumerate(pairwise(lines)):
+            last, first = _place(m, t, scatter, one, other)
+            lines[number], lines[number + 1] = replace(lines[number], last=last), replace(other, first=first)
     changes = tuple(_between(one, other) for one, other in pairwise(lines))
     return Protocol(tuple(lines), changes, scatter, _sentence(changes, scatter, len(m)))
+
+
+def _place(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float, one: Line, other: Line) -> tuple[int, int]:
+    """Return the last size on a line and the first on the next, where all sizes between them fit best."""
+    between = (m >= one.last) & (m <= other.first)
+    sizes, times = m[between], t[between]
+    before, after = (
+        np.minimum(((times - line.alpha - line.beta * sizes) / times / scatter) ** 2, NOISY).cumsum()
+        for line in (one, other)
+    )
+    place = int((before[:-1] + after[-1] - after[:-1]).argmin())
+    return int(sizes[place]), int(sizes[place + 1])
 
 
 def _scatter(m: NDArray[np.float64], t: NDArray[np.float64]) -> float:
@@ -171,7 +244,7 @@ def _scatter(m: NDArray[np.float64], t: NDArray[np.float64]) -> float:
     return float(np.median(np.abs(off / unit)) / 0.6745)
 
 
-def _fit(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float) -> tuple[float, float, float, int | None]:
+def _fit(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float) -> _Fit:
     """Line through points by relative least squares, with or without one of them, and its cost, σ².
 
     Returns
@@ -193,22 +266,101 @@ def _fit(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float) -> tupl
     return float(alpha[best]), float(beta[best]), float(cost[best]), best - 1 if best else None
 
 
-def _cut(m: NDArray[np.float64], t: NDArray[np.float64], scatter: float) -> list[tuple[int, int]]:
-    """The cheapest way to cover the sizes with lines: index of the first size of each, and past its last."""
-    n, penalty = len(m), PENALTY * math.log(len(m))
-    cheapest, start = [0.0] + [math.inf] * n, [0] * (n + 1)
-    for end in range(SHORTEST, n + 1):
-        for first in range(end - SHORTEST + 1):
-            if math.isinf(cheapest[first]):
-                continue
-            cost = cheapest[first] + _fit(m[first:end], t[first:end], scatter)[2] + penalty
-            if cost < cheapest[end]:
-                cheapest[end], start[end] = cost, first
-    pieces, end = [], n
+def _cut(
+    m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.float64]
+) -> list[dict[tuple[int, int], _Fit]]:
+    """The cheapest way to cover the sizes of each series with lines.
+
+    It is found with a lower bound on the cost of each piece. Where the cheapest way has pieces whose lines were not
+    fitted yet, these are fitted, their costs replace the bounds, and the search begins anew.
+
+    Parameters
+    ----------
+    m, t : (series, n).
+    scatter : (series,).
+
+    Returns
+    -------
+    Of each series its pieces in order: index of the first size and past the last → line.
+    """
+    n, costs = m.shape[1], _least(m, t, scatter)
+    fits: list[dict[tuple[int, int], _Fit]] = [{} for _ in m]
+    found: list[dict[tuple[int, int], _Fit]] = [{} for _ in m]
+    searched = np.arange(len(m))
+    while len(searched):
+        for one, start in zip(searched.tolist(), _starts(costs[searched], PENALTY * math.log(n)), strict=True):
+            pieces = _pieces(start, n)
+            new = [piece for piece in pieces if piece not in fits[one]]
+            for first, end in new:
+                fit = _fit(m[one, first:end], t[one, first:end], float(scatter[one]))
+                fits[one][first, end] = fit
+                costs[one, end, first] = math.inf if math.isnan(fit[2]) else fit[2]
+            if not new:
+                found[one] = {piece: fits[one][piece] for piece in pieces}
+        searched = np.array([one for one in searched if not found[one]], np.intp)
+    return found
+
+
+def _starts(costs: NDArray[np.float64], penalty: float) -> list[list[int]]:
+    """Return for each series where the last piece of the cheapest way to each place starts.
+
+    Parameters
+    ----------
+    costs : (series, n + 1, n + 1), by index past the last size of a piece and of its first.
+    """
+    series, places = costs.shape[:2]
+    cheapest, start = np.full((series, places), math.inf), np.zeros((series, places), np.intp)
+    cheapest[:, 0] = 0
+    for end in range(SHORTEST, places):
+        whole = cheapest[:, : end - SHORTEST + 1] + costs[:, end, : end - SHORTEST + 1] + penalty
+        start[:, end], cheapest[:, end] = whole.argmin(axis=1), whole.min(axis=1)
+    rows: list[list[int]] = start.tolist()
+    return rows
+
+
+def _pieces(start: Sequence[int], end: int) -> list[tuple[int, int]]:
+    """Return the pieces before an end in order, from where the last piece before each end starts."""
+    pieces = []
     while end:
         pieces.append((start[end], end))
         end = start[end]
     return pieces[::-1]
+
+
+def _least(m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return lower bounds on the cost of a line through each piece, σ²; (series, n + 1, n + 1) as in `_starts`.
+
+    The sizes of a piece are dealt out to groups. A line costs no more in a piece than in its groups together.
+    """
+    series, n = m.shape
+    bounds = np.zeros((series, n + 1, n + 1))
+    for count in range(SHORTEST, n + 1):
+        first = np.arange(n - count + 1)
+        for stride in {max(1, count // size) for size in _GROUPS}:
+            places = np.arange(count // stride) * stride + np.arange(n - (count // stride - 1) * stride)[:, None]
+            groups = np.zeros((series, len(places) + 1))
+            np.cumsum(_group(m[:, places], t[:, places], scatter[:, None, None]), axis=1, out=groups[:, 1:])
+            least = (groups[:, first + stride] - groups[:, first]) * (1 - _ROUNDING)
+            bounds[:, first + count, first] = np.maximum(bounds[:, first + count, first], least)
+    return bounds
+
+
+def _group(m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the least that any line costs through each group of points, (…, points), σ².
+
+    If no point costs `NOISY`, the cost is a sum of squares; if one does, it is that of the others; if two do, no less
+    than theirs.
+    """
+    u, v, y = 1 / t / scatter, (m - m[..., :1]) / t / scatter, 1 / scatter
+    uu, uv, vv, uy, vy = (each.sum(axis=-1, keepdims=True) for each in (u * u, u * v, v * v, u * y, v * y))
+    determinant = uu * vv - uv**2
+    residual = y - u * (vv * uy - uv * vy) / determinant - v * (uu * vy - uv * uy) / determinant
+    lever = 1 - (vv * u**2 - 2 * uv * u * v + uu * v**2) / determinant  # of the squares, what stays without a point
+    squares = (residual**2).sum(axis=-1)
+    others = np.where(lever > _ROUNDING, squares[..., None] - residual**2 / np.maximum(lever, _ROUNDING), 0).min(
+        axis=-1
+    )
+    return np.asarray(np.minimum(np.minimum(squares, NOISY + np.maximum(others, 0)), 2 * NOISY))
 
 
 def _between(line: Line, following: Line) -> Break:
