@@ -112,7 +112,17 @@ BENCHMARK = Gets(
 )
 """,
 }
-KINDS = ("benchmarks", "tools", "formats", "launch", "figures", "studies", "explorer/panels", "teaching/labs")
+KINDS = (
+    "benchmarks",
+    "tools",
+    "formats",
+    "testbeds",
+    "launch",
+    "figures",
+    "studies",
+    "explorer/panels",
+    "teaching/labs",
+)
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +208,33 @@ def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["engine"], record["n"], record["origin"]) == ("busybox", 20, "measured")
     assert record["round_trip_us_p50"] > 0
+
+
+@pytest.mark.mpi
+def test_ranks_run_on_the_testbed(copy: Path, tmp_path: Path) -> None:
+    asked = [
+        "measure",
+        "mpi.latency",
+        "-m",
+        "8",
+        "-i",
+        "20",
+        "--launches",
+        "1",
+        "--testbed",
+        "nice:7",
+        "--format",
+        "json",
+    ]
+    (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    assert (record["testbed"], record["n"], record["transport"]) == ("nice:7", 20, "auto")
+    assert "low priority" in record["badges"]
+    (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
+    assert " ".join(sample.meta["command"]).partition("nice -n 7 ")[2].startswith("/")
+    listed = run(copy, "-m", "labkit.cli", "testbed", "list")
+    assert "nice               This machine, where ranks and tools give way to all other programs." in listed
+    with pytest.raises(AssertionError, match="the testbed nice takes a level from 1 to 19, but got '20'"):
+        run(copy, "-m", "labkit.cli", *asked[:-3], "nice:20")
 
 
 @pytest.mark.slow
@@ -370,8 +407,10 @@ frame = records.summary(records.table([
 found["axis"] = figures.versus_size(frame, "bandwidth_MBps").layout.xaxis.title.text
 spec = Spec(benchmark="kv.alone", size=8, transport="tcp")
 with tempfile.TemporaryDirectory() as folder:
-    (row,) = labkit.load(labkit.measure(spec, Effort(launches=1), into=folder)).to_dict("records")
-found["tool"] = [row["n"], row["engine"], row["transport"]]
+    campaign = labkit.measure([spec, spec.replace(testbed="nice:7")], Effort(launches=1), into=folder)
+    rows = labkit.load(campaign).to_dict("records")
+    found["tool"] = sorted([row["n"], row["engine"], row["transport"], row["testbed"]] for row in rows)
+    found["commands"] = sorted(one.meta["commands"][0][0] for one in campaign.samples())
 allocation._batch_job = lambda: allocation.Allocation("slurm", "7", "", ("n1", "n2", "n3"))
 found["ends"] = testbeds.local.hosts(spec)
 found["bounded"] = bounds.every_bounded()
@@ -398,5 +437,6 @@ def test_the_axis_of_a_figure_is_named_by_the_benchmark(proved: Any) -> None:
 
 
 def test_where_the_ends_of_a_tool_run_stands_in_its_benchmark(proved: Any) -> None:
-    assert proved["tool"] == [40, "alone", "tcp"]
+    assert proved["tool"] == [[40, "alone", "tcp", "local"], [40, "alone", "tcp", "nice:7"]]
+    assert proved["commands"] == [sys.executable, "nice"]
     assert proved["ends"] == ["n1", "n2"]

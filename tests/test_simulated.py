@@ -18,6 +18,7 @@ from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
 from labkit.models import loggp_engine, schedules
 from labkit.simulation import Network, calibration, collectives, network_of, platforms, program, workloads
+from labkit.testbeds import simulated
 
 ONE = Effort(launches=1)
 
@@ -379,4 +380,4 @@ def test_the_testbed_is_known() -> None:
     described = testbeds.outline("simulated:fat-tree,nodes=96,taper=3")
     assert described.facts["uplink_bps"] == pytest.approx(4 * 100e9)
     assert described.hosts == ()
-    assert bool(shutil.which("smpirun")) == (not testbeds.module_of("simulated").absent())
+    assert bool(shutil.which("smpirun")) == (not simulated.absent())

@@ -1,5 +1,6 @@
 """Descriptions of testbeds, what soft-roce asks of the link, what the pyverbs tool tells its ends: nothing is started."""
 
+import dataclasses
 import json
 import os
 import platform
@@ -232,17 +233,15 @@ def test_a_result_becomes_samples_with_its_facts() -> None:
 
 
 def test_doctor_says_why_no_virtual_cluster_comes_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    def found() -> tuple[str, str, str]:
+    def found(lacking: list[str], refusal: str) -> tuple[str, str, str]:
+        kind = dataclasses.replace(virtual_cluster.TESTBED, absent=lambda: lacking, refusal=lambda: refusal)
+        monkeypatch.setattr(testbeds, "get", lambda name: kind)
         one = next(check for check in testbeds.checks() if check.name == "testbed virtual-cluster")
         return one.state, one.found, one.remedy
 
-    monkeypatch.setattr(virtual_cluster, "absent", list)
-    monkeypatch.setattr(virtual_cluster, "refusal", lambda: "This kernel has no HTB.")
-    assert found() == ("warn", "This kernel has no HTB.", "")
-    monkeypatch.setattr(virtual_cluster, "refusal", str)
-    assert found()[:2] == ("ok", "can be brought up")
-    monkeypatch.setattr(virtual_cluster, "absent", lambda: ["iproute2"])
-    assert found() == ("warn", "needs iproute2", "sudo apt-get install iproute2")
+    assert found([], "This kernel has no HTB.") == ("warn", "This kernel has no HTB.", "")
+    assert found([], "")[:2] == ("ok", "can be brought up")
+    assert found(["iproute2"], "") == ("warn", "needs iproute2", "sudo apt-get install iproute2")
 
 
 def test_a_guest_has_its_processor_time_however_busy_the_machine_is() -> None:
@@ -276,3 +275,9 @@ def test_a_bare_name_means_the_testbed_that_is_up(monkeypatch: pytest.MonkeyPatc
     running.append(type("Up", (), {"text": "virtual-cluster:2"})())
     with pytest.raises(SpecError, match="2 of them are up: virtual-cluster:6,rate=50mbit; virtual-cluster:2"):
         testbeds.running("virtual-cluster")
+
+
+def test_a_file_without_a_testbed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testbeds, "names", lambda: ["_links"])
+    with pytest.raises(SpecError, match=r"testbeds/_links\.py defines no TESTBED\. Define a Kind of labkit\.testbeds"):
+        testbeds.get("_links")

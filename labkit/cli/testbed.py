@@ -154,7 +154,7 @@ def _list(options: argparse.Namespace) -> int:
 
     running = {testbed.text: testbed for testbed in testbeds.up()}
     for name in testbeds.names():
-        first = (testbeds.module_of(name).__doc__ or "").strip().splitlines()[0]
+        first = testbeds.get(name).doc.strip().splitlines()[0]
         print(f"{name:18} {first}")
     for text, testbed in running.items():
         print(f"running: {text}, process {testbed.pid}, {(testbed.until - time.time()) / 60:.0f} min left")

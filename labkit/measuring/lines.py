@@ -54,10 +54,11 @@ def of(points: Sequence[Point], effort: Effort) -> Line:
     if not plan.mpi:
         return Line(rank, dict(spec.environment), None, text)
     launcher = launch.get(spec.launcher)
-    placement = Placement.of(spec, launcher, testbeds.outline(spec.testbed))
+    testbed = testbeds.outline(spec.testbed)
+    placement = Placement.of(spec, launcher, testbed)
     patience = int(max(1, min(CONNECTING, effort.time_limit / 2)))
     placement = dataclasses.replace(placement, patience=patience, by_input=bool(text))
-    if _here(spec, placement):  # else the ranks see other folders than this process
+    if not testbed.guest:  # else the ranks see other folders than this process
         rank = staging.command(rank, placement, launcher)
     return Line(launcher.command(placement, rank), launcher.environment(placement), placement, text)
 
@@ -83,8 +84,7 @@ def launched(spec: Spec, ranks: Spec | None = None) -> tuple[Spec, str]:
 
 def parts(points: Sequence[Point], effort: Effort) -> Iterator[Sequence[Point]]:
     """Yield the points by starts: all in one; in a guest, which gets no standard input, as many as fit a word."""
-    spec = points[0].spec
-    if spec.testbed == "local" or testbeds.outline(spec.testbed).hosts:
+    if not testbeds.outline(points[0].spec.testbed).guest:
         yield points
     else:
         yield from _fitting(points, effort)
@@ -110,10 +110,6 @@ def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     return [
         shlex.join(_with(line.environment, line.command)) for line in (of(p, effort) for p in _fitting(points, effort))
     ]
-
-
-def _here(spec: Spec, placement: Placement) -> bool:
-    return spec.testbed == "local" or bool(placement.remote_shell)
 
 
 def _with(environment: Mapping[str, str], command: Sequence[str]) -> list[str]:

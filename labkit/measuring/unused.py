@@ -88,8 +88,10 @@ def _path(spec: Spec) -> str:
 
 def _check_device(spec: Spec, field: str) -> None:
     """Refuse a network device that this machine lacks, if all ranks run here and the device is a name."""
-    hosts = {host.rpartition(":")[0] or host for host in spec.hosts}
-    if field != "device" or spec.transport != "tcp" or spec.testbed != "local" or not hosts <= LOCAL:
+    hosts, testbed = {host.rpartition(":")[0] or host for host in spec.hosts}, testbeds.outline(spec.testbed)
+    if field != "device" or spec.transport != "tcp" or not hosts <= LOCAL:
+        return
+    if testbed.guest or testbed.hosts or testbed.network:  # it has devices of its own
         return
     names = [interface["name"] for interface in network.interfaces()]
     missing = [name for name in spec.device.split(",") if "/" not in name and name not in names]  # a subnet has a /

@@ -66,7 +66,7 @@ class Study(_rdma.Study):
         name = testbeds.parse(v.testbed)[0]
         options = [{factor: level} for factor in FACTORS for level in words(getattr(v, factor))]
         for option in [{}, *options] if options else []:  # first the link as it is
-            if option and "delay" not in getattr(testbeds.module_of(name), "ADJUSTABLE", ()):
+            if option and "delay" not in testbeds.get(name).adjustable:
                 raise SpecError(
                     f"testbed={v.testbed}, but labkit cannot set delay, loss or rate of its link. Set "
                     "testbed=soft-roce."

@@ -1,22 +1,17 @@
-"""Where ranks and tools run: one file for each testbed.
+"""Where ranks and tools run: one file for each kind of testbed, named after it.
 
-A testbed's file offers ``open(argument, options)``, a context manager that brings it up, yields a `Testbed` and always
-takes it down; ``ARGUMENT``, the option that may stand after the colon; and, where it makes sense, ``attach(handle)``
-for a testbed that another process keeps up, ``absent()`` with the packages that are missing,
-``outline(argument, options)`` for what is known before it is up, ``settled(options)`` for options that a description
-holds in another form, and ``ADJUSTABLE`` with ``adjusted(testbed, options)`` for options that can be changed while it
-is up.
+The file has a docstring, whose first line `labkit testbed list` prints, and one constant ``TESTBED`` (`Kind`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from types import ModuleType
 from typing import Any, Literal
 
 from labkit.errors import SpecError, known
@@ -29,9 +24,11 @@ from labkit.tools import Place
 
 __all__ = [
     "Kept",
+    "Kind",
     "Opened",
     "Testbed",
     "bring_up",
+    "get",
     "kept_up",
     "names",
     "noted",
@@ -69,6 +66,7 @@ class Testbed:
     handle : plain values from which ``attach`` makes it again in another process; empty if that is impossible.
     rdma : variables of UCX for ranks that send over its RDMA devices.
     network : what is simulated in the place of ranks and links; None for a place where something runs.
+    guest : whether commands run on a machine of its own: it may see other folders, and gets no standard input.
     """
 
     name: str
@@ -84,11 +82,44 @@ class Testbed:
     handle: Mapping[str, Any] = field(default_factory=dict)
     rdma: Mapping[str, str] = field(default_factory=dict)
     network: Network | None = None
+    guest: bool = False
 
     @property
     def guest_cores(self) -> int:
         """Cores of the emulated guest that runs the commands; 0 where this machine runs them."""
         return int(self.facts.get("cpus") or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of testbed: what its file exports as ``TESTBED``.
+
+    Parameters
+    ----------
+    open : context manager that brings a testbed up, yields it, and always takes it down; from the argument and options
+        of a description. It refuses with a SpecError what it does not take.
+    outline : what is known of a testbed before it is up; from argument and options, which it checks too.
+    argument : the option that may stand after the colon; empty for none.
+    attach : makes a testbed that another process keeps up, from its handle; None if there is nothing to keep up.
+    absent : Debian packages that are missing; None if it needs none.
+    refusal : tries to bring one up where that is cheap, and returns why it does not come up.
+    settled : options in the form in which a description keeps them.
+    adjustable : options that can be changed while it is up.
+    adjusted : sets these, and removes those that are not given.
+    name, doc : filled in from the file.
+    """
+
+    open: Callable[[str, Mapping[str, str]], AbstractContextManager[Testbed]]
+    outline: Callable[[str, Mapping[str, str]], Testbed]
+    argument: str = ""
+    attach: Callable[[Mapping[str, Any]], Testbed] | None = None
+    absent: Callable[[], list[str]] | None = None
+    refusal: Callable[[], str] = str
+    settled: Callable[[Mapping[str, str]], dict[str, str]] = dict
+    adjustable: tuple[str, ...] = ()
+    adjusted: Callable[[Testbed, Mapping[str, str]], Testbed] = lambda testbed, options: testbed
+    name: str = ""
+    doc: str = ""
 
 
 @cache
@@ -99,17 +130,14 @@ def names() -> list[str]:
 
 
 def checks() -> list[Check]:
-    """Check for each testbed whether it can be brought up; for ``labkit doctor``.
-
-    A testbed's file says what it lacks (``absent``), and where a trial is cheap, why it does not come up (``refusal``).
-    """
+    """Check for each testbed whether it can be brought up; for ``labkit doctor``."""
     found = []
     for name in names():
-        module = module_of(name)
-        if not hasattr(module, "absent"):
+        kind = get(name)
+        if kind.absent is None:
             continue
-        packages = module.absent()
-        refused = module.refusal() if not packages and hasattr(module, "refusal") else ""
+        packages = kind.absent()
+        refused = "" if packages else kind.refusal()
         text = f"needs {', '.join(packages)}" if packages else refused or "can be brought up"
         state: Literal["ok", "warn"] = "warn" if packages or refused else "ok"
         remedy = f"sudo apt-get install {' '.join(packages)}" if packages else ""
@@ -117,17 +145,25 @@ def checks() -> list[Check]:
     return found
 
 
-def module_of(name: str) -> ModuleType:
-    """Import a testbed's file.
+@cache
+def get(name: str) -> Kind:
+    """Return the kind of testbed of that name, from its file.
 
     Raises
     ------
     SpecError
-        If no testbed has that name.
+        If there is none, or its file does not define one.
     """
     if name not in names():
         raise known("testbed", name, names())
-    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+    kind = getattr(module, "TESTBED", None)
+    if not isinstance(kind, Kind):
+        raise SpecError(
+            f"{module.__file__} defines no TESTBED. Define a Kind of labkit.testbeds, as CONTRIBUTING.md shows, or "
+            "move the file away."
+        )
+    return dataclasses.replace(kind, name=name, doc=module.__doc__ or "")
 
 
 def parse(text: str) -> tuple[str, str, dict[str, str]]:
@@ -158,7 +194,7 @@ def text_of(name: str, argument: str, options: Mapping[str, str]) -> str:
     'virtual-cluster:4,rate=200mbit'
     """
     by_name = {key.replace("-", "_"): value for key, value in options.items()}
-    argument = argument or by_name.pop(getattr(module_of(name), "ARGUMENT", ""), "")
+    argument = argument or by_name.pop(get(name).argument, "")
     head = f"{name}:{argument}" if argument else name
     return ",".join([head, *(f"{key}={by_name[key]}" for key in sorted(by_name))])
 
@@ -179,15 +215,13 @@ def open(text: str, tell: Tell = lambda words: None) -> AbstractContextManager[T
         If it does not come up.
     """
     name, argument, options = parse(text)
-    module = module_of(name)
+    kind = get(name)
     description = text_of(name, argument, options)
-    running = next((one for one in up() if one.text == description), None)
-    if running is not None:
-        return nullcontext(module.attach(running.handle))
-    if name != "local":
+    if kind.attach is not None:
+        if running := next((one for one in up() if one.text == description), None):
+            return nullcontext(kind.attach(running.handle))
         tell(f"bringing up {description}")
-    bringing_up: AbstractContextManager[Testbed] = module.open(argument, options)
-    return bringing_up
+    return kind.open(argument, options)
 
 
 def with_options(text: str, **options: str) -> str:
@@ -210,7 +244,7 @@ def running(text: str) -> str:
     SpecError
         If several testbeds of that name are up.
     """
-    if "," in text or ":" in text or text == "local":
+    if "," in text or ":" in text:
         return text
     found = [one.text for one in up() if parse(one.text)[0] == text]
     if len(found) > 1:
@@ -227,9 +261,7 @@ def outline(text: str) -> Testbed:
         If no testbed has that name, or it does not accept the argument or an option.
     """
     name, argument, options = parse(text)
-    module = module_of(name)
-    described: Testbed = module.outline(argument, options) if hasattr(module, "outline") else Testbed(name)
-    return described
+    return get(name).outline(argument, options)
 
 
 @contextmanager
@@ -237,7 +269,7 @@ def kept_up(text: str, tell: Tell = lambda words: None) -> Iterator[None]:
     """Keep a testbed up for as long as the context lasts, also for processes that are started meanwhile."""
     text = text_of(*parse(text))
     with ExitStack() as stack:
-        if hasattr(module_of(parse(text)[0]), "attach") and all(one.text != text for one in up()):
+        if get(parse(text)[0]).attach and all(one.text != text for one in up()):
             testbed = stack.enter_context(open(text, tell))
             stack.enter_context(noted(text, OWNERS_LIFETIME, testbed.handle))
         yield
@@ -258,15 +290,14 @@ class Opened:
     def get(self, text: str) -> Testbed:
         """Return the testbed of a description, with its adjustable options set."""
         name, argument, options = parse(text)
-        module = module_of(name)
-        adjustable = {key: options.pop(key) for key in list(options) if key in getattr(module, "ADJUSTABLE", ())}
+        kind = get(name)
+        adjustable = {key: options.pop(key) for key in list(options) if key in kind.adjustable}
         base = text_of(name, argument, options)
         if base not in self._opened:
             running = next((one for one in usable() if base_of(one.text) == base), None)
             bringing_up = open(running.text if running else base, self._tell)
             self._opened[base] = self._stack.enter_context(bringing_up)
-        testbed = self._opened[base]
-        return module.adjusted(testbed, adjustable) if hasattr(module, "adjusted") else testbed
+        return kind.adjusted(self._opened[base], adjustable)
 
 
 def usable() -> list[Kept]:
@@ -277,19 +308,18 @@ def usable() -> list[Kept]:
 def base_of(text: str) -> str:
     """Return a description without the options that can be changed while the testbed is up."""
     name, argument, options = parse(text)
-    adjustable = getattr(module_of(name), "ADJUSTABLE", ())
-    return text_of(name, argument, {key: value for key, value in options.items() if key not in adjustable})
+    fixed = {key: value for key, value in options.items() if key not in get(name).adjustable}
+    return text_of(name, argument, fixed)
 
 
 def resolved(text: str) -> str:
     """Return the full description: a bare name stands for the only testbed of that name that is up, if there is one."""
     name, argument, options = parse(text)
-    module = module_of(name)
     if not argument and not options:
         matching = [one.text for one in usable() if parse(one.text)[0] == name]
         if len(matching) == 1:
             return matching[0]
-    return text_of(name, argument, module.settled(options) if hasattr(module, "settled") else options)
+    return text_of(name, argument, get(name).settled(options))
 
 
 def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:
@@ -307,6 +337,6 @@ def bring_up(text: str, *, lifetime: float = LIFETIME) -> Kept:
         If it does not come up; with the output of its daemon.
     """
     text = text_of(*parse(text))
-    if not hasattr(module_of(parse(text)[0]), "attach"):
+    if get(parse(text)[0]).attach is None:
         raise SpecError(f"The testbed {text} is always available. Use it with --testbed {text}.")
     return next((one for one in up() if one.text == text), None) or start_keeper(text, lifetime)

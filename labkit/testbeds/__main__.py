@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, _stop)
     try:
         with (
-            testbeds.module_of(name).open(argument, options) as testbed,
+            testbeds.get(name).open(argument, options) as testbed,
             testbeds.noted(text, lifetime, testbed.handle),
         ):
             time.sleep(lifetime)

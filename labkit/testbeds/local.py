@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from labkit.errors import SpecError
 from labkit.spec import Spec
-from labkit.testbeds import Testbed, _job, _rdma
+from labkit.testbeds import Kind, Testbed, _job, _rdma
 from labkit.tools import Place
 
 
@@ -38,3 +38,6 @@ def hosts(spec: Spec) -> tuple[str, ...]:
 
 def _place(spec: Spec) -> Place:
     return _job.place(spec) if _job.hosts(spec) else _rdma.place(spec)
+
+
+TESTBED = Kind(open=open, outline=outline)

@@ -13,10 +13,8 @@ from labkit import host
 from labkit.errors import SpecError
 from labkit.notes import badge
 from labkit.simulation import calibration, measured, network_of
-from labkit.testbeds import Testbed
+from labkit.testbeds import Kind, Testbed
 from labkit.tools import smpirun
-
-ARGUMENT = "topology"
 
 
 def absent() -> list[str]:
@@ -68,3 +66,6 @@ def open(argument: str, options: Mapping[str, str]) -> Iterator[Testbed]:
     """
     smpirun.require()
     yield outline(argument, options)
+
+
+TESTBED = Kind(open=open, outline=outline, argument="topology", absent=absent, settled=settled)

@@ -21,12 +21,11 @@ from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
 from labkit.notes import badge
 from labkit.spec import Spec, validated
-from labkit.testbeds import Testbed, _guest, _rdma
+from labkit.testbeds import Kind, Testbed, _guest, _rdma
 from labkit.testbeds._guest import Guest
 from labkit.tools import Place
 from labkit.worker.adapters import ADAPTERS
 
-ARGUMENT = ""
 ADJUSTABLE = ("delay", "loss", "rate", "ets")
 GUEST = "soft-RoCE in an emulated guest: functional, not performance"
 HOST = "soft-RoCE: functional, not performance"
@@ -204,7 +203,7 @@ def outline(argument: str, options: Mapping[str, str]) -> Testbed:
     if argument:
         raise SpecError(f"the testbed soft-roce takes no argument, but got {argument!r}. Leave it out.")
     options_of(options)
-    return Testbed("soft-roce", rdma=RANKS)
+    return Testbed("soft-roce", rdma=RANKS, guest=True)
 
 
 @contextmanager
@@ -282,6 +281,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
         facts={name: value for name, value in facts.items() if name != "gids"},
         handle={"folder": place.folder, "facts": dict(facts)},
         rdma=RANKS,
+        guest=True,
     )
 
 
@@ -316,3 +316,6 @@ def adjusted(testbed: Testbed, options: Mapping[str, str]) -> Testbed:
     values = {name: getattr(chosen, name) for name in ADJUSTABLE}
     changed = {name: value for name, value in values.items() if value}
     return replace(testbed, facts={**testbed.facts, **changed})
+
+
+TESTBED = Kind(open=open, outline=outline, attach=attach, absent=absent, adjustable=ADJUSTABLE, adjusted=adjusted)

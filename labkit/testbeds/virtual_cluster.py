@@ -21,12 +21,11 @@ from labkit.errors import LabkitError, LaunchError, SpecError, known
 from labkit.notes import badge
 from labkit.spec import Spec
 from labkit.supervise import supervisor
-from labkit.testbeds import Testbed
+from labkit.testbeds import Kind, Testbed
 from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
 from labkit.tools import Place
 from labkit.worker.links import read
 
-ARGUMENT = "nodes"
 BADGE = "emulated link"
 NEEDS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "sed": "sed"}
 _HERE = Path(__file__).parent
@@ -290,3 +289,6 @@ def _network(pid: int) -> str:
         return str(Path(f"/proc/{pid}/ns/net").readlink())
     except OSError:
         return ""
+
+
+TESTBED = Kind(open=open, outline=outline, argument="nodes", attach=attach, absent=absent, refusal=refusal)

@@ -59,7 +59,8 @@ def _there() -> dict[str, list[tuple[str, str]]]:
     up = [one.text for one in testbeds.usable()]
     found = {name: name for name in dict.fromkeys(["local", *up])}
     for name in testbeds.names():
-        absent = testbeds.module_of(name).absent() if hasattr(testbeds.module_of(name), "absent") else []
+        lacks = testbeds.get(name).absent
+        absent = lacks() if lacks else []
         found.setdefault(name, f"{name} (needs {', '.join(absent)})" if absent else name)
     cards = [str(one["name"]) for one in [*rdma_devices(), *interfaces()] if one.get("name")]
     return {

@@ -63,7 +63,7 @@ def _hardware(testbed: str, host: Mapping[str, Any]) -> Mapping[str, Any]:
     kind = re.split("[:,]", testbed)[0]
     if kind == "soft-roce":
         return host if _options(testbed) else {}
-    return host if kind in ("local", "virtual-cluster", "simulated") else {}
+    return host if kind in known.names() else {}
 
 
 def _nodes(testbed: str) -> str:
