@@ -29,8 +29,8 @@ def noise(random: np.random.Generator, scatter: float, heavy: bool, size: tuple[
 
 def verdict(values: NDArray[np.float64]) -> str:
     """Return the confidence with which a series of (sizes, launches) is in a wrong order; empty if it is not."""
-    points = tuple(Point({}, row, "latency_us", "p50", "", float(place)) for place, row in enumerate(values))
-    surest = orders.worst(Series("", "", points), rises=True)
+    points = [Point({}, row, "latency_us", "p50", "", float(place)) for place, row in enumerate(values)]
+    surest = orders.worst(Series.of(points), rises=True)
     return surest[2].confidence if surest else ""
 
 

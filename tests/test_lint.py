@@ -13,6 +13,7 @@ import pytest
 
 from labkit import cli, importing, records
 from labkit.analysis import lint
+from labkit.analysis.plausibility.view import Launches
 from labkit.report import linting
 from labkit.report.content import Content
 from labkit.report.sources import Source
@@ -58,7 +59,7 @@ def six(**fields: Any) -> list[Samples]:
 def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> lint.Result:
     """What the rules say about points."""
     table = records.table(points)
-    return lint.lint(lint.Evidence("c", points, table, records.summary(table), failed))
+    return lint.lint(lint.Evidence("c", Launches.of(points, table), records.summary(table), failed))
 
 
 def codes(result: lint.Result) -> set[str]:
@@ -161,7 +162,7 @@ def test_imports_are_not_told_to_measure(tmp_path: Path) -> None:
     ).campaign
     points = campaign.samples()
     table = records.table(points)
-    result = lint.lint(lint.Evidence("c", list(points), table, records.summary(table)))
+    result = lint.lint(lint.Evidence("c", Launches.of(list(points), table), records.summary(table)))
     assert {"uneven-sizes", "one-launch", "sparse-sizes", "mean-of-rates"} <= {one.rule.code for one in result.findings}
     wrong = re.compile(r"\b[Mm]easur|Run again|Run labkit|[Rr]un more|Raise|Time more")
     assert not {one.remedy for one in result.findings if wrong.search(one.remedy)}

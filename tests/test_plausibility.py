@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ import pytest
 from labkit import benchmarks, cli, records
 from labkit.analysis import plausibility
 from labkit.analysis.lint import Evidence, lint
-from labkit.analysis.plausibility import Oddity
+from labkit.analysis.plausibility import Oddity, orders
+from labkit.analysis.plausibility.deciding import DOUBTFUL, FAR, Decision, Point, beyond
+from labkit.analysis.plausibility.view import Launches, Series
 from labkit.notes import badge, note
 from labkit.report import oddities, sources
 from labkit.report.content import Content
@@ -68,7 +72,7 @@ def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int],
     """Odd results of points; of one rule if it is named."""
     every = [one for launches in points for one in launches]
     table = records.table(every)
-    evidence = Evidence("c", every, table, records.summary(table), (), modes or {})
+    evidence = Evidence("c", Launches.of(every, table), records.summary(table), (), modes or {})
     return [one for one in evidence.odd if not rule or one.rule == rule]
 
 
@@ -89,6 +93,59 @@ def test_a_plausible_campaign_has_no_odd_result() -> None:
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------
+
+
+def some_points(chance: np.random.Generator) -> list[Point]:
+    """Points whose values, launches and ties are chance."""
+    scatter, shape = chance.choice([0.01, 0.1, 0.5]), chance.integers(4)
+    middle = np.exp(scatter * chance.standard_normal(int(chance.integers(2, 24)))) * 1.5 ** chance.integers(-1, 2)
+    made_of = []
+    for place, one in enumerate(middle.tolist()):
+        launches = int([6, 10, chance.choice([1, 2, 3]), chance.choice([1, 4, 5, 8])][shape])
+        values = one * np.exp(scatter * chance.choice([0.1, 1.0]) * chance.standard_normal(launches))
+        values = np.round(values, 1) + 0.1 if chance.random() < 0.3 else values
+        made_of.append(Point({}, values, "latency_us", "p50", str(place), float(place)))
+    return made_of
+
+
+def of_all_pairs(points: Sequence[Point], rises: bool) -> tuple[str, str, Decision, int] | None:
+    """The surest and widest pair, found by comparing all."""
+    pairs = list(combinations(points, 2))
+    wrong = [
+        (first, last, decision)
+        for first, last in pairs
+        if (decision := beyond(*((first, last) if rises else (last, first)), len(pairs)))
+    ]
+    sure = list(plausibility.CONFIDENCES)
+    if not wrong:
+        return None
+    first, last, decision = min(wrong, key=lambda one: (sure.index(one[2].confidence), -one[2].times))
+    return first.where, last.where, decision, sum(one[2].confidence == decision.confidence for one in wrong)
+
+
+def test_the_surest_pair_of_a_series_is_that_of_all_pairs() -> None:
+    chance, seen = np.random.default_rng(1), Counter[str]()
+    for _ in range(60):
+        points = some_points(chance)
+        for rises in (True, False):
+            found = orders.worst(Series.of(points), rises)
+            expected = of_all_pairs(points, rises)
+            assert (found and (found[0].where, found[1].where, *found[2:])) == expected
+            seen[expected[2].confidence if expected else ""] += 1
+    assert min(seen[name] for name in ("", "shown", "indicated", "undecided")) > 5
+
+
+@pytest.mark.parametrize("launches", [1, 6])
+def test_a_long_series_is_not_compared_pair_by_pair(launches: int) -> None:
+    """There are 12 million pairs."""
+    levels = np.linspace(9.0, 1.0, 5000)
+    points = [Point({}, np.full(launches, one), "latency_us", "p50", str(one), one) for one in levels.tolist()]
+    found = orders.worst(Series.of(points), rises=True)
+    assert found is not None
+    first, last, decision, count = found
+    assert (first.at, last.at, decision.confidence) == (9.0, 1.0, "indicated" if launches > 1 else "undecided")
+    rising, limit = levels[::-1], FAR if launches > 1 else DOUBTFUL
+    assert count == sum(np.searchsorted(rising, levels / limit, side="right").tolist())
 
 
 def test_a_latency_that_falls_with_the_size_is_odd() -> None:
@@ -300,7 +357,7 @@ def test_modes_of_a_launch_do_not_depend_on_the_launches_beside_it() -> None:
 def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
     points = [*point(1.0, size=8), *point(2.0, size=64), *point(1.4, size=1024)]
     table = records.table(points)
-    result = lint(Evidence("c", points, table, records.summary(table)))
+    result = lint(Evidence("c", Launches.of(points, table), records.summary(table)))
     (finding,) = [one for one in result.findings if one.rule.code == "odd-result"]
     assert finding.breach.what.endswith("(size-order, shown); unexplained")
     assert "run: labkit measure mpi.latency -m 64,1024" in linted.text(result)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from labkit import Effort, Spec, benchmarks, host, measure, records, testbeds
 from labkit.analysis import lint
+from labkit.analysis.plausibility.view import Launches
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
 from labkit.models import loggp_engine, schedules
@@ -331,7 +332,9 @@ def test_no_rule_asks_for_more_launches_of_a_simulation(tmp_path: Path) -> None:
     campaign = measure([Spec(benchmark="mpi.latency", testbed="simulated")], ONE, into=tmp_path / "c")
     points = list(campaign.samples())
     table = records.table(points)
-    rules = {rule.code for rule in lint.lint(lint.Evidence("c", points, table, records.summary(table))).broken}
+    rules = {
+        rule.code for rule in lint.lint(lint.Evidence("c", Launches.of(points, table), records.summary(table))).broken
+    }
     assert "made-up" in rules
     assert not rules & {"one-launch", "few-launches", "no-tail"}
 

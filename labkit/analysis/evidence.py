@@ -5,7 +5,7 @@ A testbed reads its counters before and after every point; `labkit.samples.facts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,12 @@ CALLS = {PYVERBS_EMPTY_POLL_NS: "empty poll (µs)", PYVERBS_REFUSED_POST_NS: "re
 
 def total(samples: Samples, counter: str) -> int | None:
     """A counter over all devices; None where the testbed has none of that name."""
-    values = [v for name, v in EVIDENCE.of(samples.meta).items() if name.rpartition(".")[2] == counter]
+    return sum_of(EVIDENCE.of(samples.meta), counter)
+
+
+def sum_of(counters: Mapping[str, int], counter: str) -> int | None:
+    """Return a counter over all devices, of those that a point added to; None where none has that name."""
+    values = [value for name, value in counters.items() if name.rpartition(".")[2] == counter]
     return sum(values) if values else None
 
 

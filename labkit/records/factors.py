@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit.records.aggregate import GIVEN
 from labkit.samples.facts import BROUGHT
@@ -75,37 +76,65 @@ def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
     """
     given = [name for name in rows if name.startswith(GIVEN)]
-    one_source = all(_constant(rows[name]) for name in _OF_SOURCES if name in rows)
-    found = {  # a missing value is a level too
-        name: texts(rows, name).tolist()
-        for name in (*SETTING, *_WHERE, *given)
-        if name in rows and not (one_source and _constant(rows[name]))  # its text is that of all rows
-    }
-    varied = [name for name in found if len({*found[name]} - ({NONE} if name in _OF_SAMPLES else set())) > 1]
+    found = {name: _coded(rows, name) for name in (*SETTING, *_WHERE, *given) if name in rows}  # missing is a level too
+    varied = [
+        name for name, (_, levels) in found.items() if len(levels) - (NONE in levels if name in _OF_SAMPLES else 0) > 1
+    ]
     implied = {
         second
         for first, second in _IMPLIED_BY
-        if {first, second} <= {*varied} and _one_each(found[first], found[second])
+        if {first, second} <= {*varied} and one_each(found[first][0], found[second][0])
     }
     names = [name for name in varied if name not in implied]
-    keys: list[list[Any]] = [found[name] for name in names]
+    keys = [found[name][0] for name in names]
     if "message_size_B" in rows:
-        keys.append(rows["message_size_B"].tolist())
-    if "fingerprint" in rows and keys and not _one_each([*zip(*keys, strict=True)], rows["fingerprint"].tolist()):
+        keys.append(distinct(rows["message_size_B"])[0])
+    if "fingerprint" in rows and keys and not one_each(together(*keys), distinct(rows["fingerprint"])[0]):
         names.append("fingerprint")
     return [name for name in names if name not in skip]
 
 
-def _constant(values: pd.Series) -> bool:
-    """Return whether all values are surely equal. This is much faster than comparing their texts."""
-    if values.dtype == object and len({*map(type, values)}) > 1:
-        return False  # True is 1 and 1.0, but each has a text of its own
-    return bool(values.nunique(dropna=False) <= 1)
+def distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return for each row the place of its value among the different ones, and these in the order they occur in."""
+    if column.dtype == object and len({*map(type, column)}) > 1:
+        known: dict[Any, int] = {}  # True is 1 and 1.0, but each has a text of its own
+        codes = [known.setdefault((type(value), value), len(known)) for value in column]
+        return np.array(codes, np.intp), [value for _, value in known]
+    places, values = pd.factorize(column, use_na_sentinel=False)
+    return places, values.tolist()
 
 
-def _one_each(first: Sequence[Any], second: Sequence[Any]) -> bool:
+def coded(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return for each row the place of its level, and the levels: whole numbers as they are, anything else as text."""
+    codes, values = distinct(column)
+    if column.dtype.kind in "iu":
+        return codes, values
+    merged, levels = pd.factorize(np.array([level(value) for value in values], object))
+    return merged[codes], levels.tolist()
+
+
+def together(*codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return a code for each row that is equal where all of some codes are; numbered in the order they occur in."""
+    both = codes[0]
+    for more in codes[1:]:
+        both = pd.factorize(both * (more.max(initial=0) + 1) + more)[0]
+    return both
+
+
+def _coded(rows: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return for each row the place of its text, as `text` has it, and the texts."""
+    columns = [rows.get(c) for c in (name, *_OF_SOURCES)]
+    codes = together(*(distinct(column)[0] for column in columns if column is not None))
+    firsts = np.unique(codes, return_index=True)[1].tolist()
+    facts = [[None] * len(firsts) if c is None else [c.array[place] for place in firsts] for c in columns]
+    words = [_text(name, *values) for values in zip(*facts, strict=True)]
+    merged, levels = pd.factorize(np.array(words, object))
+    return merged[codes] if len(rows) else codes, levels.tolist()
+
+
+def one_each(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
     """Return whether every value of the first column goes with one value of the second."""
-    return len({*zip(first, second, strict=True)}) == len({*first})
+    return bool(together(first, second).max(initial=-1) == first.max(initial=-1))
 
 
 def setting(row: Mapping[str, Any], columns: Sequence[str]) -> str:
@@ -128,9 +157,8 @@ def named(column: str) -> str:
 
 def texts(rows: pd.DataFrame, name: str) -> pd.Series:
     """Return the level of a factor in each row, as `text` does."""
-    columns = [rows[c].tolist() if c in rows else [None] * len(rows) for c in (name, *_OF_SOURCES)]
-    words = [_text(name, *facts) for facts in zip(*columns, strict=True)]
-    return pd.Series(words, index=rows.index, dtype=object)
+    codes, words = _coded(rows, name)
+    return pd.Series(np.array(words, object)[codes], index=rows.index, dtype=object)
 
 
 def text(row: Mapping[Any, Any], name: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from labkit import benchmarks, records, samples
 from labkit.analysis.lint import Evidence
+from labkit.analysis.plausibility.view import Launches
 from labkit.campaign import Campaign, events
 from labkit.errors import DataError
 from labkit.samples.facts import FINGERPRINT, TIMING
@@ -58,7 +59,7 @@ class Source:
     @cached_property
     def evidence(self) -> Evidence:
         """What rules see of the campaign."""
-        return Evidence(self.name, self.points, self.records, self.summary, self.failed, self.modes)
+        return Evidence(self.name, Launches.of(self.points, self.records), self.summary, self.failed, self.modes)
 
     @cached_property
     def doubted(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from labkit.analysis.lint.evidence import LEVELS, Breach, Evidence, Level, Rule
@@ -102,12 +103,12 @@ class Result:
     points: int
     odd: tuple[Oddity, ...] = ()
 
-    @property
+    @cached_property
     def sound(self) -> bool:
         """Whether the campaign breaks no rule of the level ``error``."""
         return not any(one.rule.level == "error" for one in self.findings)
 
-    @property
+    @cached_property
     def groups(self) -> list[Group]:
         """Findings by rule and benchmark."""
         groups: dict[tuple[str, str], list[Finding]] = {}
@@ -117,12 +118,13 @@ class Result:
 
     def remedies(self, rule: Rule) -> str:
         """What to do about all places where a rule is broken."""
-        return " ".join(dict.fromkeys(one.remedy for one in self.findings if one.rule.code == rule.code))
+        own = (group for group in self.groups if group.first.rule.code == rule.code)
+        return " ".join(dict.fromkeys(one.remedy for group in own for one in group.findings))
 
-    @property
+    @cached_property
     def broken(self) -> list[Rule]:
         """Rules that are broken, each once: errors first."""
-        return list({one.rule.code: one.rule for one in self.findings}.values())
+        return list({group.first.rule.code: group.first.rule for group in self.groups}.values())
 
     @property
     def sentence(self) -> str:

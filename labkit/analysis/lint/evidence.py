@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from labkit.analysis.plausibility.view import Columns, Launches, Row
+from labkit.columns import METRICS, Metric, split
 from labkit.records import aggregate
 from labkit.records.factors import differing, named, text
 from labkit.samples import Samples
-from labkit.samples.facts import BROUGHT, FINGERPRINT
+from labkit.samples.facts import BROUGHT
 from labkit.stats.modes import Modes
 from labkit.units import format_size
 
@@ -41,26 +45,29 @@ class Breach:
     brought: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """Everything that rules see of a campaign. It is data: nothing of it is executed.
 
     Parameters
     ----------
     name : of the campaign.
-    points : samples; their values may be left out, only specs, hosts and metadata are read.
-    records : a row per point and launch, from `labkit.records.table`.
+    launches : records, and what metadata hold.
     summary : a row per point, from `labkit.records.summary`.
     failed : what was skipped or failed, with the reason.
     modes : fingerprint and launch → the two modes of its iterations, where there are two.
     """
 
     name: str
-    points: Sequence[Samples]
-    records: pd.DataFrame
+    launches: Launches
     summary: pd.DataFrame
     failed: Sequence[tuple[str, str]] = ()
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+
+    @property
+    def records(self) -> pd.DataFrame:
+        """A row per point and launch."""
+        return self.launches.records
 
     @cached_property
     def odd(self) -> tuple[Oddity, ...]:
@@ -75,45 +82,75 @@ class Evidence:
         return {name: differing(rows, skip=("fingerprint", "campaign")) for name, rows in self.by_benchmark()}
 
     @cached_property
-    def labels(self) -> dict[str, str]:
-        """Fingerprint → size and settings that tell a point from the others of its benchmark."""
-        labels: dict[str, str] = {}
-        for name, rows in self.by_benchmark():
-            columns = ["fingerprint", "message_size_B", "origin", "ranks_assumed", *self.factors[name]]
-            for row in rows[[*dict.fromkeys(columns)]].to_dict("records"):
-                size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
-                settings = [f"{named(c)}={text(row, c)}" for c in self.factors[name]]
-                labels[str(row["fingerprint"])] = ", ".join([*size, *settings])
-        return labels
+    def last(self) -> NDArray[np.intp]:
+        """Row of the records of each point's last launch, (points,); its metadata stand for the point."""
+        rows = dict(zip(self.records["fingerprint"].tolist(), range(len(self.records)), strict=True))
+        return np.array([rows[name] for name in self.column("fingerprint").tolist()], np.intp)
 
-    @cached_property
-    def specs(self) -> dict[str, Samples]:
-        """Fingerprint → one of its samples."""
-        return {FINGERPRINT.of(one.meta): one for one in self.points}
+    def of_kinds(self, function: Callable[[Samples], Any], unknown: Any = False) -> NDArray[Any]:
+        """Return for each point what a function makes of its metadata; where no metadata are known, another value."""
+        if not self.launches.kinds:
+            return np.full(len(self.summary), unknown)
+        return np.array([*map(function, self.launches.kinds)])[self.launches.kind[self.last]]
 
     def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield the name and the rows of each benchmark, with the columns it has."""
         yield from aggregate.by_benchmark(self.summary).items()
 
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of the summary, (points,); NaN where it is not there."""
+        return self.columns[name] if name in self.columns else np.full(len(self.summary), np.nan)
+
     @cached_property
-    def _rows(self) -> list[Mapping[str, Any]]:
-        """The row of each point."""
-        names = [str(name) for name in self.summary]
-        columns = [self.summary[name].tolist() for name in self.summary]
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    def columns(self) -> Columns:
+        """Columns of the summary."""
+        return Columns(self.summary)
 
-    def each(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the row of each point."""
-        yield from self._rows
+    @cached_property
+    def numbers(self) -> list[tuple[Metric, str, NDArray[np.float64]]]:
+        """Metric, statistic and column of every number of a point, in their order."""
+        parts = [(name, split(str(name))) for name in self.summary]
+        return [(METRICS[part[0]], part[1], self.summary[name].to_numpy(np.float64)) for name, part in parts if part]
 
-    def random(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the row of each point whose times vary by chance; those of a simulation do not."""
-        return (row for row in self._rows if row["origin"] not in ("simulated", "modelled"))
+    @cached_property
+    def random(self) -> NDArray[np.bool_]:
+        """Points whose times vary by chance, (points,); those of a simulation do not."""
+        return ~np.isin(self.column("origin").astype(str), ("simulated", "modelled"))
+
+    def rows(self, which: NDArray[np.bool_]) -> Iterator[Row]:
+        """Yield the rows of some points."""
+        return (Row(self.columns, place) for place in np.flatnonzero(which).tolist())
+
+    def pairs(self, columns: Sequence[NDArray[np.bool_]]) -> Iterator[tuple[Row, int]]:
+        """Yield the row of each point and the place of each column that holds for it, point after point."""
+        if columns:
+            for place, column in np.argwhere(np.stack(columns, axis=1)).tolist():
+                yield Row(self.columns, place), column
+
+    @cached_property
+    def _last(self) -> dict[str, int]:
+        """Fingerprint → its row."""
+        return dict(zip(self.column("fingerprint").tolist(), range(len(self.summary)), strict=True))
+
+    @cached_property
+    def _labels(self) -> dict[str, str]:
+        return {}
+
+    def label(self, fingerprint: str) -> str:
+        """Return the size and settings that tell a point from the others of its benchmark; empty if it is not there."""
+        if fingerprint not in self._labels:
+            text_of = ""
+            if (place := self._last.get(fingerprint)) is not None:
+                row = Row(self.columns, place)
+                size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
+                factors = self.factors[str(row["benchmark"])]
+                text_of = ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in factors)])
+            self._labels[fingerprint] = text_of
+        return self._labels[fingerprint]
 
     def breach(self, row: Mapping[str, Any], what: str) -> Breach:
         """Say what is wrong with the point of a row."""
-        label = self.labels.get(str(row["fingerprint"]), "")
-        return Breach(str(row["benchmark"]), label, what, row["origin"] in BROUGHT)
+        return Breach(str(row["benchmark"]), self.label(str(row["fingerprint"])), what, row["origin"] in BROUGHT)
 
     @staticmethod
     def of(rows: pd.DataFrame, what: str, point: str = "") -> Breach:

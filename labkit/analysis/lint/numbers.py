@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
 
 from labkit import benchmarks
 from labkit.analysis.lint.evidence import Breach, Evidence, Rule
+from labkit.analysis.plausibility.view import holding
 from labkit.columns import METRICS, statistic_column
 from labkit.notes import Note
 from labkit.samples.facts import WARMUP
@@ -22,65 +25,80 @@ _DISTURBED = ("busy-machine", "oversubscription", "path-mismatch", "frequency-dr
 _DOUBTED = ("contradiction", "other-library", "wrong-bytes", "lost-messages", "below-resolution", "few-iterations")
 
 
-def iteration_s(evidence: Evidence, row: Mapping[str, Any]) -> float:
-    """Return the median time of an iteration of a point, s; NaN if no single iterations were timed."""
-    point = evidence.specs.get(str(row["fingerprint"]))
-    if point is None or not row["n"] > 0 or row["timing"] != "each" or row["benchmark"] == _CLOCK:
-        return math.nan
-    for name, work in benchmarks.get(point.spec.benchmark).metrics.items():
-        metric, value = METRICS[name], float(row.get(statistic_column(name, "p50"), math.nan))
-        units = work(point.spec)
-        if value > 0 and units:
-            return value / metric.factor * units if metric.kind == "cost" else units * metric.factor / value
-    return math.nan
+def iteration_s(evidence: Evidence) -> NDArray[np.float64]:
+    """Return the median time of an iteration of each point, (points,), s; NaN if no single iterations were timed."""
+    time = np.full(len(evidence.summary), math.nan)
+    timed = evidence.of_kinds(lambda _: True) & (evidence.column("n") > 0) & (evidence.column("timing") == "each")
+    for name, of_benchmark in _benchmarks(evidence):
+        for metric, work in benchmarks.get(name).metrics.items() if name != _CLOCK else ():
+            values = evidence.column(statistic_column(metric, "p50"))
+            places = np.flatnonzero(of_benchmark & timed & np.isnan(time) & (values > 0))
+            specs = map(evidence.launches.spec, evidence.last[places].tolist())
+            units = np.array([work(spec) for spec in specs], np.float64)
+            places, units = places[units != 0], units[units != 0]
+            value, definition = values[places], METRICS[metric]
+            cost = definition.kind == "cost"
+            time[places] = value / definition.factor * units if cost else units * definition.factor / value
+    return time
+
+
+def _benchmarks(evidence: Evidence) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield the name of each benchmark and which points are of it."""
+    names = evidence.column("benchmark")
+    for name in dict.fromkeys(names.tolist()):
+        yield name, names == name
 
 
 def unverified(evidence: Evidence) -> Iterator[Breach]:
     """Yield points of labkit's kernels that moved bytes which nobody verified."""
-    for row in evidence.each():
-        moves = row["engine"] == "c" and row["message_size_B"] and benchmarks.get(row["benchmark"]).mpi
-        if moves and row["origin"] == "measured" and not row["verified"]:
+    column = evidence.column
+    doubtful = (column("engine") == "c") & (column("origin") == "measured") & (column("message_size_B") != 0)
+    for row in evidence.rows(doubtful & ~column("verified").astype(bool)):
+        if benchmarks.get(row["benchmark"]).mpi:
             yield evidence.breach(row, "the bytes were not verified")
 
 
 def timer_cost(evidence: Evidence) -> Iterator[Breach]:
     """Yield points whose iterations are short beside the cost of timing them."""
-    for row in evidence.each():
-        share = float(row["timer_overhead_ns"]) * 1e-9 / iteration_s(evidence, row)
-        if share > TIMER_SHARE:
-            yield evidence.breach(row, f"two clock reads take {format_share(share)} of an iteration")
+    shares = evidence.column("timer_overhead_ns") * 1e-9 / iteration_s(evidence)
+    for row in evidence.rows(shares > TIMER_SHARE):
+        yield evidence.breach(row, f"two clock reads take {format_share(shares[row.place])} of an iteration")
 
 
 def clock_step(evidence: Evidence) -> Iterator[Breach]:
     """Yield points whose iterations are short beside the resolution of the clock."""
-    for row in evidence.each():
-        for name in benchmarks.get(row["benchmark"]).metrics:
-            step, value = (float(row.get(statistic_column(name, s), math.nan)) for s in ("step", "p50"))
-            if value > 0 and step / value > STEP_SHARE:
-                yield evidence.breach(row, f"the clock's step is {format_share(step / value)} of the median")
-                break
+    share = np.full(len(evidence.summary), math.nan)
+    for name, of_benchmark in _benchmarks(evidence):
+        for metric in benchmarks.get(name).metrics:
+            step, value = (evidence.column(statistic_column(metric, s)) for s in ("step", "p50"))
+            places = np.flatnonzero(of_benchmark & np.isnan(share) & (value > 0))
+            shares = step[places] / value[places]
+            share[places[shares > STEP_SHARE]] = shares[shares > STEP_SHARE]
+    for row in evidence.rows(~np.isnan(share)):
+        yield evidence.breach(row, f"the clock's step is {format_share(share[row.place])} of the median")
 
 
 def interval_not_reached(evidence: Evidence) -> Iterator[Breach]:
     """Yield points that hit their time cap before the interval of the median was narrow enough."""
-    for row in evidence.each():
-        point = evidence.specs.get(str(row["fingerprint"]))
-        if point and "cap" in row["stopped_by"] and row["ci_width"] > point.effort.ci:
-            width, wanted = format_share(row["ci_width"]), format_share(point.effort.ci)
-            yield evidence.breach(row, f"the time cap ended it with an interval of {width} instead of {wanted}")
+    wanted = evidence.of_kinds(lambda one: one.effort.ci, math.nan)
+    capped = holding(evidence.column("stopped_by"), lambda reasons: "cap" in reasons)
+    for row in evidence.rows(capped & (evidence.column("ci_width") > wanted)):
+        width, asked = format_share(row["ci_width"]), format_share(float(wanted[row.place]))
+        yield evidence.breach(row, f"the time cap ended it with an interval of {width} instead of {asked}")
 
 
 def spread_of_launches(evidence: Evidence) -> Iterator[Breach]:
     """Yield points whose launches differ by far more than their iterations explain."""
-    for row in evidence.each():
-        if row["launches"] > 2 and row["spread_between"] > max(_MORE * row["ci_width"], 0.05):
-            between, inside = format_share(row["spread_between"]), format_share(row["ci_width"])
-            yield evidence.breach(row, f"launches spread by {between}, the interval inside a launch is {inside} wide")
+    most = np.maximum(_MORE * evidence.column("ci_width"), 0.05)  # NaN where there is no interval
+    for row in evidence.rows((evidence.column("launches") > 2) & (evidence.column("spread_between") > most)):
+        between, inside = format_share(row["spread_between"]), format_share(row["ci_width"])
+        yield evidence.breach(row, f"launches spread by {between}, the interval inside a launch is {inside} wide")
 
 
 def _noted(evidence: Evidence, column: str, codes: tuple[str, ...]) -> Iterator[Breach]:
     """Yield points with notes of some kinds."""
-    for row in evidence.each():
+    noted = holding(evidence.column(column), lambda cell: any(one.code in codes for one in cell))
+    for row in evidence.rows(noted):
         notes: dict[str, Note] = {one.code: one for one in row[column] if one.code in codes}
         for one in notes.values():
             yield evidence.breach(row, one.text)
@@ -98,17 +116,15 @@ def doubted(evidence: Evidence) -> Iterator[Breach]:
 
 def no_warmup(evidence: Evidence) -> Iterator[Breach]:
     """Yield points that were timed without a warm-up."""
-    for row in evidence.each():
-        point = evidence.specs.get(str(row["fingerprint"]))
-        if point and row["n"] and WARMUP.given(point.meta) and WARMUP.of(point.meta) == 0:
-            yield evidence.breach(row, "no warm-up iterations")
+    none = evidence.of_kinds(lambda one: WARMUP.given(one.meta) and WARMUP.of(one.meta) == 0)
+    for row in evidence.rows((evidence.column("n") > 0) & none):
+        yield evidence.breach(row, "no warm-up iterations")
 
 
 def made_up(evidence: Evidence) -> Iterator[Breach]:
     """Yield points that were simulated or modelled."""
-    for row in evidence.each():
-        if row["origin"] in ("simulated", "modelled"):
-            yield evidence.breach(row, f"{row['origin']}, not measured")
+    for row in evidence.rows(~evidence.random):
+        yield evidence.breach(row, f"{row['origin']}, not measured")
 
 
 NUMBERS = (

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-from typing import Any
+from itertools import combinations, islice, pairwise
+from operator import itemgetter
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.analysis.lint.evidence import Breach, Evidence, Rule
-from labkit.columns import METRICS, Metric, split
-from labkit.records import statistic_of
-from labkit.records.factors import NONE, level, named
-from labkit.samples.facts import DEFINITION, FINGERPRINT, MEASURED, wrong
+from labkit.analysis.plausibility.view import Columns, Row, holding, in_files
+from labkit.columns import Metric
+from labkit.records import statistics_of
+from labkit.records.factors import NONE, coded, level, named, one_each
+from labkit.samples import Samples
+from labkit.samples.facts import DEFINITION, MEASURED, wrong
 from labkit.units import format_number, format_share, format_size, plural
 
 _STEP = 8  # largest ratio of neighbouring sizes that a line may join
@@ -68,21 +72,33 @@ JUDGEMENT = (
 )
 
 
-def _values(row: Mapping[str, Any], wanted: str = "") -> Iterator[tuple[Metric, str]]:
-    """Yield metric and statistic of every number of a row; of one statistic if it is given."""
-    for column, value in row.items():
-        parts = split(column)
-        if parts and (not wanted or parts[1] == wanted) and value == value:
-            yield METRICS[parts[0]], parts[1]
+def _have(evidence: Evidence, wanted: Callable[[Metric, str], bool]) -> NDArray[np.bool_]:
+    """Return which points have a number of a wanted metric and statistic, (points,)."""
+    columns = [~np.isnan(values) for metric, statistic, values in evidence.numbers if wanted(metric, statistic)]
+    return np.asarray(np.any([np.zeros(len(evidence.summary), bool), *columns], axis=0), bool)
+
+
+def _means(evidence: Evidence, wanted: Callable[[Metric], bool], *, only: bool) -> Iterator[tuple[Row, Metric]]:
+    """Yield points and the wanted metrics of which they have a mean; with `only`, no better statistic."""
+    columns, metrics = [], []
+    for metric, statistic, values in evidence.numbers:
+        if statistic == "mean" and wanted(metric):
+            there = ~np.isnan(values)
+            columns.append(there & (statistics_of(evidence.summary, metric.name) == "mean") if only else there)
+            metrics.append(metric)
+    for row, column in evidence.pairs(columns):
+        yield row, metrics[column]
 
 
 def base_case(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with an impact factor but without the absolute time of its base case."""
-    for row in evidence.each():
-        names = {metric.name for metric, _ in _values(row)}
-        ratios = sorted(name for name in names if METRICS[name].unit == "times")
-        if ratios and not names & {"alone_us", "isolated_us"}:
-            yield evidence.breach(row, f"{ratios[0]} without the time alone")
+    ratios = sorted({metric.name for metric, _, _ in evidence.numbers if metric.unit == "times"})
+    base = _have(evidence, lambda metric, _: metric.name in ("alone_us", "isolated_us"))
+    first = np.full(len(evidence.summary), -1)
+    for place in reversed(range(len(ratios))):
+        first[_have(evidence, lambda metric, _, name=ratios[place]: metric.name == name)] = place  # type: ignore[misc]
+    for row in evidence.rows((first >= 0) & ~base):
+        yield evidence.breach(row, f"{ratios[first[row.place]]} without the time alone")
 
 
 def no_reason(evidence: Evidence) -> Iterator[Breach]:
@@ -102,50 +118,54 @@ def failed(evidence: Evidence) -> Iterator[Breach]:
 def uneven_sizes(evidence: Evidence) -> Iterator[Breach]:
     """Yield levels of a factor that were measured at other sizes than the other levels."""
     for name, rows in evidence.by_benchmark():
+        measured = rows["message_size_B"].to_numpy()
+        sizes = np.unique(measured)
         for factor in evidence.factors[name]:
-            levels = rows["message_size_B"].groupby(rows[factor].map(level)).agg(set)
-            every = set().union(*levels)
-            for value, sizes in levels.items():
-                if value != NONE and (lacking := sorted(every - sizes)):
-                    text = ", ".join(format_size(int(size)) for size in lacking[:3])
-                    more = f" and {plural(len(lacking) - 3, 'more size')}" if len(lacking) > 3 else ""
+            codes, levels = coded(rows[factor])
+            at = np.unique(codes * len(sizes) + np.searchsorted(sizes, measured))
+            own = np.split(at % len(sizes), np.searchsorted(at, np.arange(1, len(levels)) * len(sizes)))
+            for value, places in sorted(zip(map(str, levels), own, strict=True), key=itemgetter(0)):
+                there, count = set(places.tolist()), len(sizes) - len(places)
+                if value != NONE and count:
+                    lacking = islice((size for place, size in enumerate(sizes) if place not in there), 3)
+                    text = ", ".join(format_size(int(size)) for size in lacking)
+                    more = f" and {plural(count - 3, 'more size')}" if count > 3 else ""
                     yield evidence.of(rows, f"not measured at {text}{more}", f"{named(factor)}={value}")
 
 
 def mean_of_rates(evidence: Evidence) -> Iterator[Breach]:
     """Yield rates whose only statistic is a mean that labkit did not compute."""
-    for row in evidence.each():
-        for metric, _ in _values(row, "mean"):
-            if metric.kind == "rate" and row["origin"] != "measured" and statistic_of(row, metric.name) == "mean":
-                yield evidence.breach(row, f"the {row['origin']} {metric.label} is a mean of unknown kind")
+    for row, metric in _means(evidence, lambda metric: metric.kind == "rate", only=True):
+        if row["origin"] != "measured":
+            yield evidence.breach(row, f"the {row['origin']} {metric.label} is a mean of unknown kind")
 
 
 def mean_of_ratios(evidence: Evidence) -> Iterator[Breach]:
     """Yield averaged shares and ratios."""
-    for row in evidence.each():
-        for metric, _ in _values(row, "mean"):
-            if metric.unit in ("%", "times") and row["origin"] != "measured":
-                yield evidence.breach(row, f"the {row['origin']} {metric.label} is a mean of ratios")
+    for row, metric in _means(evidence, lambda metric: metric.unit in ("%", "times"), only=False):
+        if row["origin"] != "measured":
+            yield evidence.breach(row, f"the {row['origin']} {metric.label} is a mean of ratios")
 
 
 def one_launch(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with one launch."""
-    return (evidence.breach(row, "1 launch") for row in evidence.random() if row["launches"] == 1)
+    return (
+        evidence.breach(row, "1 launch") for row in evidence.rows(evidence.random & (evidence.column("launches") == 1))
+    )
 
 
 def few_launches(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with too few launches for a confidence interval."""
-    for row in evidence.random():
-        if 1 < row["launches"] < stats.LAUNCHES:
-            yield evidence.breach(row, f"{plural(row['launches'], 'launch')}, which give a range only")
+    launches = evidence.column("launches")
+    few = (launches > 1) & (launches < stats.LAUNCHES)
+    for row in evidence.rows(evidence.random & few):
+        yield evidence.breach(row, f"{plural(row['launches'], 'launch')}, which give a range only")
 
 
 def only_mean(evidence: Evidence) -> Iterator[Breach]:
     """Yield costs of which only a mean is known."""
-    for row in evidence.each():
-        for metric, _ in _values(row, "mean"):
-            if metric.kind == "cost" and statistic_of(row, metric.name) == "mean":
-                yield evidence.breach(row, f"only the mean of the {metric.label} is known")
+    for row, metric in _means(evidence, lambda metric: metric.kind == "cost", only=True):
+        yield evidence.breach(row, f"only the mean of the {metric.label} is known")
 
 
 def time_order(evidence: Evidence) -> Iterator[Breach]:
@@ -167,84 +187,92 @@ def time_order(evidence: Evidence) -> Iterator[Breach]:
 def confounded(evidence: Evidence) -> Iterator[Breach]:
     """Yield pairs of factors that always change together."""
     for name, rows in evidence.by_benchmark():
-        texts = {c: rows[c].map(level) for c in evidence.factors[name]}
-        complete = [c for c, values in texts.items() if NONE not in set(values)]
+        levels = {factor: coded(rows[factor]) for factor in evidence.factors[name]}
+        complete = {factor: codes for factor, (codes, texts) in levels.items() if NONE not in texts}
         for first, second in combinations(complete, 2):
-            if _together(texts[first], texts[second]):
+            if one_each(complete[first], complete[second]) and one_each(complete[second], complete[first]):
                 yield evidence.of(rows, f"{named(first)} and {named(second)} always change together")
-
-
-def _together(first: pd.Series, second: pd.Series) -> bool:
-    """Return whether each level of one column goes with one level of the other, both ways."""
-    return bool(second.groupby(first).nunique().max() == 1 and first.groupby(second).nunique().max() == 1)
 
 
 def no_tail(evidence: Evidence) -> Iterator[Breach]:
     """Yield points with samples but without a 99th percentile."""
-    for row in evidence.random():
-        if row["n"] and row["timing"] == "each" and not any(_values(row, "p99")):
-            yield evidence.breach(row, f"no p99: n = {row['n']:,}, launches: {row['launches']}")
+    timed = (evidence.column("n") > 0) & (evidence.column("timing") == "each")
+    for row in evidence.rows(evidence.random & timed & ~_have(evidence, lambda _, statistic: statistic == "p99")):
+        yield evidence.breach(row, f"no p99: n = {row['n']:,}, launches: {row['launches']}")
 
 
 def doubtful_tail(evidence: Evidence) -> Iterator[Breach]:
     """Yield points whose 99th percentile has fewer than ten samples beyond it."""
-    for row in evidence.each():
-        if "p99" in row["unreliable"] and any(_values(row, "p99")):
-            yield evidence.breach(row, f"p99 with fewer than {stats.BEYOND} samples beyond it")
+    doubtful = holding(evidence.column("unreliable"), lambda names: "p99" in names)
+    for row in evidence.rows(doubtful & _have(evidence, lambda _, statistic: statistic == "p99")):
+        yield evidence.breach(row, f"p99 with fewer than {stats.BEYOND} samples beyond it")
 
 
 def wide(evidence: Evidence) -> Iterator[Breach]:
     """Yield points whose iterations spread so far that a median alone says little."""
-    for row in evidence.each():
-        if row["spread_within"] > _WIDE:
-            yield evidence.breach(row, f"iterations spread by {format_share(row['spread_within'])} of the median")
+    for row in evidence.rows(evidence.column("spread_within") > _WIDE):
+        yield evidence.breach(row, f"iterations spread by {format_share(row['spread_within'])} of the median")
 
 
 def undocumented(evidence: Evidence) -> Iterator[Breach]:
     """Yield points of labkit's own whose metadata or host description lack something."""
-    for point in evidence.points:
-        if point.origin not in MEASURED:
-            continue
-        lacking = [text for text in wrong(point.meta, point.origin) if text.endswith("is missing")]
-        lacking += [f"{key} of the host is missing" for key in _HOST if not point.host.get(key)]
-        if lacking:
-            label = evidence.labels.get(FINGERPRINT.of(point.meta), "")
-            yield Breach(point.spec.benchmark, f"{label} launch {point.launch}".strip(), ", ".join(lacking[:3]))
+    lacking = [_lacking(one) if one.origin in MEASURED else [] for one in evidence.launches.kinds]
+    if not any(lacking):
+        return
+    kinds, columns = evidence.launches.kind, Columns(evidence.records)
+    rows = np.flatnonzero(np.array([bool(texts) for texts in lacking])[kinds])
+    for row in in_files(columns, rows).tolist():
+        launch = Row(columns, row)
+        label = f"{evidence.label(launch['fingerprint'])} launch {launch['launch']}".strip()
+        yield Breach(launch["benchmark"], label, ", ".join(lacking[kinds[row]][:3]))
+
+
+def _lacking(one: Samples) -> list[str]:
+    """Return what the metadata of a launch and the description of its host lack."""
+    missing = [text for text in wrong(one.meta, one.origin) if text.endswith("is missing")]
+    return missing + [f"{key} of the host is missing" for key in _HOST if not one.host.get(key)]
 
 
 def unnamed_system(evidence: Evidence) -> Iterator[Breach]:
     """Yield imported points that do not name their library."""
-    for row in evidence.each():
-        if row["origin"] not in MEASURED and not row["library"]:
-            yield evidence.breach(row, f"{row['origin']}, without the name of a library")
+    origins = evidence.column("origin").astype(str)
+    for row in evidence.rows(~np.isin(origins, MEASURED) & (evidence.column("library") == "")):
+        yield evidence.breach(row, f"{row['origin']}, without the name of a library")
 
 
 def uncommitted(evidence: Evidence) -> Iterator[Breach]:
     """Yield versions of labkit that nobody else can get."""
-    counts: dict[str, int] = {}
-    for point in evidence.points:
-        versions = point.host.get("versions")
-        commit = str(versions.get("commit") or "") if isinstance(versions, Mapping) else ""
-        if commit.endswith("-dirty"):
-            counts[commit] = counts.get(commit, 0) + 1
-    for commit, count in counts.items():
+    commits = [_commit(one) for one in evidence.launches.kinds]
+    if not any(commits):
+        return
+    of_launch = np.array(commits, object)[evidence.launches.kind]
+    dirty = in_files(Columns(evidence.records), np.flatnonzero(of_launch != ""))
+    codes, names = pd.factorize(of_launch[dirty])
+    for commit, count in zip(names, np.bincount(codes).tolist(), strict=True):
         yield Breach("", "", f"labkit {commit} measured {plural(count, 'launch')}")
+
+
+def _commit(one: Samples) -> str:
+    """Return the commit of the labkit that measured a launch, if it had changes; else nothing."""
+    versions = one.host.get("versions")
+    commit = str(versions.get("commit") or "") if isinstance(versions, Mapping) else ""
+    return commit if commit.endswith("-dirty") else ""
 
 
 def unsaid_method(evidence: Evidence) -> Iterator[Breach]:
     """Yield points that do not say how they were timed or what their numbers are."""
-    for row in evidence.each():
-        point = evidence.specs.get(str(row["fingerprint"]))
-        if row["n"] and not (row["cadence"] and row["timing"]):
-            yield evidence.breach(row, "cadence or timing is not recorded")
-        elif not row["n"] and row["origin"] == "reported" and point and not DEFINITION.of(point.meta):
-            yield evidence.breach(row, "the tool's definition of its numbers is not recorded")
+    column = evidence.column
+    undefined = evidence.of_kinds(lambda one: not DEFINITION.of(one.meta))
+    unsaid = (column("n") > 0) & ((column("cadence") == "") | (column("timing") == ""))
+    for row in evidence.rows(unsaid | ((column("n") == 0) & (column("origin") == "reported") & undefined)):
+        what = "cadence or timing is" if row["n"] else "the tool's definition of its numbers is"
+        yield evidence.breach(row, f"{what} not recorded")
 
 
 def sparse_sizes(evidence: Evidence) -> Iterator[Breach]:
     """Yield neighbouring sizes so far apart that a line between them may hide a protocol change."""
     for _, rows in evidence.by_benchmark():
-        sizes = sorted({int(size) for size in rows["message_size_B"] if size > 0})
+        sizes = [int(size) for size in np.unique(rows["message_size_B"]).tolist() if size > 0]
         gaps = [(a, b) for a, b in pairwise(sizes) if b > _STEP * a] if len(sizes) > 2 else []
         for low, high in gaps:
             ratio = format_number(high / low, digits=2)
@@ -254,7 +282,7 @@ def sparse_sizes(evidence: Evidence) -> Iterator[Breach]:
 def round_ranks(evidence: Evidence) -> Iterator[Breach]:
     """Yield benchmarks that were measured at powers of two of ranks only."""
     for _, rows in evidence.by_benchmark():
-        ranks = sorted({int(count) for count in rows["ranks"]})
+        ranks = [int(count) for count in np.unique(rows["ranks"]).tolist()]
         if len(ranks) > 2 and all(math.log2(count).is_integer() for count in ranks):
             yield evidence.of(rows, f"ranks {', '.join(map(str, ranks))} are all powers of two")
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from labkit import benchmarks
 from labkit.analysis.plausibility.oddity import Explanation, Oddity
-from labkit.analysis.plausibility.view import PER_BYTE, View
+from labkit.analysis.plausibility.view import PER_BYTE, View, headline
 from labkit.columns import METRICS, statistic_column
 from labkit.records.factors import level
-from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
 from labkit.tools import _kv
 from labkit.units import format_number, format_size, plural
 
@@ -29,9 +28,10 @@ Rows = Sequence[Mapping[str, Any]]
 
 def crowded(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """Other tasks had the processor: badges of the point say so."""
+    badges = view.records["badges"]
     for code, words in _CROWDED.items():
-        launches = [launch for row in rows for launch in view.launches[str(row["fingerprint"])]]
-        marked = sum(any(note.code == code for note in launch["badges"]) for launch in launches)
+        launches = [launch for row in rows for launch in view.rows_of(str(row["fingerprint"])).tolist()]
+        marked = sum(any(note.code == code for note in badges[launch]) for launch in launches)
         if marked:
             return Explanation(
                 "other tasks took processor time",
@@ -43,8 +43,7 @@ def crowded(view: View, one: Oddity, rows: Rows) -> Explanation | None:
 def switched(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The rank lost its processor during the timed iterations."""
     names = {str(row["fingerprint"]) for row in rows}
-    own = [p for p in view.points if FINGERPRINT.of(p.meta) in names]
-    lost = sum(INVOLUNTARY_SWITCHES.of(point.meta) for point in own)
+    lost = sum(view.switches[launch] for name in names for launch in view.rows_of(name).tolist())
     samples = sum(int(row["n"]) for row in rows)
     if samples and lost > _SWITCHES * samples:
         return Explanation("rank 0 waits for its processor", f"it lost it {lost:,} times in {samples:,} iterations")
@@ -55,7 +54,7 @@ def stalls(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """Few iterations wait for a timeout: the mean has the expected order, the median shows those that did not wait."""
     if len(rows) < 2:
         return None
-    metric = view.headline(rows[0])
+    metric = headline(rows[0])
     odd, other = (float(row.get(statistic_column(metric, "mean"), float("nan"))) for row in rows[:2])
     first, second = one.readings[0].value, one.readings[1].value
     if odd == odd and other == other and (odd - other) * (first - second) < 0:
@@ -69,7 +68,7 @@ def stalls(view: View, one: Oddity, rows: Rows) -> Explanation | None:
 
 def cache(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The messages in flight do not fit in a core's cache."""
-    metric = view.headline(rows[0]) if rows else ""
+    metric = headline(rows[0]) if rows else ""
     here = rows and rows[0]["testbed"] == "local" and not rows[0]["hosts"] and rows[0]["transport"] in ("shm", "auto")
     if metric not in PER_BYTE or not here or str(rows[0]["benchmark"]).startswith("sockets."):
         return None
@@ -111,9 +110,9 @@ def bucket(view: View, one: Oddity, rows: Rows) -> Explanation | None:
 
 def measured_apart(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The points were not measured in turn, so the machine may have changed in between."""
-    spans = []
+    spans, column = [], view.records["start"]
     for row in rows[:2]:
-        starts = [str(one["start"]) for one in view.launches[str(row["fingerprint"])] if one["start"]]
+        starts = [start for one in view.rows_of(str(row["fingerprint"])) if (start := str(column[one]))]
         spans.append((min(starts, default=""), max(starts, default="")))
     if len(spans) < 2 or not all(first for first, _ in spans):
         return None
@@ -133,22 +132,32 @@ def _seconds(start: str) -> float:
         return math.nan
 
 
-def same_moment(view: View, one: Oddity, others: Sequence[Oddity]) -> Explanation | None:
-    """Other points were slow in the same launch at about the same time, so the cause is not in the point."""
-    moments = {id(other): _moment(view, other) for other in others if other.rule == one.rule}
-    launch, at = _moment(view, one)
-    near = [m for key, m in moments.items() if key != id(one) and m[0] == launch and abs(m[1] - at) <= _CLOSE]
-    if not near:
-        return None
-    count = f"{len(near)} more {'point was' if len(near) == 1 else 'points were'} slow"
-    return Explanation("a disturbance of the whole machine", f"{count} in launch {launch} within {_CLOSE:.0f} s")
+def same_moment(view: View, slow: Sequence[Oddity]) -> Iterator[Explanation | None]:
+    """Yield for each slow launch how many others were slow at about the same time: the cause is not in the point."""
+    moments = [_moment(view, one) for one in slow]
+    near = [0] * len(slow)
+    order = sorted((place for place, (_, at) in enumerate(moments) if at == at), key=moments.__getitem__)
+    begin = end = 0
+    for place in order:
+        launch, at = moments[place]
+        while moments[order[begin]][0] != launch or at - moments[order[begin]][1] > _CLOSE:
+            begin += 1
+        end = max(end, begin)
+        while end < len(order) and moments[order[end]][0] == launch and moments[order[end]][1] - at <= _CLOSE:
+            end += 1
+        near[place] = end - begin - 1
+    for count, (launch, _) in zip(near, moments, strict=True):
+        words = f"{count} more {'point was' if count == 1 else 'points were'} slow"
+        evidence = f"{words} in launch {launch} within {_CLOSE:.0f} s"
+        yield Explanation("a disturbance of the whole machine", evidence) if count else None
 
 
 def _moment(view: View, one: Oddity) -> tuple[int, float]:
     """Return the number and the start of a slow launch."""
     launch = int(one.readings[0].where.removeprefix("launch "))
-    starts = [row["start"] for row in view.launches[one.readings[0].fingerprint] if row["launch"] == launch]
-    return launch, _seconds(str(starts[0]))
+    numbers, starts = view.records["launch"], view.records["start"]
+    row = next(row for row in view.rows_of(one.readings[0].fingerprint) if numbers[row] == launch)
+    return launch, _seconds(str(starts[row]))
 
 
 def limited(view: View, one: Oddity, rows: Rows) -> Explanation | None:
@@ -192,7 +201,7 @@ def mixed(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The point mixes two kinds of iterations with the shares of the modes."""
     if not rows:
         return None
-    uppers = [two.share for (name, _), two in view.modes.items() if name == str(rows[0]["fingerprint"])]
+    uppers = view.shares[str(rows[0]["fingerprint"])]
     for option, (percent, kinds) in _MIXES.items():
         value = rows[0].get(f"option_{option}")
         if value is None or value != value or (option == "workload" and value not in _kv.WORKLOADS):
@@ -236,40 +245,42 @@ REASONS: Mapping[str, tuple[Reason, ...]] = {
 
 def explained(view: View, oddities: Sequence[Oddity]) -> list[Oddity]:
     """Return odd results with the reasons that the data speak for."""
-    rows = {str(row["fingerprint"]): row for row in view.rows}
+    points = [[row for one in odd.readings if (row := view.row(one.fingerprint))] for odd in oddities]
+    slow = [place for place, one in enumerate(oddities) if one.rule == "slow-launch"]
+    shared = dict(zip(slow, same_moment(view, [oddities[place] for place in slow]), strict=True))
+    shared |= _shared(oddities, points)
     done = []
-    for one in oddities:
-        of_points = [rows[r.fingerprint] for r in one.readings if r.fingerprint in rows]
-        reasons = [text for reason in REASONS[one.rule] if (text := reason(view, one, of_points))]
-        shared = same_moment(view, one, oddities) if one.rule == "slow-launch" else _shared(one, oddities, rows)
-        done.append(replace(one, explanations=(*reasons, *([shared] if shared else []))))
+    for place, (one, rows) in enumerate(zip(oddities, points, strict=True)):
+        reasons = [text for reason in REASONS[one.rule] if (text := reason(view, one, rows))]
+        common = shared.get(place)
+        done.append(replace(one, explanations=(*reasons, *([common] if common else []))))
     return done
 
 
-def _shared(one: Oddity, others: Sequence[Oddity], rows: Mapping[str, Mapping[str, Any]]) -> Explanation | None:
-    """Return a common cause in the library: other benchmarks of it are odd between the same sizes."""
-    place = _sizes(one, rows)
-    if one.rule not in ("size-order", "size-jump") or place is None or not _library(one, rows):
-        return None
-    alike = {
-        other.benchmark
-        for other in others
-        if other.rule == one.rule and other.benchmark != one.benchmark
-        and _library(other, rows) == _library(one, rows) and _sizes(other, rows) == place
-    }  # fmt: skip
-    if not alike:
-        return None
-    names = ", ".join(sorted(alike)[:3])
-    sizes = " and ".join(format_size(size) for size in place)
-    return Explanation(f"{_library(one, rows)} changes its protocol or algorithm", f"so do {names} between {sizes}")
+def _shared(oddities: Sequence[Oddity], points: Sequence[Rows]) -> dict[int, Explanation]:
+    """Return common causes in a library, by the place of the result: others of it are odd between the same sizes."""
+    alike: dict[tuple[str, str, tuple[int, int]], list[int]] = {}
+    for place, (one, rows) in enumerate(zip(oddities, points, strict=True)):
+        sizes = _sizes(rows) if one.rule in ("size-order", "size-jump") else None
+        if sizes and (library := _library(rows)):
+            alike.setdefault((one.rule, library, sizes), []).append(place)
+    found = {}
+    for (_, library, sizes), places in alike.items():
+        every = sorted({oddities[place].benchmark for place in places})
+        for place in places if len(every) > 1 else ():
+            names = ", ".join([name for name in every if name != oddities[place].benchmark][:3])
+            between = " and ".join(format_size(size) for size in sizes)
+            found[place] = Explanation(
+                f"{library} changes its protocol or algorithm", f"so do {names} between {between}"
+            )
+    return found
 
 
-def _sizes(one: Oddity, rows: Mapping[str, Mapping[str, Any]]) -> tuple[int, int] | None:
-    sizes = sorted({int(rows[r.fingerprint]["message_size_B"]) for r in one.readings if r.fingerprint in rows})
+def _sizes(rows: Rows) -> tuple[int, int] | None:
+    sizes = sorted({int(row["message_size_B"]) for row in rows})
     return (sizes[0], sizes[-1]) if len(sizes) > 1 else None
 
 
-def _library(one: Oddity, rows: Mapping[str, Mapping[str, Any]]) -> str:
+def _library(rows: Rows) -> str:
     """Return the MPI library of an odd result; empty for a benchmark without one."""
-    row = next((rows[r.fingerprint] for r in one.readings if r.fingerprint in rows), None)
-    return str(row["library"]) if row is not None and benchmarks.get(str(row["benchmark"])).mpi else ""
+    return str(rows[0]["library"]) if rows and benchmarks.get(str(rows[0]["benchmark"])).mpi else ""

@@ -3,54 +3,287 @@
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
 from labkit.analysis.plausibility.deciding import Point
 from labkit.columns import METRICS, statistic_column
 from labkit.notes import joined
-from labkit.records import GIVEN, HEADLINES, again
-from labkit.records.factors import NONE, SETTING, level, named, text
+from labkit.records import GIVEN, HEADLINES, again, by_benchmark
+from labkit.records.factors import NONE, SETTING, coded, level, named, text
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT
+from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES, Fact
 from labkit.spec import Spec
 from labkit.stats.modes import Modes
 from labkit.units import format_size
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # a metric of one operation, for which sizes, ranks and links give expectations
 TIMED = ("latency_us", "round_trip_us")
 PER_BYTE = ("bandwidth_MBps", "algbw_GBps", "busbw_GBps")
 PER_MESSAGE = ("message_rate_per_s", "transaction_rate_per_s", "iops_per_s")
+HEADLINE_METRICS = (*TIMED, *PER_BYTE, *PER_MESSAGE)
 _WHERE = ("host", "cpu_model", "campaign", "allocation")
+_LEADS = ("p50", "mean", "value")  # statistics of which one says that a point has a metric
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class Series:
-    """Points of a benchmark that differ in one factor.
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """Launches of a campaign: their records, and what their metadata hold.
+
+    Parameters
+    ----------
+    records : a row per launch, from `labkit.records.table`.
+    kinds : samples without values, of each distinct metadata; none where only records are known.
+    """
+
+    records: pd.DataFrame
+    kinds: Sequence[Samples] = ()
+
+    @classmethod
+    def of(cls, samples: Sequence[Samples], records: pd.DataFrame) -> Launches:
+        """Return launches from their samples and the records of these."""
+        keys = [(one.spec.benchmark, one.spec.size, FINGERPRINT.of(one.meta), one.launch) for one in samples]
+        return cls(records, tuple(samples[place] for place in sorted(range(len(keys)), key=keys.__getitem__)))
+
+    @property
+    def kind(self) -> Places:
+        """Place among the kinds of each row, (launches,)."""
+        return np.arange(len(self.kinds))
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch; its `empty` where it is missing."""
+        return [fact.of(one.meta) for one in self.kinds]
+
+    def spec(self, row: int) -> Spec:
+        """Return the spec of a row of the records."""
+        return self.kinds[row].spec
+
+
+class Columns:
+    """The columns of a table as arrays, each made when it is first asked for.
+
+    Parameters
+    ----------
+    frame : the table, which stays as it is.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame, self._arrays = frame, dict[str, NDArray[Any]]()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.frame
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return a column, (rows,)."""
+        if name not in self._arrays:
+            self._arrays[name] = self.frame[name].to_numpy()
+        return self._arrays[name]
+
+
+class Row(Mapping[str, Any]):
+    """One row of a table as a mapping, of which only the columns that are asked for become objects.
+
+    Parameters
+    ----------
+    columns : of the table.
+    place : of the row, from 0.
+    """
+
+    def __init__(self, columns: Columns, place: int) -> None:
+        self.columns, self.place = columns, place
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.columns[name][self.place]
+        return value.item() if isinstance(value, np.generic) else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns.frame)
+
+    def __len__(self) -> int:
+        return len(self.columns.frame.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A metric of points over their launches, an entry per point.
+
+    Parameters
+    ----------
+    statistic : place in `HEADLINES` of the first one that is above 0 in all launches; −1 where there is none.
+    centre, low, high : median over launches, and the ends of its interval or range; the value for one launch.
+    """
+
+    statistic: Places
+    centre: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The points of one benchmark.
 
     Parameters
     ----------
     benchmark : its name.
-    setting : what the points share and other points of the benchmark do not, in words.
-    points : in the order of the factor.
+    rows : of the summary.
+    records : columns of the records, of all launches of the campaign.
+    by_count : for each number of launches, the points that have so many, (points,), and the rows of the records of
+        each, (points, launches).
     """
 
     benchmark: str
-    setting: str
-    points: tuple[Point, ...]
+    rows: pd.DataFrame
+    records: Columns
+    by_count: Sequence[tuple[Places, Places]]
+    _values: dict[str, Values] = field(default_factory=dict)
+    _headlines: dict[Sequence[str], tuple[Places, Sequence[str]]] = field(default_factory=dict)
 
-    @property
-    def metric(self) -> str:
-        """Metric of all points."""
-        return self.points[0].metric
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns of the rows."""
+        return Columns(self.rows)
+
+    def row(self, place: int) -> Row:
+        """Return the row of a point."""
+        return Row(self.columns, place)
+
+    @cached_property
+    def launches(self) -> Places:
+        """Number of launches of each point, (points,)."""
+        counts = np.zeros(len(self), np.intp)
+        for places, rows in self.by_count:
+            counts[places] = rows.shape[1]
+        return counts
+
+    @cached_property
+    def _where(self) -> tuple[Places, Places]:
+        """For each point its entry in `by_count`, and its place there."""
+        entry, inside = np.full(len(self), -1), np.zeros(len(self), np.intp)
+        for number, (places, _) in enumerate(self.by_count):
+            entry[places], inside[places] = number, np.arange(len(places))
+        return entry, inside
+
+    def launches_of(self, points: Any) -> Places:
+        """Return the rows of the records of a point, or of points with equally many launches, (points, launches)."""
+        entry, inside = (each[points] for each in self._where)
+        first = int(np.ravel(entry)[0])
+        return self.by_count[first][1][inside] if first >= 0 else np.empty(0, np.intp)
+
+    @cached_property
+    def levels(self) -> dict[str, tuple[Places, list[Any]]]:
+        """Column in which the points differ → for each point the place of its level, and the levels."""
+        given = [str(name) for name in self.rows if str(name).startswith(GIVEN)]
+        names = [name for name in (*SETTING, *_WHERE, "message_size_B", *given) if name in self.rows]
+        found = {name: coded(self.rows[name]) for name in names}
+        return {name: (codes, levels) for name, (codes, levels) in found.items() if len(levels) > 1}
+
+    def headlines(self, among: Sequence[str]) -> tuple[Places, Sequence[str]]:
+        """Return for each point the place of its first metric that is one of these, −1 for none, and the metrics."""
+        if among not in self._headlines:
+            metrics = [metric for metric in benchmarks.get(self.benchmark).metrics if metric in among]
+            chosen = np.full(len(self), -1)
+            for place in reversed(range(len(metrics))):
+                for name in _LEADS:
+                    column = statistic_column(metrics[place], name)
+                    if column in self.columns:
+                        chosen[self.columns[column] > 0] = place
+            self._headlines[among] = chosen, metrics
+        return self._headlines[among]
+
+    def values(self, metric: str) -> Values:
+        """Return a metric of each point over its launches."""
+        if metric not in self._values:
+            statistic = np.full(len(self), -1)
+            centre, low, high = (np.full(len(self), np.nan) for _ in range(3))
+            for number, name in enumerate(HEADLINES):
+                column = statistic_column(metric, name)
+                for places, rows in self.by_count if column in self.records else ():
+                    still = statistic[places] < 0
+                    values = self.records[column][rows[still]]
+                    fine = (values > 0).all(axis=1)
+                    chosen = places[still][fine]
+                    statistic[chosen] = number
+                    centre[chosen], low[chosen], high[chosen] = stats.aggregate(values[fine].T)
+            alone = self.launches == 1
+            low[alone] = high[alone] = centre[alone]
+            self._values[metric] = Values(statistic, centre, low, high)
+        return self._values[metric]
+
+    def of_launches(self, points: Any, metric: str, statistic: str) -> Floats:
+        """Return a statistic of each launch of a point, or of points with equally many; NaN where a launch has none."""
+        column, rows = statistic_column(metric, statistic), self.launches_of(points)
+        return self.records[column][rows] if column in self.records else np.full(rows.shape, np.nan)
+
+    def point(self, place: int, metric: str, where: str = "", at: float = 0.0) -> Point | None:
+        """Return a point with its launches; None where a launch has no positive value of the metric."""
+        number = int(self.values(metric).statistic[place])
+        if number < 0:
+            return None
+        name = HEADLINES[number]
+        return Point(self.row(place), self.of_launches(place, metric, name), metric, name, where, at)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points of a benchmark that differ in one factor, in its order.
+
+    Parameters
+    ----------
+    benchmark : its name.
+    metric, statistic : of all points.
+    at : (points,), levels of the factor.
+    launches : (points,), number of launches.
+    centre, low, high : (points,), median over launches and the ends of its interval or range; the value for one launch.
+    values : places of points with equally many launches → their values, (points, launches).
+    point : place → the point with its launches.
+    describe : returns what the points share and other points of the benchmark do not, in words.
+    """
+
+    benchmark: str
+    metric: str
+    statistic: str
+    at: Floats
+    launches: Places
+    centre: Floats
+    low: Floats
+    high: Floats
+    values: Callable[[Places], Floats]
+    point: Callable[[int], Point]
+    describe: Callable[[], str] = str
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> Series:
+        """Return points as a series; they have a metric and a statistic in common."""
+        ends = [one.ends for one in points]
+        return cls(
+            benchmark="",
+            metric=points[0].metric,
+            statistic=points[0].statistic,
+            at=np.array([one.at for one in points]),
+            launches=np.array([len(one.values) for one in points]),
+            centre=np.array([one.centre for one in points]),
+            low=np.array([low for low, _ in ends]),
+            high=np.array([high for _, high in ends]),
+            values=lambda places: np.stack([points[place].values for place in places.tolist()]),
+            point=points.__getitem__,
+        )
+
+    def __len__(self) -> int:
+        return len(self.at)
 
 
 @dataclass(frozen=True)
@@ -59,80 +292,94 @@ class View:
 
     Parameters
     ----------
-    points : samples; their values may be left out.
-    records : a row per point and launch.
+    launches : records and metadata.
     summary : a row per point.
     factors : benchmark → columns beside the size in which its points differ.
     modes : fingerprint and launch → two modes of the iterations of a launch; absent where there is one mode, or where
         nobody looked.
     """
 
-    points: Sequence[Samples]
-    records: pd.DataFrame
+    launches: Launches
     summary: pd.DataFrame
     factors: Mapping[str, Sequence[str]]
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
 
     @cached_property
-    def specs(self) -> dict[str, Spec]:
-        """Fingerprint → its spec."""
-        return {FINGERPRINT.of(one.meta): one.spec for one in self.points}
+    def records(self) -> Columns:
+        """Columns of the records."""
+        return Columns(self.launches.records)
 
     @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """The summary as rows, of benchmarks that this labkit knows."""
-        return [row for row in _rows(self.summary) if row["benchmark"] in benchmarks.find()]
+    def _of_points(self) -> tuple[dict[str, int], Places, Places, Places]:
+        """Fingerprint → place; rows of the records in the order of these, where those of each begin, and how many."""
+        codes, names = pd.factorize(self.launches.records["fingerprint"])
+        counts = np.bincount(codes, minlength=len(names))
+        return (
+            dict(zip(names.tolist(), range(len(names)), strict=True)),
+            np.argsort(codes, kind="stable"),
+            np.cumsum(counts) - counts,
+            counts,
+        )
+
+    def rows_of(self, fingerprint: str) -> Places:
+        """Return the rows of the records of a point's launches."""
+        places, order, begins, counts = self._of_points
+        place = places.get(fingerprint)
+        return order[:0] if place is None else order[begins[place] : begins[place] + counts[place]]
 
     @cached_property
-    def launches(self) -> dict[str, list[dict[str, Any]]]:
-        """Fingerprint → the rows of its launches."""
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for row in _rows(self.records):
-            groups.setdefault(str(row["fingerprint"]), []).append(row)
-        return groups
-
-    def by_benchmark(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Yield the name and the summary rows of each benchmark."""
-        groups: dict[str, list[dict[str, Any]]] = {}
-        for row in self.rows:
-            groups.setdefault(str(row["benchmark"]), []).append(row)
-        yield from groups.items()
+    def tables(self) -> dict[str, Table]:
+        """The points of each benchmark that this labkit knows."""
+        known = benchmarks.find()
+        places, order, begins, counts = self._of_points
+        tables = {}
+        for name, rows in by_benchmark(self.summary).items():
+            if name in known:
+                mine = np.array([places.get(one, -1) for one in rows["fingerprint"].tolist()], np.intp)
+                count = np.where(mine < 0, 0, counts[mine])
+                by_count = [
+                    (points, order[begins[mine[points]][:, None] + np.arange(each)])
+                    for each in np.unique(count[count > 0]).tolist()
+                    for points in [np.flatnonzero(count == each)]
+                ]
+                tables[name] = Table(name, rows, self.records, by_count)
+        return tables
 
     @cached_property
-    def _levels(self) -> dict[str, list[dict[str, str]]]:
-        """Benchmark → for each row, the levels of the columns in which its rows differ."""
-        levels: dict[str, list[dict[str, str]]] = {}
-        for name, rows in self.by_benchmark():
-            columns = [c for c in (*SETTING, *_WHERE, "message_size_B", *_given(rows[0])) if c in rows[0]]
-            texts = {c: [level(row[c]) for row in rows] for c in columns}
-            varied = {c: each for c, each in texts.items() if len({*each}) > 1}
-            levels[name] = [{c: each[place] for c, each in varied.items()} for place in range(len(rows))]
-        return levels
+    def places(self) -> dict[str, tuple[Table, dict[str, int]]]:
+        """Benchmark → its table, and fingerprint → row there."""
+        names = {name: table.columns["fingerprint"].tolist() for name, table in self.tables.items()}
+        return {
+            name: (table, dict(zip(names[name], range(len(table)), strict=True))) for name, table in self.tables.items()
+        }
 
-    def point(self, row: Mapping[str, Any], metric: str, where: str = "", at: float = 0.0) -> Point | None:
-        """Return a point with its launches; None where a launch has no positive value of the metric."""
-        launches = self.launches.get(str(row["fingerprint"]), [])
-        for statistic in HEADLINES:
-            column = statistic_column(metric, statistic)
-            values = np.array([launch.get(column, np.nan) for launch in launches], np.float64)
-            if values.size and (values > 0).all():
-                return Point(row, values, metric, statistic, where, at)
+    @cached_property
+    def switches(self) -> list[int]:
+        """Times that rank 0 of each launch lost its processor."""
+        return self.launches.fact(INVOLUNTARY_SWITCHES) or [0] * len(self.launches.records)
+
+    @cached_property
+    def shares(self) -> Mapping[str, list[float]]:
+        """Fingerprint → the share of the upper mode in each launch with two modes."""
+        shares: dict[str, list[float]] = defaultdict(list)
+        for (name, _), two in self.modes.items():
+            shares[name].append(two.share)
+        return shares
+
+    def row(self, fingerprint: str) -> Row | None:
+        """Return the row of the summary of a point; None where it is not there."""
+        for table, places in reversed(self.places.values()):
+            if (place := places.get(fingerprint)) is not None:
+                return table.row(place)
         return None
-
-    def headline(self, row: Mapping[str, Any], among: Sequence[str] = (*TIMED, *PER_BYTE, *PER_MESSAGE)) -> str:
-        """Return the first metric of a point that is one of these; empty if it has none."""
-        for metric in benchmarks.get(str(row["benchmark"])).metrics:
-            if metric in among and any(row.get(statistic_column(metric, s), 0) > 0 for s in ("p50", "mean", "value")):
-                return metric
-        return ""
 
     def series(
         self,
         along: str,
-        at: Callable[[Mapping[str, Any]], float | None],
+        at: Callable[[Any], float | None],
         said: Callable[[float], str],
         *,
-        metrics: Sequence[str] = (*TIMED, *PER_BYTE, *PER_MESSAGE),
+        metrics: Sequence[str] = HEADLINE_METRICS,
         replace: Mapping[str, Callable[[str], str]] | None = None,
         free: Sequence[str] = (),
     ) -> Iterator[Series]:
@@ -141,39 +388,81 @@ class View:
         Parameters
         ----------
         along : column of the factor.
-        at : row → its level as a number; None leaves the row out.
+        at : value of the column → its level as a number; None leaves the point out.
         said : level → words.
         metrics : the first of the benchmark's that is one of these is taken.
         replace : column → function that takes the factor out of its text.
         free : further columns that may differ.
         """
         out = {along, *free} - set(replace or {})
-        for name, rows in self.by_benchmark():
-            groups: dict[tuple[str, ...], list[tuple[float, Mapping[str, Any]]]] = {}
-            for row, levels in zip(rows, self._levels[name], strict=True):
-                place = at(row)
-                if place is not None:
-                    key = tuple((replace or {}).get(c, str)(text) for c, text in levels.items() if c not in out)
-                    groups.setdefault(key, []).append((place, row))
-            for group in groups.values():
-                yield from self._one(name, sorted(group, key=lambda one: one[0]), said, metrics, out)
+        for table in self.tables.values():
+            if along in table.levels:
+                yield from self._along(table, along, at, said, metrics, replace or {}, out)
 
-    def _one(
+    def _along(
         self,
-        name: str,
-        group: Sequence[tuple[float, Mapping[str, Any]]],
+        table: Table,
+        along: str,
+        at: Callable[[Any], float | None],
         said: Callable[[float], str],
         metrics: Sequence[str],
+        replace: Mapping[str, Callable[[str], str]],
         out: set[str],
     ) -> Iterator[Series]:
-        """Yield a series if its points have a metric and a statistic in common, and each level once."""
-        metric = self.headline(group[0][1], metrics)
-        if len(group) < 2 or not metric or len({place for place, _ in group}) < len(group):
+        """Yield the series of a benchmark: points with a metric and a statistic in common, and each level once."""
+        codes, levels = table.levels[along]
+        level_at = np.array([np.nan if (number := at(one)) is None else number for one in levels])[codes]
+        here = np.flatnonzero(~np.isnan(level_at))
+        group = np.zeros(len(here), np.intp)
+        for name, (codes, levels) in table.levels.items():
+            if name not in out:
+                if name in replace:
+                    codes = pd.factorize(np.array([replace[name](str(one)) for one in levels], object))[0][codes]
+                group = pd.factorize(group * (codes.max() + 1) + codes[here])[0]  # numbered as they occur
+        order = np.lexsort((level_at[here], group))
+        here, group = here[order], group[order]
+        twice = group[1:][(group[1:] == group[:-1]) & (level_at[here][1:] == level_at[here][:-1])]
+        counts = np.bincount(group)
+        counts[twice] = 0
+        ends = np.cumsum(np.bincount(group))
+        chosen, names = table.headlines(tuple(metrics))
+        for number in np.flatnonzero(counts > 1).tolist():
+            points = here[ends[number] - counts[number] : ends[number]]
+            metric = int(chosen[points[0]])
+            if metric >= 0:
+                yield from self._one(table, points, level_at[points], names[metric], said, out)
+
+    def _one(
+        self, table: Table, points: Places, at: Floats, metric: str, said: Callable[[float], str], out: set[str]
+    ) -> Iterator[Series]:
+        """Yield a series if its points have a statistic in common."""
+        values, first = table.values(metric), int(points[0])
+        there = values.statistic[points] >= 0
+        points, at = points[there], at[there]
+        statistics = set(values.statistic[points].tolist())
+        if len(points) < 2 or len(statistics) > 1:
             return
-        made = [self.point(row, metric, said(place), place) for place, row in group]
-        points = tuple(one for one in made if one is not None)
-        if len(points) > 1 and len({one.statistic for one in points}) == 1:
-            yield Series(name, self.setting(group[0][1], out | {"fingerprint"}), points)
+        statistic = HEADLINES[statistics.pop()]
+
+        def point(place: int) -> Point:
+            level = float(at[place])
+            made = table.point(int(points[place]), metric, said(level), level)
+            assert made is not None  # those without a value are left out
+            return made
+
+        yield Series(
+            benchmark=table.benchmark,
+            metric=metric,
+            statistic=statistic,
+            at=at,
+            launches=table.launches[points],
+            centre=values.centre[points],
+            low=values.low[points],
+            high=values.high[points],
+            values=lambda places: table.of_launches(points[places], metric, statistic),
+            point=point,
+            describe=lambda: self.setting(table.row(first), out | {"fingerprint"}),
+        )
 
     def setting(self, row: Mapping[str, Any], out: set[str] | frozenset[str] = frozenset()) -> str:
         """Return what tells a point from others of its benchmark, without some columns."""
@@ -186,7 +475,10 @@ class View:
 
         The points may differ in their sizes and testbeds; there is a command for each testbed.
         """
-        specs = [spec for row in rows if (spec := self.specs.get(str(row["fingerprint"])))]
+        if not self.launches.kinds:
+            return ""
+        found = [self.rows_of(str(row["fingerprint"])) for row in rows]
+        specs = [self.launches.spec(int(its[-1])) for its in found if len(its)]
         if any(again.imported(spec) for spec in specs):
             return again.IMPORT
         commands: dict[tuple[str, ...], list[int]] = {}
@@ -201,16 +493,27 @@ class View:
         return joined(texts)
 
 
-def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table."""
-    return [{str(name): value for name, value in row.items()} for row in frame.astype(object).to_dict("records")]
-
-
-def _given(row: Mapping[str, Any]) -> list[str]:
-    """Return the columns of options and variables."""
-    return [name for name in row if name.startswith(GIVEN)]
+def headline(row: Mapping[str, Any]) -> str:
+    """Return the first metric of a point that gives expectations; empty if it has none."""
+    for metric in benchmarks.get(str(row["benchmark"])).metrics:
+        if metric in HEADLINE_METRICS and any(row.get(statistic_column(metric, one), 0) > 0 for one in _LEADS):
+            return metric
+    return ""
 
 
 def worse(metric: str) -> int:
     """Return 1 if larger values of a metric are worse, else −1."""
     return 1 if METRICS[metric].better == "lower" else -1
+
+
+def holding(cells: Any, test: Callable[[Any], bool]) -> NDArray[np.bool_]:
+    """Return which cells pass a test, which is made once for each different object; many cells are the same one."""
+    listed = cells.tolist()  # a column, or an array
+    passed = {key: test(cell) for key, cell in {id(cell): cell for cell in listed}.items()}
+    return np.array([passed[id(cell)] for cell in listed], bool)
+
+
+def in_files(records: Columns, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return some rows of records in the order of their files: by benchmark, fingerprint and launch."""
+    keys = [pd.factorize(records[name][rows], sort=True)[0] for name in ("launch", "fingerprint", "benchmark")]
+    return rows[np.lexsort(keys)]
