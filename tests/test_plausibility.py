@@ -132,7 +132,7 @@ def test_the_surest_pair_of_a_series_is_that_of_all_pairs() -> None:
             expected = of_all_pairs(points, rises)
             assert (found and (found[0].where, found[1].where, *found[2:])) == expected
             seen[expected[2].confidence if expected else ""] += 1
-    assert min(seen[name] for name in ("", "shown", "indicated", "undecided")) > 5
+    assert min(seen[name] for name in ("", "shown", "indicated", "undecided")) > 2, seen
 
 
 @pytest.mark.parametrize("launches", [1, 6])
