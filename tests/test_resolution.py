@@ -20,6 +20,7 @@ from labkit.analysis import comparison, contract, contrast, effects, gate
 from labkit.campaign import Campaign
 from labkit.models import verdict
 from labkit.notes import has
+from labkit.records.value import values_in
 from labkit.show import comparison as shown
 from labkit.show import contracted, gated
 from labkit.show.results import result_table
@@ -75,6 +76,69 @@ def test_the_time_of_the_whole_batch_decides() -> None:
     fine, coarse = (records.value_of(records.table([one]).iloc[0], "latency_us") for one in points)
     assert (fine.coarse, coarse.coarse) == (False, True)
     assert fine.value == pytest.approx(0.12)
+
+
+def test_a_column_of_values_is_that_of_its_rows() -> None:
+    """Rows that are a bound, have another statistic than the first, no interval or no statistic stay apart."""
+    parts = [
+        *(_row(spec, [ticks * 1000] * 30) for spec in (LATENCY, BANDWIDTH) for ticks in (2, 30)),
+        *({"benchmark": "mpi.latency", "origin": one, "n": 0} for one in ("imported", "simulated")),
+        {
+            "benchmark": "mpi.allreduce",
+            "n": 40,
+            "origin": "measured",
+            "latency_us_osu_mean": 2.0,
+            "latency_us_step": 1.0,
+        },
+        {"benchmark": "mpi.latency", "n": 0, "origin": "imported", "latency_us_max": 7.0, "latency_us_step": 1.0},
+    ]
+    table = pd.DataFrame(parts)
+    for metric in ("latency_us", "bandwidth_MBps"):
+        for statistic in ("", "p50", "osu_mean", "max"):
+            rows = table.to_dict("records")
+            values = values_in(table, metric, statistic)
+            alone = [records.value_of(row, metric, statistic) for row in rows]
+            assert list(map(repr, values)) == list(map(repr, alone))
+            assert [one.coarse for one in values] == [records.coarse(row, metric, statistic) for row in rows]
+            assert {one.coarse for one in values} == {True, False} or (metric, statistic) == (
+                "bandwidth_MBps",
+                "osu_mean",
+            )
+
+
+def test_a_table_takes_no_more_objects_of_rows_for_more_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns are formatted as a whole: making a pandas object for each point would take most of the time."""
+
+    def made_for(points: int) -> int:
+        sizes = [2**k for k in range(points)]
+        samples = [made.samples(LATENCY.replace(size=size), [ticks] * 30) for size in sizes for ticks in (9000, 9500)]
+        table = records.table(samples)
+        summary = records.summary(table)
+        count = 0
+
+        def counted(self: Any, *given: Any, **named: Any) -> None:
+            nonlocal count
+            count += 1
+            initial(self, *given, **named)
+
+        initial = pd.Series.__init__
+        with monkeypatch.context() as patch:
+            patch.setattr(records, "summary", lambda frame: summary)
+            patch.setattr(pd.Series, "__init__", counted)
+            text = result_table(table)
+            assert text.count("\n") > points
+            list(summary.iterrows())  # what is counted
+        return count - points
+
+    assert made_for(4) == made_for(12)
+
+
+def test_a_table_reads_samples_only_where_records_do_not_hold_the_values() -> None:
+    def unread() -> Any:
+        raise AssertionError("samples were read")
+        yield
+
+    assert "mpi.latency" in result_table(records.table([made.samples(LATENCY, [9000] * 30)]), unread())
 
 
 def test_a_bound_is_no_headline_of_any_kind() -> None:

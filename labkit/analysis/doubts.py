@@ -28,12 +28,14 @@ def kinds(points: Iterable[Iterable[Note]]) -> list[tuple[Note, int]]:
     """
     groups: dict[tuple[str, ...], list[list[str]]] = {}
     codes: dict[tuple[str, ...], str] = {}
+    split: dict[str, tuple[tuple[str, ...], list[str]]] = {}
     for notes in points:
         parts: dict[tuple[str, ...], list[str]] = {}
         for one in notes:
             if one.text:
-                words = tuple(_NUMBER.split(one.text))
-                parts[words] = _NUMBER.findall(one.text)
+                if one.text not in split:
+                    split[one.text] = tuple(_NUMBER.split(one.text)), _NUMBER.findall(one.text)
+                words, parts[words] = split[one.text]
                 codes.setdefault(words, one.code)
         for words, numbers in parts.items():
             groups.setdefault(words, []).append(numbers)

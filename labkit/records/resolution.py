@@ -18,9 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, formats, stats
-from labkit.columns import METRICS, SHOWN, split, statistic_column
+from labkit.columns import METRICS, SHOWN, split, split_end, statistic_column
 from labkit.notes import Note, badge
-from labkit.records.aggregate import statistic_of
+from labkit.records.aggregate import HEADLINES, statistic_of
 from labkit.samples import Samples
 from labkit.samples.facts import CLOCK_NS, ENGINE
 from labkit.spec import Reported
@@ -33,6 +33,7 @@ MEANING = f"≥, ≤: the time spans fewer than {TICKS} steps of the clock"
 MOST = 0.5  # fraction of the launches from which their median is a bound
 NO_CLOCK = ("simulated", "modelled")  # origins
 _ROUNDING = 1e-6  # of a step
+BESIDE = ("benchmark", "origin", "n", "headline")  # columns that say how to read statistics
 _SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
 
 
@@ -97,6 +98,51 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
     return value < (TICKS - _ROUNDING) * step and not _of_loop(row, name)
 
 
+Columns = Mapping[str, NDArray[Any]]  # some columns of records or of a summary, each (rows,)
+
+
+def numbers(columns: Columns, metric: str, statistic: str) -> NDArray[np.float64]:
+    """Return a statistic of each row, (rows,); NaN where it has none."""
+    name = statistic_column(metric, statistic)
+    if name in columns:
+        return np.asarray(columns[name], np.float64)
+    return np.full(len(next(iter(columns.values()))), math.nan)
+
+
+def headlines_of(columns: Columns, metric: str) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+    """Return the statistic that stands for a metric in each row, and its value, (rows,) each."""
+    value = numbers(columns, metric, "")
+    name = np.full(len(value), "", object)
+    for statistic in reversed(HEADLINES):
+        there = numbers(columns, metric, statistic)
+        name[~np.isnan(there)] = statistic
+        value = np.where(np.isnan(there), value, there)
+    return name, value
+
+
+def coarse_of(columns: Columns, metric: str, statistic: str = "") -> NDArray[np.bool_]:
+    """`coarse` of each row, (rows,)."""
+    step = numbers(columns, metric, "step")
+    if not (step > 0).any():
+        return np.zeros(len(step), bool)
+    names, headline = headlines_of(columns, metric)
+    if statistic:
+        names[:] = statistic
+    value = numbers(columns, metric, statistic) if statistic else headline
+    if METRICS[metric].kind == "rate":  # the step is that at the headline
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            value = np.where(value > 0, headline * headline / value, math.nan)
+    with np.errstate(invalid="ignore"):
+        found = np.asarray((step > 0) & (value < (TICKS - _ROUNDING) * step))
+    if "origin" in columns:
+        found &= ~np.isin(columns["origin"], NO_CLOCK)
+    for row in np.flatnonzero(found & (names == "osu_mean")).tolist():
+        found[row] = not _of_loop(
+            {name: columns[name][row] for name in ("benchmark", "n") if name in columns}, "osu_mean"
+        )
+    return found
+
+
 def spans(rows: Sequence[Mapping[str, Any]], metric: str, statistic: str) -> float:
     """Return how many steps of the clock a statistic spans, the median over launches; NaN if that is not known."""
     counts = []
@@ -140,7 +186,18 @@ def sound(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the rows whose headline statistic is not a bound; only these may be a headline or a colour of a map."""
     if statistic_column(metric, "step") not in rows:
         return rows
-    return rows[np.array([not coarse(row, metric) for row in rows.to_dict("records")], bool)]
+    return rows[~coarse_of(columns(rows, metric), metric)]
+
+
+def of_metric(column: str, metric: str) -> bool:
+    """Return whether a column holds a statistic of a metric, or an end of its interval."""
+    return (split_end(column) or split(column) or ("",))[0] == metric
+
+
+def columns(rows: pd.DataFrame, metric: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of a table that statistics of a metric are read from."""
+    names = [name for name in rows if name in BESIDE or of_metric(name, metric)]
+    return {"": np.arange(len(rows))} | {name: rows[name].to_numpy() for name in names}
 
 
 def sign(unit: str) -> str:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from labkit import stats
-from labkit.columns import METRICS, SHOWN, STATISTICS, end_column, statistic_column
-from labkit.records.aggregate import statistic_of
-from labkit.records.resolution import coarse, sign
+from labkit.columns import ENDS, METRICS, SHOWN, STATISTICS, end_column, statistic_column
+from labkit.records.resolution import BESIDE, Columns, coarse_of, columns, headlines_of, numbers, of_metric, sign
 from labkit.units import format_number, format_range, plural
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
@@ -70,7 +72,7 @@ class Value:
         return format_number(value, width=self.high - self.low, step=self.step)
 
 
-def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
+def value_of(row: Mapping[Any, Any], metric: str, statistic: str = "") -> Value:
     """Return a statistic of a row; without a name, the one that stands for the metric.
 
     Parameters
@@ -78,23 +80,41 @@ def value_of(row: Mapping[str, Any], metric: str, statistic: str = "") -> Value:
     row : of `records.summary` or `records.table`.
     metric, statistic : as in `labkit.columns`; the statistic is never replaced by another.
     """
-    headline = statistic_of(row, metric)
-    name = statistic or headline
-    if not name:
-        return Value(metric, "", math.nan)
-    ends = [row.get(end_column(metric, name, end)) for end in ("low", "high")]
-    if None in ends and name == headline:  # a table made by hand has the headline's only
-        ends = [row.get(statistic_column(metric, end)) for end in ("low", "high")]
-    low, high = (math.nan if end is None else float(end) for end in ends)
-    bound = coarse(row, metric, name)
-    step = float(row.get(statistic_column(metric, "step"), math.nan)) if name in _EXACT or bound else math.nan
-    if bound:  # an interval of bounds encloses nothing
-        low = high = math.nan
-    value = float(row.get(statistic_column(metric, name), math.nan))
-    return Value(metric, name, value, low, high, str(row.get("headline", "")), step, bound)
+    names = [name for name in row.keys() if name in BESIDE or of_metric(name, metric)]  # noqa: SIM118  (a Series)
+    cells = {name: np.array([row[name]]) for name in names if row[name] is not None}
+    return _values({"": np.zeros(1)} | cells, metric, statistic)[0]
 
 
-def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
+def values_in(rows: pd.DataFrame, metric: str, statistic: str = "") -> list[Value]:
+    """`value_of` each row of a table, at once."""
+    return _values(columns(rows, metric), metric, statistic)
+
+
+def _values(table: Columns, metric: str, statistic: str) -> list[Value]:
+    """Return a statistic of each row of some columns."""
+    headlines, value = headlines_of(table, metric)
+    names = headlines
+    if statistic:
+        names, value = np.full(len(value), statistic, object), numbers(table, metric, statistic)
+    bound = coarse_of(table, metric, statistic)
+    step = np.where(np.isin(names, _EXACT) | bound, numbers(table, metric, "step"), math.nan)
+    low, high = (np.full(len(value), math.nan) for _ in ENDS)
+    for name in dict.fromkeys(names.tolist()):
+        for column, end in ((low, "low"), (high, "high")):
+            here = names == name
+            whole = all(end_column(metric, name, each) in table for each in ENDS)
+            column[here] = numbers(table, metric, f"{name}_{end}")[here]
+            if not whole:  # a table made by hand has the headline's only
+                here &= headlines == name
+                column[here] = numbers(table, metric, end)[here]
+    low[bound] = high[bound] = math.nan  # an interval of bounds encloses nothing
+    labels = table["headline"].tolist() if "headline" in table else [""] * len(value)
+    cells = (column.tolist() for column in (names, value, low, high))
+    rows = zip(*cells, map(str, labels), step.tolist(), bound.tolist(), strict=True)
+    return [Value(metric, *row) if row[0] else Value(metric, "", math.nan) for row in rows]
+
+
+def why_not(row: Mapping[Any, Any], metric: str, statistic: str) -> str:
     """Return in a few words why a row does not have a statistic."""
     column = statistic_column(metric, statistic)
     for note in row.get("left_out", ()):
@@ -112,3 +132,14 @@ def why_not(row: Mapping[str, Any], metric: str, statistic: str) -> str:
     if needed and "p50" in (s for s in SHOWN if row.get(statistic_column(metric, s)) is not None):
         return f"it needs {plural(needed, 'sample')} in each launch, n = {n:,} in {plural(launches, 'launch')}"
     return f"the benchmark gives only {', '.join(available)}"
+
+
+def reasons(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
+    """Return what `why_not` says of the rows of a table, each reason once and without numbers of samples."""
+    shown = [name for s in SHOWN if (name := statistic_column(metric, s)) in rows]
+    facts = {name: rows[name].notna() for name in shown} | {name: rows[name] for name in ("timing",) if name in rows}
+    facts |= {"n": rows["n"] > 0} if "n" in rows else {}
+    facts |= {"left_out": rows["left_out"]} if "left_out" in rows else {}
+    distinct = rows[~pd.DataFrame(facts, index=rows.index).duplicated()]
+    found = (why_not(row, metric, statistic).partition(", n = ")[0] for row in distinct.to_dict("records"))
+    return list(dict.fromkeys(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -28,14 +27,20 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
 
     if frame.empty:
         return "no samples"
-    parts, summary, samples = [], records.summary(frame), list(samples)
+    parts, summary = [], records.summary(frame)
+    brought = frame[frame["origin"].isin(BROUGHT)]
+    of_point: dict[str, list[Samples]] = {}
     for (name, *_), rows in summary.groupby(["benchmark", "testbed", "ranks", "ranks_assumed"], sort=False):
         if any(records.has(rows, metric) for metric in benchmarks.get(str(name)).metrics):
-            parts.append(_benchmark_table(str(name), rows))
-            parts += _further(frame[frame["fingerprint"].isin(rows["fingerprint"])], _factors(rows))
-        else:
-            for _, row in rows.iterrows():
-                parts += _grids(row, [s for s in samples if FINGERPRINT.of(s.meta) == row["fingerprint"]])
+            factors = _factors(rows)
+            parts.append(_benchmark_table(str(name), rows, factors))
+            parts += _further(brought[brought["fingerprint"].isin(rows["fingerprint"])], factors)
+            continue
+        if not of_point:  # samples are read only if they are needed
+            for one in samples:
+                of_point.setdefault(str(FINGERPRINT.of(one.meta)), []).append(one)
+        for row in rows.to_dict("records"):
+            parts += _grids(row, of_point.get(row["fingerprint"], []))
     return "\n\n".join(parts)
 
 
@@ -46,27 +51,26 @@ def _factors(rows: pd.DataFrame) -> list[str]:
     return differing(rows, skip=("testbed", "ranks"))
 
 
-def _further(frame: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+def _further(brought: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     """Return a table of the imported values that no column holds: of one rank, or under a name of the tool's own."""
     from labkit.records import resolution
     from labkit.records.factors import named, texts
 
-    brought = frame[frame["origin"].isin(BROUGHT)]
-    if not brought["further"].map(bool).any():
+    if not any(brought["further"]):
         return []
-    benchmark = benchmarks.get(str(frame["benchmark"].iloc[0]))
+    benchmark = benchmarks.get(str(brought["benchmark"].iloc[0]))
     factors = list(dict.fromkeys([*(f"option_{name}" for name in benchmark.quantities), *factors]))
     brought = _sorted(brought, factors)
     levels = zip(*(texts(brought, factor) for factor in factors), strict=True) if factors else repeat(())
-    rows = zip(brought.to_dict("records"), levels, strict=False)
-    each = [(row, told, dict(note.values)) for row, told in rows for note in row["further"]]
+    columns = zip(_sizes(brought), brought["launch"].tolist(), levels, brought["further"], strict=False)
+    each = [(size, launch, told, dict(note.values)) for size, launch, told, notes in columns for note in notes]
     own = ("name", "unit", "statistic", "value", "shown")
     labels = list(dict.fromkeys(name for *_, value in each for name in value if name not in own))
     launches = ["launch"] if brought["launch"].nunique() > 1 else []
     head = [*(["size"] if benchmark.sized else []), *map(named, factors), *launches, *labels]
     body = []
-    for row, told, value in each:
-        cells = [*([_size(row)] if benchmark.sized else []), *told, *(str(row[name]) for name in launches)]
+    for size, launch, told, value in each:
+        cells = [*([size] if benchmark.sized else []), *told, *([str(launch)] if launches else [])]
         cells += [str(value.get(name, "-")) for name in labels]
         body.append([*cells, *(str(value[name]) for name in ("name", "statistic", "shown", "unit"))])
     title = f"{benchmark.name} · further values of {', '.join(dict.fromkeys(brought['library']))}"
@@ -91,24 +95,27 @@ def _ranks(row: Mapping[Any, Any]) -> str:
     return plural(int(row["ranks"]), "rank") + (ASSUMED if row["ranks_assumed"] else "")
 
 
-def _size(row: Mapping[Any, Any]) -> str:
-    """Return the size of a row; a log may not state it."""
+def _sizes(rows: pd.DataFrame) -> list[str]:
+    """Return the size of each row; a log may not state it."""
     from labkit.records.factors import UNSTATED
 
-    return UNSTATED if has(row["warnings"], SIZE_UNKNOWN) else format_size(int(row["message_size_B"]))
+    return [
+        UNSTATED if has(notes, SIZE_UNKNOWN) else format_size(size)
+        for notes, size in zip(rows["warnings"], rows["message_size_B"].tolist(), strict=True)
+    ]
 
 
 _SHORT = ("p95", "p99", "max", "min")  # statistics whose names need no words
 
 
-def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
+def _benchmark_table(name: str, rows: pd.DataFrame, factors: Sequence[str]) -> str:
     """Return the table of one benchmark."""
     from labkit import records
     from labkit.records.factors import UNSTATED, named, texts
+    from labkit.records.value import values_in
 
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if records.has(rows, m)]
-    factors = _factors(rows)
     tails: tuple[str, ...] = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
     if not (rows["n"] > 0).any():  # a source without samples: what it gives is shown, all of it
         usual = (records.headline_statistic(rows, metrics[0]), "osu_mean")
@@ -130,18 +137,16 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
             beside.append((metric, records.headline_statistic(rows, metric)))
     head += [_beside(*parts) for parts in beside] + ["n", "launches"]
     heads = {metric: records.headline_statistic(rows, metric) for metric in metrics}
-    body = []
     rows = _sorted(rows, factors)
-    told = {c: texts(rows, c) for c in factors}
-    for place, row in rows.iterrows():
-        cells = [_size(row)] if benchmark.sized else []
-        cells += [told[c][place] for c in factors]
-        for metric in metrics:
-            cells += _headline(row, metric, heads[metric])
-            if metric == metrics[0]:
-                cells += [_tail(row, metric, tail) for tail in tails]
-        cells += [records.value_of(row, *parts).text for parts in beside]
-        body.append([cell.replace("–", "-") for cell in [*cells, format_count(row["n"]), str(row["launches"])]])
+    cells = [_sizes(rows)] if benchmark.sized else []
+    cells += [texts(rows, c).tolist() for c in factors]
+    for metric in metrics:
+        cells += _headlines(rows, metric, heads[metric])
+        if metric == metrics[0]:
+            cells += [_tails(rows, metric, tail) for tail in tails]
+    cells += [[value.text for value in values_in(rows, *parts)] for parts in beside]
+    cells += [[*map(format_count, rows["n"].tolist())], [*map(str, rows["launches"].tolist())]]
+    body = [*zip(*([cell.replace("–", "-") for cell in column] for column in cells), strict=True)]
     title = " · ".join(
         [
             name,
@@ -158,21 +163,24 @@ def _benchmark_table(name: str, rows: pd.DataFrame) -> str:
     return "\n".join([title, text_table(head, body, right=range(len(head))), *notes])
 
 
-def _headline(row: pd.Series, metric: str, usual: str) -> list[str]:
-    """Return the value of a metric with the ends of its interval; name a statistic that is not that of the column."""
-    from labkit import records
+def _headlines(rows: pd.DataFrame, metric: str, usual: str) -> list[list[str]]:
+    """Return columns with a metric and the ends of its interval; name a statistic that is not that of the column."""
+    from labkit.records.value import values_in
 
-    value = records.value_of(row, metric)
-    other = f" {value.words}" if value.statistic not in (usual, "") else ""
-    return [value.text + other, *value.ends]
+    values = values_in(rows, metric)
+    texts = [value.text + (f" {value.words}" if value.statistic not in (usual, "") else "") for value in values]
+    return [texts, *map(list, zip(*(value.ends for value in values), strict=True))]
 
 
-def _tail(row: pd.Series, metric: str, statistic: str) -> str:
-    """Return a percentile or an extreme, with a star where fewer than 10 samples lie beyond it."""
-    from labkit import records
+def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
+    """Return a column of a percentile or an extreme, with a star where fewer than 10 samples lie beyond it."""
+    from labkit.records.value import values_in
 
-    value = records.value_of(row, metric, statistic)
-    return value.text + ("*" if value.value == value.value and statistic in row["unreliable"] else "")
+    values = zip(values_in(rows, metric, statistic), rows["unreliable"], strict=True)
+    return [
+        value.text + ("*" if value.value == value.value and statistic in unreliable else "")
+        for value, unreliable in values
+    ]
 
 
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
@@ -180,6 +188,7 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
     from labkit import records
     from labkit.analysis import doubts
     from labkit.records import resolution
+    from labkit.records.value import reasons
 
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric, statistic in heads.items():
@@ -191,10 +200,9 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
     lacking: dict[str, dict[str, None]] = {}
     measured = rows[records.statistics_of(rows, first) != ""]
     for tail in tails:
-        for _, row in measured.iterrows():
-            if math.isnan(_number(row, first, tail)):
-                reason = records.why_not(row, first, tail).partition(", n = ")[0]
-                lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
+        column = columns.statistic_column(first, tail)
+        for reason in reasons(measured[measured[column].isna()] if column in measured else measured, first, tail):
+            lacking.setdefault(reason, {})[STATISTICS[tail].label] = None
     notes += [f"no {', '.join(labels)}: {reason}" for reason, labels in lacking.items()]
     if badges := ", ".join(str(one) for one, _ in doubts.kinds(rows["badges"])):
         notes.append(f"badges: {badges}")
@@ -203,18 +211,13 @@ def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequ
     return notes + [f"warning: {one}" for one, _ in doubts.kinds(rows["warnings"])]
 
 
-def _number(row: pd.Series, metric: str, statistic: str) -> float:
-    """Return a statistic of a row; NaN where it has none."""
-    return float(row.get(columns.statistic_column(metric, statistic), math.nan))
-
-
 def _beside(metric: str, statistic: str) -> str:
     """Return the head of a column beside the headline: its meaning and unit."""
     label = STATISTICS[statistic].label if statistic == "osu_mean" else METRICS[metric].label
     return f"{label} ({METRICS[metric].unit})"
 
 
-def _listed(row: pd.Series, cells: pd.DataFrame, sizes: Sequence[str]) -> str:
+def _listed(row: Mapping[Any, Any], cells: pd.DataFrame, sizes: Sequence[str]) -> str:
     """Return a table of values with labels: a line for each, a column for each quantity; medians over launches."""
     from labkit.records import resolution
 
@@ -249,7 +252,7 @@ def _listed(row: pd.Series, cells: pd.DataFrame, sizes: Sequence[str]) -> str:
     return f"{title}\n{text_table(head, body, right=range(len(head)))}"
 
 
-def _medians(row: pd.Series) -> str:
+def _medians(row: Mapping[Any, Any]) -> str:
     """Say over how many launches values are medians."""
     return "1 launch" if row["launches"] == 1 else f"median of {row['launches']} launches"
 
@@ -261,7 +264,7 @@ def _quantity(name: str, statistic: str, unit: str) -> str:
     return f"{label}, {words} ({unit})" if unit else f"{label}, {words}"
 
 
-def _grids(row: pd.Series, samples: Sequence[Samples]) -> list[str]:
+def _grids(row: Mapping[Any, Any], samples: Sequence[Samples]) -> list[str]:
     """Return a table for each value over two labels: the median over launches."""
     from labkit import records
     from labkit.records import resolution

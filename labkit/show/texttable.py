@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import sys
@@ -102,6 +103,11 @@ def _word(cells: Sequence[str]) -> int:
 
 def _lines(row: Sequence[str], widths: Sequence[int], right: Collection[int], gap: str) -> list[str]:
     """Return the lines of one row."""
+    if all(map(operator.le, map(len, row), widths)):
+        row = [
+            cell.rjust(w) if n in right else cell.ljust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        return [gap.join(row).rstrip()]
     parts = [
         [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=False)
         for cell, width in zip(row, widths, strict=True)
