@@ -6,6 +6,7 @@ so it is not part of a spec's identity.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import re
@@ -102,6 +103,14 @@ class Spec:
     def replace(self, **changes: Any) -> Spec:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    def sized(self, size: int) -> Spec:
+        """A copy with a size that was checked when it was measured: many times as fast as `replace`."""
+        if size == self.size:
+            return self
+        other = copy.copy(self)
+        object.__setattr__(other, "size", size)
+        return other
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` reverses it. Omits newer fields that have their default."""

@@ -18,7 +18,8 @@ from labkit.errors import LabkitError, LabkitWarning
 from labkit.explorer import measurement, state
 from labkit.host import allocation
 from labkit.jobs import submitted
-from labkit.records import cached, tables
+from labkit.read import kept
+from labkit.records import tables
 from labkit.report import literature, notebook, styles, unchanged
 from labkit.spec import Spec
 from labkit.suites import copies, notebooks, sections
@@ -42,7 +43,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "c/jobs/1-0.out": _job,
     "c/jobs/1.json": submitted.read,
     "c/records.parquet": tables.read,
-    "c/records/mpi.latency.parquet": partial(cached._read, stamp=b""),
+    "c/records/mpi.latency.parquet": partial(kept.read, valid=b""),
     "c/records/notebooks.json": copies._known,
     "c/notebooks/a.ipynb": notebook.read,
     "c/notebooks/b.ipynb": lambda path: notebooks.add_static_figures([path]),

@@ -71,6 +71,7 @@ def test_a_small_lock_holds_what_its_extra_adds(extra: str) -> None:
 
 
 CONDA = {  # name on PyPI → name on conda-forge, where they differ
+    "duckdb": "python-duckdb",
     "kaleido": "python-kaleido",
     "playwright": "playwright-python",
     "pypandoc-binary": "pypandoc",

@@ -35,7 +35,6 @@ from labkit.benchmarks._kinds import (
     SymmetricBenchmark,
     ToolBenchmark,
 )
-from labkit.benchmarks._simulated import Simulation
 from labkit.errors import SpecError, known
 from labkit.spec import Effort, Spec, validated
 from labkit.units import format_size
@@ -59,7 +58,6 @@ __all__ = [
     "ParallelFileBenchmark",
     "ProgramBenchmark",
     "RankBenchmark",
-    "Simulation",
     "StartBenchmark",
     "SymmetricBenchmark",
     "ToolBenchmark",
@@ -73,6 +71,7 @@ __all__ = [
     "look_up",
     "meanings",
     "resolve",
+    "runnable",
     "tools_of",
 ]
 
@@ -169,6 +168,15 @@ def look_up(name: str) -> Benchmark | None:
     return None
 
 
+def runnable(name: str) -> Benchmark | None:
+    """Return the benchmark of that name if labkit can run it, as `find` does of all; else None."""
+    try:
+        benchmark = get(name)
+    except SpecError:
+        return None
+    return None if isinstance(benchmark, LogBenchmark) else benchmark
+
+
 def tools_of(name: str) -> tuple[Callable[[Spec, Effort], Invocation], ...]:
     """The tools that can serve a benchmark, best first; none if it needs no tool."""
     benchmark = get(name)
@@ -254,7 +262,7 @@ def identity(spec: Spec) -> Spec:
 
 def completed(spec: Spec) -> Spec:
     """The spec of older samples, with values for the options that did not exist when they were measured."""
-    benchmark = find().get(spec.benchmark)
+    benchmark = runnable(spec.benchmark)
     former = benchmark.formerly(spec) if benchmark else {}
     return spec.replace(options={**former, **spec.values}) if former.keys() - spec.values.keys() else spec
 

@@ -68,13 +68,26 @@ class Files:
             for path in self.strangers:
                 yield path, samples.read(path, checked=checked)
 
+    @staticmethod
+    def single(name: Name, path: Path, *, checked: bool = False) -> Raw:
+        """Read a point from its file; if it was compacted in the meantime, from the compacted file."""
+        try:
+            return samples.read(path, checked=checked)
+        except DataError:
+            files = Files.of(path.parent)
+            if name not in files.points:
+                for packed in files.compacted:
+                    for _, raw in compacted.read(packed, {name}, checked=checked):
+                        return raw
+            raise
+
     def _merged(
         self, wanted: Collection[Name] | None = None, checked: bool = False
     ) -> Iterator[tuple[Name, Path, Callable[[], Raw]]]:
         """Yield every point once, with its file and the function that reads it."""
         rows = [_rows(path, place, wanted, checked) for place, path in enumerate(self.compacted)]
         singles = (
-            (name, len(rows), path, lambda name=name, path=path: _read_single(name, path, checked))
+            (name, len(rows), path, _loading(name, path, checked))
             for name, path in sorted(self.points.items())
             if wanted is None or name in wanted
         )
@@ -168,17 +181,9 @@ class Files:
                     )
 
 
-def _read_single(name: Name, path: Path, checked: bool) -> Raw:
-    """Read a point from its file; if it was compacted in the meantime, from the compacted file."""
-    try:
-        return samples.read(path, checked=checked)
-    except DataError:
-        files = Files.of(path.parent)
-        if name not in files.points:
-            for packed in files.compacted:
-                for _, raw in compacted.read(packed, {name}, checked=checked):
-                    return raw
-        raise
+def _loading(name: Name, path: Path, checked: bool) -> Callable[[], Raw]:
+    """Return the function that reads a point from its file."""
+    return lambda: Files.single(name, path, checked=checked)
 
 
 def _rows(

@@ -56,17 +56,16 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
 
 def explain(options: argparse.Namespace) -> int:
     """Compare bandwidths and latencies with what their paths allow; say what else they show. A bad one is no error."""
-    from labkit import records
+    from labkit import read, records
     from labkit.analysis import inspector
     from labkit.campaign import Campaign, find
     from labkit.models import bounds, costs, verdict
-    from labkit.records import cached
     from labkit.show import explained
 
     stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
     stated.check()
     campaign = Campaign.existing(find(options.campaign))
-    table = cached.of(campaign, options.benchmark)
+    table = read.of(campaign, benchmark=options.benchmark).records
     bounded = filter(bounds.bounded, campaign.benchmarks(options.benchmark))
     points = (one for name in bounded for one in campaign.samples(name))
     summary = records.summary(table) if len(table) else table
@@ -129,9 +128,9 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 
 def gate(options: argparse.Namespace) -> int:
     """Compare a campaign with earlier ones; return 2 if a point is worse, 3 if a comparison is blind."""
+    from labkit import read
     from labkit.analysis import gate as gates
     from labkit.campaign import Campaign, collected, find
-    from labkit.records import cached
     from labkit.show import gated
 
     if options.contract and (options.worse or options.allow_blind):
@@ -152,8 +151,8 @@ def gate(options: argparse.Namespace) -> int:
         raise DataError(
             f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
         )
-    history = [(one.name, cached.of(one, options.benchmark)) for one in earlier]
-    new = cached.of(campaign, options.benchmark)
+    history = [(one.name, read.of(one, benchmark=options.benchmark).records) for one in earlier]
+    new = read.of(campaign, benchmark=options.benchmark).records
     result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
     result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))
@@ -192,13 +191,12 @@ def _planned(options: argparse.Namespace) -> int:
 
 def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
     """Judge a campaign by the clauses of a contract."""
-    from labkit import records
+    from labkit import read, records
     from labkit.analysis import contract
-    from labkit.records import cached
     from labkit.show import contracted
 
     clauses = contract.load(Path(options.contract))
-    table = cached.of(campaign, options.benchmark)
+    table = read.of(campaign, benchmark=options.benchmark).records
     verdicts = contract.judge(clauses, records.summary(table) if len(table) else table, campaign.samples)
     logged = _logged(campaign, options, verdicts) if options.log else ""
     print(contracted.FORMATS[options.format](verdicts))

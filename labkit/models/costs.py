@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from labkit import read as reading
 from labkit import records
 from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
-from labkit.records import cached, headline_statistic
+from labkit.records import headline_statistic
 from labkit.units import format_number, format_range
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def read(campaign: Campaign) -> dict[str, Costs]:
     """Host → its costs, of a campaign."""
     import pandas as pd
 
-    tables = [table for name in BENCHMARKS if len(table := cached.of(campaign, name))]
+    tables = [table for name in BENCHMARKS if len(table := reading.of(campaign, benchmark=name).records)]
     return of(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
 
 

@@ -22,6 +22,7 @@ from labkit.columns import METRICS, SHOWN, split, split_end, statistic_column
 from labkit.notes import Note, badge
 from labkit.records.aggregate import HEADLINES, statistic_of
 from labkit.samples import Samples
+from labkit.samples.batch import Batch
 from labkit.samples.facts import CLOCK_NS, ENGINE
 from labkit.spec import Reported
 from labkit.units import format_number
@@ -39,37 +40,63 @@ _SCALES = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}  # units of times, in 1 s
 
 def step_s(samples: Samples) -> float:
     """Return the step of the clock behind the times or values of a point, s; NaN if nothing shows it."""
-    known = CLOCK_NS.of(samples.meta)
-    if known != known:  # points of a labkit that did not record the clock
-        known = float(stats.clock_step(samples.time_ns)) if samples.n else formats.clock_ns(ENGINE.of(samples.meta))
+    return float(steps_s(Batch.of(samples))[0])
+
+
+def steps_s(batch: Batch) -> NDArray[np.float64]:
+    """`step_s` of each launch, (launches,)."""
+    known = np.full(len(batch), CLOCK_NS.of(batch.kind.meta), np.float64)
+    if np.isnan(known).any():  # points of a labkit that did not record the clock
+        known[:] = (
+            stats.clock_steps(batch.time_ns.reshape(len(batch), -1))
+            if batch.n
+            else formats.clock_ns(ENGINE.of(batch.kind.meta))
+        )
     return known * 1e-9
 
 
-def steps(samples: Samples, row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the resolution of each metric for which a tool reported values, in the metric's unit."""
-    step, columns = step_s(samples), dict[str, float]()
-    for name in {parts[0] for column in row if (parts := split(column))}:
-        if METRICS[name].unit in _SCALES:
-            columns[statistic_column(name, "step")] = step * _SCALES[METRICS[name].unit]
-        elif headline := statistic_of(row, name):
-            value = float(row[statistic_column(name, headline)])
-            span = _span(samples, Reported(name, METRICS[name].unit, headline, value))
-            columns[statistic_column(name, "step")] = value * step / span if span else math.nan
-    return {name: value for name, value in columns.items() if value == value}
+def steps(batch: Batch, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
+    """Return the resolution of each metric for which a tool reported values, in the metric's unit, (launches,) each."""
+    step, found = steps_s(batch), dict[str, NDArray[np.float64]]()
+    for name in {parts[0] for column in columns if (parts := split(column))}:
+        unit = METRICS[name].unit
+        headline = next((s for s in HEADLINES if statistic_column(name, s) in columns), "")
+        if unit in _SCALES:
+            found[statistic_column(name, "step")] = step * _SCALES[unit]
+        elif headline:
+            value = columns[statistic_column(name, headline)]
+            spans = _spans(batch, Reported(name, unit, headline, math.nan), value)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[statistic_column(name, "step")] = np.where(spans == 0, math.nan, value * step / spans)
+    return {name: values for name, values in found.items() if not np.isnan(values).all()}
 
 
-def _span(samples: Samples, value: Reported) -> float:
-    """Return the time behind a value that a tool reported, s; NaN if it is not known."""
-    if value.unit in _SCALES:
-        return value.value / _SCALES[value.unit]
-    timed = benchmarks.get(samples.spec.benchmark).timed
-    work = timed(samples.spec, value.labels) if timed and value.unit == "MB/s" else 0.0
-    return work / (value.value * 1e6) if work and value.value > 0 else math.nan
+def _spans(batch: Batch, one: Reported, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the time behind a value that a tool reported, in each launch, s; NaN where it is not known."""
+    if one.unit in _SCALES:
+        return values / _SCALES[one.unit]
+    timed = benchmarks.get(batch.kind.spec.benchmark).timed
+    if not timed or one.unit != "MB/s":
+        return np.full(len(batch), math.nan)
+    work = {size: timed(batch.kind.spec.sized(size), one.labels) for size in {*batch.sizes.tolist()}}
+    works = np.array([work[size] for size in batch.sizes.tolist()], np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((works != 0) & (values > 0), works / (values * 1e6), math.nan)
 
 
-def coarse_value(samples: Samples, value: Reported) -> bool:
-    """Return whether the time behind a value that a tool reported is shorter than ten steps of its clock."""
-    return _span(samples, value) < (TICKS - _ROUNDING) * step_s(samples)
+def coarse_values(batch: Batch, place: int) -> NDArray[np.bool_]:
+    """Return whether the time behind a value that a tool reported is shorter than ten steps of its clock.
+
+    Parameters
+    ----------
+    place : of the value in `Batch.reported`.
+
+    Returns
+    -------
+    (launches,).
+    """
+    spans = _spans(batch, batch.reported[place], batch.value(place))
+    return np.asarray(spans < (TICKS - _ROUNDING) * steps_s(batch))
 
 
 def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
@@ -160,15 +187,52 @@ def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:
     return benchmarks.get(str(row["benchmark"])).loop
 
 
-def badges(samples: Samples, row: Mapping[str, Any]) -> tuple[Note, ...]:
-    """Return the badge of a point if a metric of its benchmark is coarse. A tool's further values are only marked."""
-    known = benchmarks.find().get(samples.spec.benchmark)
+def with_badges(batch: Batch, columns: Mapping[str, Any]) -> list[tuple[Note, ...]]:
+    """Return the badges of each launch, and one more where a metric of its benchmark is coarse.
+
+    A tool's further values are only marked.
+
+    Parameters
+    ----------
+    columns : of the records, each (launches,).
+    """
+    known = benchmarks.runnable(batch.kind.spec.benchmark)
     own = {*known.metrics, *known.phases.values(), *known.derived} if known else {*METRICS}
-    names = own & {parts[0] for column in row if (parts := split(column))}
-    shown = any(coarse(row, name, s) for name in names for s in SHOWN if statistic_column(name, s) in row)
-    if not shown and not any(value.name in own and coarse_value(samples, value) for value in samples.reported):
-        return ()
-    return (badge("clock resolution", step_ns=step_s(samples) * 1e9),)
+    names = own & {parts[0] for column in columns if (parts := split(column))}
+    there = [(name, s) for name in names for s in SHOWN if statistic_column(name, s) in columns]
+    shown = np.zeros(len(batch), bool)
+    for name, statistic in there if batch.kind.origin not in NO_CLOCK else ():
+        if not (statistic == "osu_mean" and batch.n and known and known.loop):  # it comes from the time of a whole loop
+            shown |= _coarse(columns, name, statistic)
+    for place, one in enumerate(batch.reported):
+        if one.name in own:
+            shown |= coarse_values(batch, place)
+    if not shown.any():
+        return list(columns["badges"])
+    steps = steps_s(batch).tolist()
+    marks = {step: badge("clock resolution", step_ns=step * 1e9) for step in {*steps}}
+    rows = zip(columns["badges"], shown.tolist(), steps, strict=True)
+    return [(*badges, marks[step]) if more else badges for badges, more, step in rows]
+
+
+def _coarse(columns: Mapping[str, Any], metric: str, statistic: str) -> NDArray[np.bool_]:
+    """`coarse` of each row, (rows,), of a statistic that some row has."""
+
+    def column(name: str) -> NDArray[np.float64]:
+        return np.asarray(columns[statistic_column(metric, name)], np.float64)
+
+    value = column(statistic)
+    if statistic_column(metric, "step") not in columns:
+        return np.zeros(len(value), bool)
+    step = column("step")
+    if METRICS[metric].kind == "rate":  # the step is that at the headline
+        at = np.full(len(value), math.nan)
+        for name in reversed(HEADLINES):
+            if statistic_column(metric, name) in columns:
+                at = np.where(np.isnan(column(name)), at, column(name))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(value > 0, at * at / value, math.nan)
+    return np.asarray((step > 0) & (value < (TICKS - _ROUNDING) * step))
 
 
 def known(seconds: NDArray[np.float64], samples: Samples, work: float = 1.0) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -315,11 +315,7 @@ def decode(raw: Raw, where: object, starts: Starts | None = None) -> Samples:
     DataError
         If the file is of another format, or not as labkit writes it.
     """
-    header = headers.parsed(raw.header, where)
-    _readable(header, where)
-    record = start.of(header, where, starts)
-    if record:
-        header = record.joined(header)
+    about, version = _described(raw.header, where, starts)
     if "time_ns" not in raw.columns:
         raise DataError(f"{where} lacks one of the columns {', '.join(FIXED)}. Restore it, or delete it.")
     iterations = len(raw.columns["time_ns"]) // len(raw.ranks) if raw.ranks else 0
@@ -331,7 +327,7 @@ def decode(raw: Raw, where: object, starts: Starts | None = None) -> Samples:
         raise DataError(f"{where}: {problem}, as labkit writes them. Restore it from a copy, or delete it.")
     columns = {name: values.reshape(len(raw.ranks), iterations) for name, values in raw.columns.items()}
     over = None
-    if (raw.over is not None) != (header["format"] == OF_MANY_RANKS):
+    if (raw.over is not None) != (version == OF_MANY_RANKS):
         raise DataError(f"{where}: its format and its column 'kind' disagree. Restore it from a copy, or delete it.")
     if raw.over is not None:
         try:
@@ -340,14 +336,27 @@ def decode(raw: Raw, where: object, starts: Starts | None = None) -> Samples:
             raise DataError(
                 f"{where}: {error}, as labkit writes them. Restore it from a copy, or delete it."
             ) from error
-    return Samples(
-        time_ns=columns.pop("time_ns"),
-        ranks=raw.ranks,
-        extras=columns,
-        over=over,
-        start=record,
-        **headers.checked(header, where),
-    )
+    return replace(about, time_ns=columns.pop("time_ns"), ranks=raw.ranks, extras=columns, over=over)
+
+
+def described(header: bytes, where: object, starts: Starts | None = None) -> Samples:
+    """Decode metadata: samples without values.
+
+    Raises
+    ------
+    DataError
+        If they are of another format, or not as labkit writes them.
+    """
+    return _described(header, where, starts)[0]
+
+
+def _described(text: bytes, where: object, starts: Starts | None) -> tuple[Samples, int]:
+    """Decode metadata; return also their format."""
+    header = headers.parsed(text, where)
+    _readable(header, where)
+    if record := start.of(header, where, starts):
+        header = record.joined(header)
+    return Samples(start=record, **headers.checked(header, where)), header["format"]
 
 
 def _readable(header: Mapping[str, Any], where: object) -> None:

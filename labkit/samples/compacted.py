@@ -18,7 +18,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -260,6 +262,115 @@ def _names(table: pa.Table, path: Path) -> list[Name]:
     return names
 
 
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Lists of numbers: all values, and where each list begins; the last entry of `starts` is the end."""
+
+    values: NDArray[Any]
+    starts: NDArray[np.int64]
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        """Return a list."""
+        return self.values[self.starts[row] : self.starts[row + 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Launches of a row group, as its columns.
+
+    Parameters
+    ----------
+    names : fingerprint and launch of each.
+    header : (launches,), metadata as bytes.
+    ranks, time_ns : a list for each launch.
+    labels : names of further columns, those of a launch after those of the one before; the launch of place k has those
+        from ``label_starts[k]`` on.
+    extras : a list for each label.
+    """
+
+    names: Sequence[Name]
+    header: pa.Array
+    ranks: Lists
+    time_ns: Lists
+    labels: Sequence[str]
+    label_starts: NDArray[np.int64]
+    extras: Lists
+
+    def raw(self, row: int) -> Raw:
+        """Return one launch."""
+        extras = {self.labels[i]: self.extras[i] for i in range(self.label_starts[row], self.label_starts[row + 1])}
+        return Raw(self.header[row].as_py(), tuple(self.ranks[row].tolist()), {"time_ns": self.time_ns[row]} | extras)
+
+
+def groups(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False) -> Iterator[Group]:
+    """Yield the row groups of a file, or those that hold a `wanted` launch.
+
+    Raises
+    ------
+    DataError
+        If the file is unreadable, or of another format.
+    """
+    import pyarrow as pa
+
+    with opened(path, checked) as file:
+        for group in range(file.num_row_groups):
+            try:
+                if wanted is not None:
+                    keys = file.read_row_group(group, ["fingerprint", "launch"]).to_pydict()
+                    if not any(key in wanted for key in zip(keys["fingerprint"], keys["launch"], strict=True)):
+                        continue
+                table = file.read_row_group(group)
+                if any(table[name].null_count for name in table.column_names):
+                    raise DataError(f"{path} has empty cells. Restore it from a copy, or delete it.")
+            except (OSError, pa.ArrowException) as error:
+                raise _unreadable(path, error) from error
+            yield _group(table, path)
+
+
+def _group(table: pa.Table, path: Path) -> Group:
+    """Return the launches of a row group."""
+    names = _names(table, path)
+    if "pattern" in table.column_names:
+        make = patterned.loader(table, path)
+        return of_raws(names, [make(row, *name) for row, name in enumerate(names)])
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    extras = columns["extras"]
+
+    def lists(array: pa.ListArray) -> Lists:
+        return Lists(numbers(array.values), numbers(array.offsets).astype(np.int64))
+
+    return Group(
+        names,
+        columns["header"],
+        lists(columns["ranks"]),
+        lists(columns["time_ns"]),
+        extras.keys.to_pylist(),
+        numbers(extras.offsets).astype(np.int64),
+        lists(extras.items),
+    )
+
+
+def of_raws(names: Sequence[Name], raws: Sequence[Raw]) -> Group:
+    """Return launches of several files as a group."""
+    import pyarrow as pa
+
+    def lists(parts: Sequence[Any], kind: type) -> Lists:
+        starts = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        return Lists(np.concatenate([np.empty(0, kind), *parts]).astype(kind), starts)
+
+    extras = [[(k, v) for k, v in raw.columns.items() if k != "time_ns"] for raw in raws]
+    flat = [pair for pairs in extras for pair in pairs]
+    return Group(
+        names,
+        pa.array([raw.header for raw in raws], pa.binary()),
+        lists([raw.ranks for raw in raws], np.int32),
+        lists([raw.columns["time_ns"] for raw in raws], np.int64),
+        [k for k, _ in flat],
+        np.cumsum([0, *map(len, extras)], dtype=np.int64),
+        lists([v for _, v in flat], np.int64),
+    )
+
+
 def read(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False) -> Iterator[tuple[Name, Raw]]:
     """Yield the points of a file, or those `wanted`, in its order. Reads only the row groups that hold them.
 
@@ -275,46 +386,8 @@ def read(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = 
 def each(
     path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False
 ) -> Iterator[tuple[Name, Callable[[], Raw]]]:
-    """Yield the name of every point, or of those `wanted`, with a function that reads it."""
-    import pyarrow as pa
-
-    with opened(path, checked) as file:
-        for group in range(file.num_row_groups):
-            try:
-                if wanted is not None:
-                    keys = file.read_row_group(group, ["fingerprint", "launch"]).to_pydict()
-                    if not any(key in wanted for key in zip(keys["fingerprint"], keys["launch"], strict=True)):
-                        continue
-                table = file.read_row_group(group)
-                if any(table[name].null_count for name in table.column_names):
-                    raise DataError(f"{path} has empty cells. Restore it from a copy, or delete it.")
-            except (OSError, pa.ArrowException) as error:
-                raise _unreadable(path, error) from error
-            yield from _points(table, wanted, path)
-
-
-def _points(table: pa.Table, wanted: Collection[Name] | None, path: Path) -> Iterator[tuple[Name, Callable[[], Raw]]]:
-    """Yield the name of every point in a row group, with a function that decodes it."""
-    if "pattern" in table.column_names:
-        make = patterned.loader(table, path)
-        for row, key in enumerate(_names(table, path)):
-            if wanted is None or key in wanted:
-                yield key, lambda row=row, key=key: make(row, *key)  # type: ignore[misc]
-        return
-    columns = {name: table[name].combine_chunks() for name in table.column_names}
-    extras, header = columns["extras"], columns["header"]
-
-    def cut(lists: pa.ListArray) -> Callable[[int], Any]:
-        values, offsets = numbers(lists.values), numbers(lists.offsets)
-        return lambda row: values[offsets[row] : offsets[row + 1]]
-
-    ranks, times, items = cut(columns["ranks"]), cut(columns["time_ns"]), cut(extras.items)
-    labels, starts = extras.keys.to_pylist(), numbers(extras.offsets)
-
-    def load(row: int) -> Raw:
-        extra_columns = {labels[i]: items(i) for i in range(starts[row], starts[row + 1])}
-        return Raw(header[row].as_py(), tuple(ranks(row).tolist()), {"time_ns": times(row)} | extra_columns)
-
-    for row, key in enumerate(_names(table, path)):
-        if wanted is None or key in wanted:
-            yield key, lambda row=row: load(row)  # type: ignore[misc]
+    """Yield the name of every point, or of those `wanted`, with a function that makes it."""
+    for group in groups(path, wanted, checked=checked):
+        for row, name in enumerate(group.names):
+            if wanted is None or name in wanted:
+                yield name, partial(group.raw, row)

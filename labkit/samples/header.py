@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labkit import notes, outside
@@ -98,6 +98,22 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
             "reported": tuple(map(_reported, header["reported"])),
         }
     except (SpecError, DataError) as error:
+        raise DataError(
+            f"{where}: its metadata are not from labkit: {error} Restore it from a copy, or delete it."
+        ) from error
+
+
+def reported(listed: Sequence[Any], where: object) -> tuple[Reported, ...]:
+    """Return the values that a tool reported.
+
+    Raises
+    ------
+    DataError
+        If one of them is not as labkit writes it.
+    """
+    try:
+        return tuple(map(_reported, listed))
+    except DataError as error:
         raise DataError(
             f"{where}: its metadata are not from labkit: {error} Restore it from a copy, or delete it."
         ) from error

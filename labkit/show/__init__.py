@@ -191,9 +191,9 @@ def campaign(
     full : add the columns of OMB's option -f.
     beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
     """
-    from labkit.records import cached
+    from labkit import read
 
-    frame = cached.of(campaign, benchmark)
+    frame = read.of(campaign, benchmark=benchmark).records
     odd = hint(frame, str(campaign.path)) if form == "table" and len(frame) <= MANY else ""
     _write(frame, _Unread(campaign, benchmark), form, output, full, beside, odd)
 

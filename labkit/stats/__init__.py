@@ -14,6 +14,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -180,13 +181,21 @@ def clock_step(time_ns: NDArray[np.int64]) -> int:
     >>> clock_step(np.arange(0, 500, 10)), clock_step(np.arange(7, 500))
     (10, 1)
     """
-    flat = time_ns.ravel()
-    if flat.size < _ENOUGH_TIMES or not flat.any():
-        return 1
-    for step in (1000, 100, 10):
-        if not (flat[:_ENOUGH_TIMES] % step).any() and not (flat % step).any():
-            return step
-    return 1
+    return int(clock_steps(time_ns.reshape(1, -1))[0])
+
+
+def clock_steps(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`clock_step` of each row, (rows, times) → (rows,)."""
+    steps = np.ones(len(rows), np.int64)
+    if rows.shape[1] < _ENOUGH_TIMES:
+        return steps
+    for step in (10, 100, 1000):  # what a larger step divides, a smaller one divides as well
+        likely = np.flatnonzero(steps == step // 10)
+        likely = likely[~(rows[likely, :_ENOUGH_TIMES] % step).any(axis=1)]
+        likely = likely[~(rows[likely] % step).any(axis=1)]
+        steps[likely] = step
+    steps[(steps > 1) & ~rows.any(axis=1)] = 1
+    return steps
 
 
 def clock_resolution(between_ns: NDArray[np.int64]) -> float | None:
@@ -257,9 +266,16 @@ def relative_spread(values: ArrayLike) -> float:
 
     It reads like a relative standard deviation, but a few outliers do not move it.
     """
-    array = _samples(values)
-    low, centre, high = np.percentile(array, (25, 50, 75))
-    return float((high - low) / IQR_OF_NORMAL / abs(centre)) if array.size > 1 and centre else math.nan
+    return float(relative_spreads(_samples(values)[None])[0])
+
+
+def relative_spreads(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`relative_spread` of each row, (rows, values) → (rows,)."""
+    if rows.shape[1] < 2:
+        return np.full(len(rows), math.nan)
+    low, centre, high = np.percentile(rows, (25, 50, 75), axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(centre != 0, (high - low) / IQR_OF_NORMAL / np.abs(centre), math.nan)
 
 
 def summarize(seconds: ArrayLike) -> Summary:
@@ -270,24 +286,50 @@ def summarize(seconds: ArrayLike) -> Summary:
     seconds : (iterations,), s, or any unit: everything but `n` and `spread` is in the same unit.
     """
     array = _samples(seconds)
-    n = array.size
-    inside = within(array)
-    tails = {name: _rank(n, q) for name, q in QUANTILES.items() if name != "p50" and given(name, n)}
-    ordered = _order_statistics(array, list(tails.values())) if tails else {}
-    p95, p99, p999 = (ordered.get(tails.get(name, 0), math.nan) for name in NEEDED)
+    s = {name: float(values[0]) for name, values in summaries(array[None]).items()}
     return Summary(
-        n=n,
-        p50=inside.centre,
-        p95=p95,
-        p99=p99,
-        p999=p999,
-        within=inside,
-        min=float(array.min()),
-        max=float(array.max()),
-        mean=float(array.mean()),
-        spread=relative_spread(array),
-        unreliable=tuple(name for name in ("p95", "p99") if not reliable(n, QUANTILES[name])),
+        n=array.size,
+        **{name: s[name] for name in ("p50", "p95", "p99", "p999", "min", "max", "mean", "spread")},
+        within=Interval(s["ci_low"], s["ci_high"], s["p50"]),
+        unreliable=unreliable(array.size),
     )
+
+
+def unreliable(n: int) -> tuple[str, ...]:
+    """Percentiles with fewer than ten of n samples beyond them."""
+    return tuple(name for name in ("p95", "p99") if not reliable(n, QUANTILES[name]))
+
+
+def summaries(rows: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Statistics of many launches with equally many iterations.
+
+    Parameters
+    ----------
+    rows : (launches, iterations), s, without NaN.
+
+    Returns
+    -------
+    The statistics of `Summary` by name, each (launches,); the ends of `within` are ``ci_low`` and ``ci_high``.
+    """
+    launches, n = rows.shape
+    ordered, nothing = np.sort(rows, axis=1), np.full(launches, math.nan)
+    low, high = _centre(n, 0.5)
+    ends = ranks(n, 0.5, LEVEL)
+    columns = {"p50": (ordered[:, low - 1] + ordered[:, high - 1]) / 2}
+    for name in NEEDED:
+        columns[name] = ordered[:, _rank(n, QUANTILES[name]) - 1] if given(name, n) else nothing
+    for name, end in zip(("ci_low", "ci_high"), ends or (), strict=False):
+        columns[name] = ordered[:, end - 1]
+    columns = {"ci_low": nothing, "ci_high": nothing} | columns
+    columns |= {"min": ordered[:, 0], "max": ordered[:, -1], "mean": rows.mean(axis=1)}
+    return columns | {"spread": relative_spreads(ordered)}
+
+
+def relative_widths(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """`Interval.relative_width` of ``within`` of each launch, from `summaries`; NaN in place of None."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        widths = (columns["ci_high"] - columns["ci_low"]) / columns["p50"]
+    return np.where(columns["p50"] != 0, widths, math.nan)
 
 
 def headline(medians: ArrayLike) -> Headline:
@@ -304,14 +346,23 @@ def headline(medians: ArrayLike) -> Headline:
 
 
 def aggregate(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Median over launches of several statistics at once, (launches, statistics), and the ends of their intervals."""
-    n = len(values)
-    sorted_values = np.sort(values, axis=0)
-    centre = (sorted_values[(n - 1) // 2] + sorted_values[n // 2]) / 2
+    """Median over launches of several statistics at once, and the ends of their intervals.
+
+    Parameters
+    ----------
+    values : (…, launches, statistics).
+
+    Returns
+    -------
+    Centres, lower ends and upper ends, each (…, statistics).
+    """
+    n = values.shape[-2]
+    ordered = np.moveaxis(np.sort(values, axis=-2), -2, 0)
+    centre = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
     if n == 1:
         return centre, np.full_like(centre, math.nan), np.full_like(centre, math.nan)
     low, high = ranks(n) or (1, n)
-    return centre, sorted_values[low - 1], sorted_values[high - 1]
+    return centre, ordered[low - 1], ordered[high - 1]
 
 
 def launches_label(n: int) -> str:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from labkit import ranges, studies
+from labkit import ranges, read, studies
 from labkit.analysis import history as analysis
 from labkit.analysis.history import History, Run, Series
 from labkit.campaign import Campaign, collected
@@ -16,7 +16,6 @@ from labkit.columns import METRICS
 from labkit.figures.timeline import timeline
 from labkit.notes import joined
 from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import cached
 from labkit.spec import Spec
 from labkit.studies import words
 from labkit.studies._derived import derived
@@ -94,7 +93,7 @@ def run_of(campaign: Campaign, benchmark: str = "*") -> Run:
     """Return a campaign as a moment of a history."""
     facts = campaign.facts
     host = facts.get("host")
-    records = cached.of(campaign, benchmark)
+    records = read.of(campaign, benchmark=benchmark).records
     if len(records):
         records = records[[fnmatch.fnmatchcase(name, benchmark) for name in records["benchmark"]]]
     return Run(campaign.name, str(facts.get("created") or ""), records, host if isinstance(host, dict) else {})

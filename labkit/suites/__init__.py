@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import extras, measuring, writing
+from labkit import extras, measuring, read, writing
 from labkit.analysis import doubts
 from labkit.campaign import Campaign, events, root
 from labkit.errors import AbsentError, LabkitError
-from labkit.records import cached, tables
+from labkit.records import tables
 from labkit.suites.definition import Entry, Suite, load, names
 from labkit.suites.notebooks import (
     PLOTLY,
@@ -147,7 +147,7 @@ def run(
         executed.sort(key=lambda notebook: list(parameters).index(notebook.name))
         campaign.compact(least=MANY)
         add_static_figures([notebook.path for notebook in executed if notebook.path.exists()])
-    table = cached.of(campaign)
+    table = read.of(campaign).records
     campaign.put("records.parquet", records_file(table))
     campaign.update(
         {"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]}

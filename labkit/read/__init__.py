@@ -1,0 +1,240 @@
+"""A campaign as columns: records, the distinct metadata behind them, and the times of iterations.
+
+Whatever judges, draws or compares a whole campaign reads it through `of`. Records of large benchmarks are kept beside
+the samples (`labkit.read.kept`), because they take long to compute; times are read from the samples when they are asked
+for, and only some of them are in memory.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import records
+from labkit.campaign import Campaign
+from labkit.read import kept, metadata, rows
+from labkit.read.metadata import Kinds
+from labkit.records.aggregate import GIVEN, order
+from labkit.samples import Samples, described
+from labkit.samples.batch import Batch
+from labkit.samples.facts import Fact
+from labkit.samples.start import MISSING
+from labkit.spec import Spec
+
+__all__ = ["Launches", "Times", "of"]
+
+_KIND, _PLACE = "kind", "place"  # marks of records
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Times of launches with equally many iterations.
+
+    Parameters
+    ----------
+    rows : (launches,), of the records.
+    batch : the launches.
+    """
+
+    rows: NDArray[np.intp]
+    batch: Batch
+
+    @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """Time of each iteration as its benchmark defines it, (launches, iterations), s."""
+        return records.seconds_of(self.batch)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The launches of one benchmark of a campaign.
+
+    Parameters
+    ----------
+    campaign, benchmark : whose.
+    records : a row per launch.
+    kinds : distinct metadata.
+    kind : (launches,), place of the metadata of each row.
+    place : (launches,), place of each row among the launches in the order of the files.
+    """
+
+    campaign: Campaign
+    benchmark: str
+    records: pd.DataFrame
+    kinds: Sequence[Samples]
+    kind: NDArray[np.intp]
+    place: NDArray[np.intp]
+
+    @cached_property
+    def row(self) -> NDArray[np.intp]:
+        """Row of the records of each launch in the order of the files, (launches,)."""
+        row = np.empty(len(self.place), np.intp)
+        row[self.place] = np.arange(len(self.place))
+        return row
+
+    def times(self) -> Iterator[Times]:
+        """Yield the launches as batches, with their rows."""
+        begin = 0
+        sizes, launches = (self.records[name].to_numpy() for name in ("message_size_B", "launch"))
+        for chunk in rows.chunks(self.campaign.files(self.benchmark)):
+            here = self.row[begin : begin + len(chunk)]
+
+            def make(places: NDArray[np.intp], here: NDArray[np.intp] = here, **parts: Any) -> Batch:
+                return Batch(sizes=sizes[here[places]], launches=launches[here[places]], **parts)
+
+            for places, batch in rows.batches(
+                chunk, [(kind,) for kind in self.kind[here].tolist()], self.kinds, self.campaign.starts, make
+            ):
+                yield Times(here[places], batch)
+            begin += len(chunk)
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch, in the order of the rows."""
+        if fact not in (*metadata.OWN, *metadata.LATER):
+            values = [fact.of(one.meta) for one in self.kinds]
+            return [values[kind] for kind in self.kind.tolist()]
+        found: list[Any] = []
+        for chunk in rows.chunks(self.campaign.files(self.benchmark)):
+            found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
+        return [fact.empty if found[place] is None else found[place] for place in self.place.tolist()]
+
+
+class Launches:
+    """Launches of campaigns.
+
+    Parameters
+    ----------
+    parts : of each campaign and benchmark.
+    """
+
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self._parts = parts
+        self._begins = np.cumsum([0, *(len(part.records) for part in parts)])
+
+    @cached_property
+    def records(self) -> pd.DataFrame:
+        """A row per point and launch, as `labkit.records.table`; campaign after campaign."""
+        frames = [part.records for part in self._parts if len(part.records)]
+        if len(frames) < 2:
+            return frames[0] if frames else records.table([])
+        return _together(frames)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row per point, as `labkit.records.summary`."""
+        return records.summary(self.records) if len(self.records) else self.records
+
+    @cached_property
+    def kinds(self) -> tuple[Samples, ...]:
+        """Distinct metadata, as samples without values; their size, launch and facts of the moment are those of one."""
+        return tuple(chain.from_iterable(part.kinds for part in self._parts))
+
+    @cached_property
+    def kind(self) -> NDArray[np.intp]:
+        """Place among the kinds of each row, (launches,)."""
+        begins = np.cumsum([0, *(len(part.kinds) for part in self._parts)])
+        parts = [part.kind + begin for part, begin in zip(self._parts, begins.tolist(), strict=False)]
+        return np.concatenate([np.empty(0, np.intp), *parts])
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch, (launches,), or its `empty`; equal values may be one object."""
+        return list(chain.from_iterable(part.fact(fact) for part in self._parts))
+
+    def spec(self, row: int) -> Spec:
+        """Return the spec of a row of the records."""
+        kind: Samples = self.kinds[int(self.kind[row])]
+        return kind.spec.sized(int(self.records["message_size_B"].iloc[row]))
+
+    def times(self, benchmark: str = "*") -> Iterator[Times]:
+        """Yield the times of all launches, or of benchmarks that match a pattern; read anew with each call."""
+        for part, begin in zip(self._parts, self._begins.tolist(), strict=False):
+            if fnmatch.fnmatchcase(part.benchmark, benchmark):
+                for times in part.times():
+                    yield Times(times.rows + begin, times.batch)
+
+
+def of(*campaigns: Campaign, benchmark: str = "*") -> Launches:
+    """Read the launches of campaigns.
+
+    Parameters
+    ----------
+    benchmark : name, or a pattern such as ``mpi.*``.
+
+    Raises
+    ------
+    DataError
+        If a file is damaged. The message names it.
+    """
+    return Launches([_part(one, name) for one in campaigns for name in one.benchmarks(benchmark)])
+
+
+def _part(campaign: Campaign, benchmark: str) -> _Part:
+    """Return the launches of one benchmark: those that are kept, or from the samples."""
+    place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
+    if (found := kept.read(place, valid)) is not None:
+        frame, kind, headers = found
+        kinds = [described(header, place, campaign.starts) for header in headers]
+    else:
+        frame, read = _read(campaign, benchmark)
+        kind, kinds, headers = frame[f"{records.MARK}{_KIND}"].to_numpy(), read.kinds, read.headers
+        lacking = {one.code == MISSING for notes in {*frame["warnings"]} for one in notes}  # may be there the next time
+        if len(frame) >= kept.WORTH and True not in lacking:
+            kept.keep(frame, kind, headers, place, valid)
+    order = frame.pop(f"{records.MARK}{_PLACE}").to_numpy()
+    frame = frame.drop(columns=f"{records.MARK}{_KIND}")
+    return _Part(campaign, benchmark, frame, kinds, np.asarray(kind, np.intp), np.asarray(order, np.intp))
+
+
+def _read(campaign: Campaign, benchmark: str) -> tuple[pd.DataFrame, Kinds]:
+    """Read the samples of a benchmark; records have marks of kind and place."""
+    kinds = Kinds(campaign.starts)
+
+    def each() -> Iterator[Batch]:
+        begin = 0
+        for chunk in rows.chunks(campaign.files(benchmark)):
+            about = kinds.read(chunk.group.header, chunk.where)
+            marks = {_KIND: about.kind, _PLACE: np.arange(begin, begin + len(chunk))}
+
+            def make(places: NDArray[np.intp], about: metadata.Metadata = about, **parts: Any) -> Batch:
+                return about.batch(places, **parts)
+
+            for places, batch in rows.batches(chunk, about.alike, kinds.kinds, campaign.starts, make):
+                yield replace(batch, marks={name: values[places] for name, values in marks.items()})
+            begin += len(chunk)
+
+    return records.of_batches(each(), campaign=campaign.name), kinds
+
+
+def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several tables of records as one, with the columns that any of them has."""
+    index = pd.RangeIndex(sum(map(len, frames)))
+    names = order([dict.fromkeys(name for frame in frames for name in frame.columns)])
+    return pd.DataFrame({name: _column(frames, name) for name in names}, index=index).copy()
+
+
+def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
+    """Return one column of several tables; NaN of those that do not have it."""
+    there = [frame[name] if name in frame else pd.Series(np.full(len(frame), np.nan)) for frame in frames]
+    if len({str(column.dtype) for column in there}) == 1:
+        return pd.concat(there, ignore_index=True)
+    option = name.removeprefix(GIVEN[0])
+    if option != name:  # a table with missing values has floats in place of whole numbers
+        there = [_option(frame, option) if name in frame else rows for frame, rows in zip(frames, there, strict=True)]
+    return pd.Series(list(chain.from_iterable(column.tolist() for column in there)))
+
+
+def _option(frame: pd.DataFrame, option: str) -> pd.Series:
+    """Return the values of an option as the specs have them; NaN where a spec does not have it."""
+    texts = frame["options"].tolist()
+    values = {text: json.loads(text).get(option, math.nan) for text in dict.fromkeys(texts)}
+    return pd.Series([values[text] for text in texts], dtype="object")

@@ -1,0 +1,128 @@
+"""Samples of a benchmark as batches, file by file, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit import samples
+from labkit.campaign.files import Files
+from labkit.samples import Raw, Samples, compacted
+from labkit.samples.batch import Batch
+from labkit.samples.compacted import Group, Name
+from labkit.samples.start import Starts
+
+_MOST = 1 << 10  # files of single points that are read at a time
+_NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some launches of a benchmark.
+
+    Parameters
+    ----------
+    group : their columns.
+    where : (launches,), the file of each.
+    many : place → content, of launches that only `labkit.samples.decode` can read: with statistics over their ranks,
+        or with an error in them.
+    """
+
+    group: Group
+    where: Sequence[Path]
+    many: Mapping[int, Raw]
+
+    def __len__(self) -> int:
+        """Number of launches."""
+        return len(self.where)
+
+
+def chunks(files: Files) -> Iterator[Chunk]:
+    """Yield every launch of a benchmark once, in the order of its files, some at a time."""
+    seen: set[Name] = set()
+    several = len(files.compacted) > 1 or bool(files.compacted and files.points)
+    for path in files.compacted:
+        for group in compacted.groups(path):
+            new = group
+            if several:
+                new = _without(group, seen)
+                seen.update(group.names)
+            if new.names:
+                yield Chunk(new, [path] * len(new.names), {})
+    single = [(name, path) for name, path in sorted(files.points.items()) if name not in seen]
+    for start in range(0, len(single), _MOST):
+        some = single[start : start + _MOST]
+        yield _chunk([name for name, _ in some], [path for _, path in some], [files.single(*one) for one in some])
+    for path in files.strangers:
+        yield _chunk([("", 0)], [path], [samples.read(path)])
+
+
+def _without(group: Group, seen: Collection[Name]) -> Group:
+    """Return a group without launches that another file has."""
+    rows = [row for row, name in enumerate(group.names) if name not in seen]
+    if len(rows) == len(group.names):
+        return group
+    return compacted.of_raws([group.names[row] for row in rows], [group.raw(row) for row in rows])
+
+
+def _chunk(names: list[Name], where: list[Path], raws: list[Raw]) -> Chunk:
+    """Return launches that are in files of their own."""
+    many = {place: raw for place, raw in enumerate(raws) if not compacted.fits(raw) or "time_ns" not in raw.columns}
+    plain = [
+        raw if place not in many else replace(raw, ranks=(), columns={"time_ns": _NOTHING})
+        for place, raw in enumerate(raws)
+    ]
+    return Chunk(compacted.of_raws(names, plain), where, many)
+
+
+Values = Callable[[str, NDArray[np.intp]], Sequence[Any]]
+
+
+def batches(
+    chunk: Chunk, alike: Sequence[tuple[int, ...]], kinds: Sequence[Samples], starts: Starts, make: Callable[..., Batch]
+) -> Iterator[tuple[NDArray[np.intp], Batch]]:
+    """Yield the launches of a chunk as batches, each with their places in it.
+
+    Parameters
+    ----------
+    alike : (launches,), the place of each among the kinds, and whatever else must be equal in a batch.
+    make : returns the batch of some places; its keywords are ``kind``, ``time_ns`` and ``extras``.
+    """
+    group = chunk.group
+    keys: dict[tuple[Any, ...], list[int]] = {}
+    for row, each in enumerate(alike):
+        if row in chunk.many:
+            continue
+        labels = tuple(group.labels[group.label_starts[row] : group.label_starts[row + 1]])
+        key = each, group.ranks[row].tobytes(), int(group.time_ns.starts[row + 1] - group.time_ns.starts[row]), labels
+        keys.setdefault(key, []).append(row)
+    for (each, ranks, count, labels), listed in keys.items():
+        places = np.array(listed)
+        who = tuple(np.frombuffer(ranks, np.int32).tolist())
+        if count % max(len(who), 1) or (count and not who):
+            samples.decode(group.raw(listed[0]), chunk.where[listed[0]], starts)  # raises the error that says so
+        shape = len(places), len(who), count // max(len(who), 1)
+        extras = {}
+        for number, label in enumerate(labels):
+            lists = group.label_starts[places] + number
+            if (np.diff(group.extras.starts)[lists] != count).any():
+                wrong = listed[int((np.diff(group.extras.starts)[lists] != count).argmax())]
+                samples.decode(group.raw(wrong), chunk.where[wrong], starts)
+            extras[label] = _taken(group.extras, lists, count).reshape(shape)
+        times = _taken(group.time_ns, places, count).reshape(shape)
+        yield places, make(places, kind=replace(kinds[each[0]], ranks=who), time_ns=times, extras=extras)
+    for row, raw in chunk.many.items():
+        yield np.array([row]), Batch.of(samples.decode(raw, chunk.where[row], starts))
+
+
+def _taken(lists: compacted.Lists, places: NDArray[np.intp], count: int) -> NDArray[Any]:
+    """Return lists of equal length, (lists, count)."""
+    begin = lists.starts[places]
+    if len(begin) and (np.diff(begin) == count).all():  # they lie one after the other
+        return np.asarray(lists.values[begin[0] : begin[0] + len(begin) * count]).reshape(len(begin), count)
+    return np.asarray(lists.values[begin[:, None] + np.arange(count)])

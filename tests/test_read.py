@@ -1,0 +1,187 @@
+"""A campaign as columns: the same numbers as launch by launch, from all kinds of files, and from nobody's lies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labkit import benchmarks, read, records
+from labkit.campaign import Campaign
+from labkit.campaign.derived import EXAMPLES
+from labkit.errors import DataError
+from labkit.read import kept
+from labkit.samples import Raw, Samples, compacted, facts, metadata
+from labkit.samples.facts import Fact
+from labkit.spec import Reported, Spec
+
+from . import made
+from .test_many_ranks import overlapping, reduced
+
+LOADED = {"load_1": 0.5, "pressure": {"cpu": {"some_avg10": 1.0}}}
+
+
+def launches() -> list[Samples]:
+    """Launches that differ in everything in which launches differ."""
+    chance = np.random.default_rng(1)
+    out = []
+    for k in range(24):
+        name, options = ("mpi.latency", {"block": 4 << k % 2}) if k % 3 else ("mpi.put_latency", {})
+        spec = benchmarks.resolve(Spec(benchmark=name, size=8 << (k // 6), options=options))
+        meta: dict[str, Any] = {"fingerprint": f"{k // 2:016x}", "start": f"2026-01-01T00:00:{k:02d}", "elapsed": k / 7}
+        meta |= {"badges": ["loopback"] * (k % 2), "warnings": [f"{k} % of the time"], "load_end": LOADED | {"k": k}}
+        if k % 3 == 0:
+            meta |= {"loop_ns": [[1000 + k, 2000]], "chunks": [10, 20]}
+        times = chance.integers(0 if k == 5 else 100, 10_000, (1, 20 + 10 * (k % 4)))
+        out.append(made.samples(spec, times, launch=k % 2, meta=meta, host={"name": "a", "load": {"k": k}}))
+    for k in range(6):
+        values = [
+            Reported("round_trip_us", "µs", s, v + k) for s, v in (("min", 9), ("p50", 20.5), ("p99", 12 + 9 * k))
+        ]
+        values += [
+            Reported("cpu", "%", "mean", 3.25 * k),
+            Reported("round_trip_us", "µs", "mean", 21, labels={"value": k}),
+        ]
+        meta = {"fingerprint": f"{90 + k // 2:016x}", "engine": "netperf"}
+        out.append(made.samples("sockets.tcp_rr", reported=values, launch=k % 2, meta=meta, source=f"log {k}"))
+    return out
+
+
+def saved(folder: Path, some: list[Samples]) -> Campaign:
+    campaign = Campaign(folder)
+    with campaign.saving() as saving:
+        for one in some:
+            saving.add(one, facts.FINGERPRINT.of(one.meta))
+    return campaign
+
+
+def same(campaign: Campaign) -> None:
+    """Compare records that were read as columns with those of launch by launch, cell by cell."""
+    told, expected = read.of(campaign).records, records.table(campaign.samples(), campaign=campaign.name)
+    pd.testing.assert_frame_equal(told, expected, check_exact=True)
+    for name in expected:
+        pairs = zip(told[name].tolist(), expected[name].tolist(), strict=True)
+        assert [type(one) for one, _ in pairs] == [type(one) for one in expected[name].tolist()], name
+
+
+@pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
+@pytest.mark.parametrize("files", ["single", "compacted", "both", "twice"])
+def test_records_are_those_of_the_launches_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: str, worth: int
+) -> None:
+    monkeypatch.setattr(kept, "WORTH", worth)
+    some = launches()
+    campaign = saved(tmp_path / "c", some if files in ("single", "compacted") else some[::2])
+    if files != "single":
+        campaign.compact()
+    if files in ("both", "twice"):  # `twice`: as after an interrupted compaction
+        saved(tmp_path / "c", some[1::2] if files == "both" else some)
+    assert len(read.of(campaign).records) == len(some)
+    same(campaign)
+    same(campaign)  # from what was kept, if it is worth it
+    assert any((campaign.path / "records").glob("*.parquet")) == (worth == 1)
+
+
+@pytest.mark.parametrize("name", ["two-cores", "two-cores-limits", "virtual-cluster"])
+def test_records_of_an_example_are_those_of_its_launches(name: str) -> None:
+    same(Campaign(EXAMPLES / name))
+
+
+def test_times_and_facts_belong_to_the_rows_of_the_records(tmp_path: Path) -> None:
+    many = replace(reduced(overlapping()), launch=0, meta={"fingerprint": "f" * 16})
+    some = [*launches(), many]
+    campaign = saved(tmp_path / "c", some)
+    campaign.compact()
+    view = read.of(campaign)
+    by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in campaign.samples()}
+    rows = [by_name[name] for name in zip(view.records["fingerprint"], view.records["launch"], strict=True)]
+    seen = []
+    for times in view.times():
+        for row, seconds in zip(times.rows.tolist(), times.seconds, strict=True):
+            np.testing.assert_array_equal(seconds, records.seconds(rows[row]))
+            seen.append(row)
+    assert sorted(seen) == list(range(len(some)))
+    for fact in facts.FACTS.values():
+        assert repr(view.fact(fact)) == repr([fact.of(one.meta) for one in rows]), fact.name
+    assert [view.spec(row) for row in range(len(rows))] == [one.spec for one in rows]
+    assert len(view.kinds) < len(some) / 2
+
+
+def test_only_the_benchmarks_that_are_asked_for_are_read(tmp_path: Path) -> None:
+    campaign = saved(tmp_path / "c", launches())
+    bad = next((tmp_path / "c" / "samples" / "mpi.put_latency").iterdir())
+    bad.write_bytes(b"no Parquet")
+    assert {*read.of(campaign, benchmark="sockets.*").records["benchmark"]} == {"sockets.tcp_rr"}
+    with pytest.raises(DataError, match=bad.name):
+        read.of(campaign).records.size  # noqa: B018
+
+
+LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "launch": lambda h: h.update(launch="0"),
+    "launch below 0": lambda h: h.update(launch=-1),
+    "launch is no number": lambda h: h.update(launch=True),
+    "size": lambda h: h["spec"].update(size=-8),
+    "size too large": lambda h: h["spec"].update(size=2**63),
+    "spec": lambda h: h.update(spec=[1]),
+    "further field of the spec": lambda h: h["spec"].update(colour="red"),
+    "meta": lambda h: h.update(meta=[]),
+    "host": lambda h: h.update(host="a"),
+    "source": lambda h: h.update(source=1),
+    "no reported": lambda h: h.pop("reported"),
+    "reported": lambda h: h.update(reported={"a": 1}),
+    "reported value": lambda h: h.update(reported=[{"name": "a", "unit": "", "statistic": "p50", "value": "1"}]),
+    "badges": lambda h: h["meta"].update(badges=[1]),
+    "notes": lambda h: h["meta"].update(notes={"a": 1}),
+    "elapsed": lambda h: h["meta"].update(elapsed="long"),
+    "start": lambda h: h["meta"].update(start=7),
+    "loops": lambda h: h["meta"].update(loop_ns=[1, 2], chunks=[3]),
+    "origin": lambda h: h.update(origin="dreamt"),
+    "format": lambda h: h.update(format=99),
+    "effort": lambda h: h["effort"].update(ci="no"),
+}
+
+
+@pytest.mark.parametrize("place", [0, 7], ids=["first", "later"])
+@pytest.mark.parametrize("lie", LIES)
+def test_metadata_that_are_not_from_labkit_are_refused(tmp_path: Path, lie: str, place: int) -> None:
+    campaign = lying(tmp_path / "c", place, LIES[lie])
+    with pytest.raises(DataError, match=r"compacted-|Launch"):
+        list(map(records.numbers.seconds, campaign.samples()))
+    with pytest.raises(DataError, match=r"compacted-|Launch"):
+        read.of(campaign).records.size  # noqa: B018
+
+
+def lying(folder: Path, place: int, lie: Callable[[dict[str, Any]], Any]) -> Campaign:
+    """A campaign of ten launches of which one has other metadata."""
+    campaign = Campaign(folder)
+    (samples := folder / "samples" / "mpi.latency").mkdir(parents=True)
+    points = []
+    for k in range(10):
+        one = made.samples("mpi.latency", np.arange(1, 30) * 100, launch=k, meta={"engine": "c"})
+        header = json.loads(json.dumps(metadata(one)))
+        if k == place:
+            lie(header)
+        times = one.time_ns.ravel()
+        points.append((("0" * 16, k), Raw(json.dumps(header).encode(), (0,), {"time_ns": times})))
+    compacted.write(points, samples)
+    return campaign
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_does_not_have_are_read_as_python_reads_them(tmp_path: Path, text: str) -> None:
+    campaign = lying(tmp_path / "c", 3, lambda h: h["meta"].update(elapsed=float(text), timed_s=float(text)))
+    same(campaign)
+
+
+def test_a_fact_of_the_moment_is_checked_when_it_is_asked_for(tmp_path: Path) -> None:
+    campaign = lying(tmp_path / "c", 3, lambda h: h["meta"].update(load_end=5))
+    with pytest.raises(DataError, match="load_end"):
+        read.of(campaign).fact(facts.LOAD_END)
+    asked: Fact[Any] = facts.LOAD_START
+    assert read.of(campaign).fact(asked) == [{}] * 10
