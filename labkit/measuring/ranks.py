@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from labkit import benchmarks, host, launch, staging, storage, supervise
 from labkit.benchmarks import StartBenchmark
@@ -315,7 +316,7 @@ class Start:
         facts.pop("index", None)
         facts |= noted([*badges, *host.badges(machine, *load)], warnings)
         facts |= bounds.of_point(facts, self._record.meta)
-        extras: dict[str, Any] = dict(zip(benchmark.phases, rows[1:], strict=False))
+        extras: dict[str, NDArray[np.int64]] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if TIMING.of(facts) == "total":
             extras["iterations"] = np.tile(np.asarray(chunks, np.int64), (len(times), 1))
         over, self._over = self._over, None

@@ -22,12 +22,37 @@ import struct
 import subprocess
 import sys
 import tempfile
-from typing import Any
+from typing import TypedDict
 
 _NEW = {"mount": 0x00020000, "uts": 0x04000000, "ipc": 0x08000000, "user": 0x10000000, "net": 0x40000000}  # sched.h
 _BIND, _PRIVATE, _RECURSIVE = 0x1000, 1 << 18, 0x4000  # MS_* of linux/mount.h
 _SET_TAP, _TAP, _ONLY_FRAMES = 0x400454CA, 0x0002, 0x1000  # TUNSETIFF, IFF_TAP, IFF_NO_PI of linux/if_tun.h
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class HostPlan(TypedDict):
+    """A host: its name and address, and its lines for ``ip -batch`` and ``tc -batch``."""
+
+    name: str
+    address: str
+    ip: list[str]
+    tc: list[str]
+
+
+class Plan(TypedDict):
+    """A cluster.
+
+    ``ip`` and ``tc`` are lines of the switches; ``{n}`` stands for the process of host n. ``ordinary`` is whether the
+    user is not root. ``cables`` has the ends of each cable at its host and at its switch, TAP devices that ``relay``, a
+    command that takes their files, connects; empty for veth pairs.
+    """
+
+    ordinary: bool
+    hosts: list[HostPlan]
+    ip: list[str]
+    tc: list[str]
+    cables: list[tuple[str, str]]
+    relay: list[str]
 
 
 class RefusedError(Exception):
@@ -75,7 +100,7 @@ def _batch(program: str, lines: list[str]) -> None:
             raise RefusedError(f"{program}: {done.stderr.strip()}")
 
 
-def _host(host: dict[str, Any], order_pipe: int, answer_pipe: int) -> None:
+def _host(host: HostPlan, order_pipe: int, answer_pipe: int) -> None:
     """Act as a host: make its namespaces, then its end of the cable, then wait for the end of the first process."""
     try:
         os.read(order_pipe, 1)
@@ -104,7 +129,7 @@ def _keep_only(*needed: int) -> None:
                 os.close(fd)
 
 
-def _fork(host: dict[str, Any]) -> tuple[int, int, int]:
+def _fork(host: HostPlan) -> tuple[int, int, int]:
     """Fork a host; return its process, the pipe for orders to it, and the pipe of its answers."""
     orders, order = os.pipe()
     answer, answers = os.pipe()
@@ -129,7 +154,7 @@ def _step(hosts: list[tuple[int, int, int]]) -> None:
         raise RefusedError(errors[0])
 
 
-def _mount_hosts_file(plan: dict[str, Any], pids: list[int]) -> None:
+def _mount_hosts_file(plan: Plan, pids: list[int]) -> None:
     """Mount /etc/hosts with the names of all hosts. A remote start reads the process from the comment."""
     with tempfile.NamedTemporaryFile("w") as file:
         file.write("127.0.0.1\tlocalhost\n")
@@ -161,7 +186,7 @@ def _start_relay(words: list[str], fds: list[int]) -> None:
 
 def main() -> int:
     """Make the cluster of the plan, and hold it."""
-    plan = json.loads(sys.argv[1])
+    plan: Plan = json.loads(sys.argv[1])
     try:
         _switch_namespaces(plan["ordinary"])
         hosts = [_fork(host) for host in plan["hosts"]]

@@ -17,11 +17,19 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import TypedDict
 
 HEAD = struct.Struct("<cI")
 NONCE = 16
 GRACE_S = 1.0
+
+
+class Request(TypedDict):
+    """A command to run: its words, its whole environment, and the folder to start in."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
 
 
 class Port:
@@ -80,7 +88,7 @@ class Port:
         self.end()
         self.start(request)
 
-    def start(self, request: dict[str, Any]) -> None:
+    def start(self, request: Request) -> None:
         """Run a command; its output goes to the port."""
         folder = request["cwd"] if os.path.isdir(request["cwd"]) else "/"  # noqa: PTH112
         try:

@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError
 from labkit.spec import validated
 from labkit.testbeds import _qos
 from labkit.units import parse_duration, parse_rate
+
+if TYPE_CHECKING:  # a program of its own
+    from labkit.testbeds._fabric import HostPlan, Plan
 
 MOST = 64  # hosts; one switch forwards for all of them on shared cores
 NET, NET6 = "10.77.0", "fd6c:6162:6b69:77:"  # private (RFC 1918, RFC 4193)
@@ -195,7 +198,7 @@ def shaped(interface: str, rate_bps: float, netem: str = "", options: Options | 
     ]
 
 
-def plan(options: Options, ordinary: bool, ipv6: bool = False, relay: str = "") -> dict[str, Any]:
+def plan(options: Options, ordinary: bool, ipv6: bool = False, relay: str = "") -> Plan:
     """Return the plan of the cluster for the process that holds it.
 
     Parameters
@@ -203,12 +206,6 @@ def plan(options: Options, ordinary: bool, ipv6: bool = False, relay: str = "") 
     ordinary : whether the user is not root.
     ipv6 : whether hosts also get an IPv6 address.
     relay : path of the program that delays and loses frames in place of netem; empty where the kernel has netem.
-
-    Returns
-    -------
-    ``hosts``, each with its lines for ip and tc, and ``ip`` and ``tc`` of the switches; ``{n}`` stands for the process
-    of host n. ``cables``: the ends of each cable at its host and at its switch, TAP devices that ``relay``, a command
-    that takes their files, connects; empty for veth pairs.
     """
     tree, ip, tc = options.leaves > 1, ["link set lo up"], []
     for k in range(options.leaves):
@@ -227,7 +224,7 @@ def plan(options: Options, ordinary: bool, ipv6: bool = False, relay: str = "") 
     if options.loss:
         netem += f"loss {options.loss:g}%"
     cables = [(f"to-{name}", name) for name in options.hosts] if relay and netem else []
-    hosts = []
+    hosts: list[HostPlan] = []
     for i, name in enumerate(options.hosts):
         cable = (
             f"link set {cables[i][0]} name eth0 netns" if cables else f"link add {name} type veth peer name eth0 netns"

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, programs, supervise
 from labkit.errors import LabkitError, LaunchError, SpecError, known
@@ -25,6 +25,9 @@ from labkit.testbeds import Kind, Testbed
 from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
 from labkit.tools import Place
 from labkit.worker.links import read
+
+if TYPE_CHECKING:  # a program of its own
+    from labkit.testbeds._fabric import Plan
 
 BADGE = "emulated link"
 NEEDS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "sed": "sed"}
@@ -84,7 +87,7 @@ def _path() -> str:
 
 
 @contextmanager
-def _held(planned: Mapping[str, Any]) -> Iterator[tuple[supervise.Tree, dict[str, Any]]]:
+def _held(planned: Plan) -> Iterator[tuple[supervise.Tree, dict[str, Any]]]:
     """Start the holder of a plan; yield it and what it answers. It ends with this context."""
     command = [sys.executable, "-I", "-S", str(_HERE / "_fabric.py")]
     environment = os.environ | {"PATH": _path(), "LC_ALL": "C"}
@@ -95,8 +98,9 @@ def _held(planned: Mapping[str, Any]) -> Iterator[tuple[supervise.Tree, dict[str
 @cache
 def _has_netem() -> bool:
     """Whether the kernel can delay and lose packets itself."""
-    line = "qdisc add dev lo root netem"
-    with _held({"ordinary": os.geteuid() != 0, "hosts": [], "ip": [], "tc": [line], "cables": []}) as (_, answer):
+    tried: Plan = {"ordinary": os.geteuid() != 0, "hosts": [], "ip": [], "tc": [], "cables": [], "relay": []}
+    tried["tc"].append("qdisc add dev lo root netem")
+    with _held(tried) as (_, answer):
         return "qdisc kind is unknown" not in answer.get("error", "")
 
 

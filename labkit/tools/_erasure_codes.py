@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 # ec_backend_id_t in liberasurecode's erasurecode.h
 CODES = {
@@ -131,6 +131,25 @@ class Code:
         return data
 
 
+class Plan(TypedDict):
+    """What is timed.
+
+    ``operation`` is encode or decode, ``erasures`` the fragments that decoding lacks, ``size`` that of a block, B;
+    ``iterations`` is 0 for as many as fit ``time_cap``, s.
+    """
+
+    operation: Literal["encode", "decode"]
+    erasures: int
+    size: int
+    iterations: int
+    warmup: int
+    time_cap: float
+    seed: int
+    code: str
+    k: int
+    m: int
+
+
 def patterns(k: int, erasures: int, chance: random.Random) -> list[list[int]]:
     """Sets of lost fragments: fragments of data alone, because those must be computed anew."""
     return [sorted(chance.sample(range(k), min(erasures, k))) for _ in range(PATTERNS)]
@@ -152,7 +171,7 @@ def verify(code: Code, data: ctypes.Array[ctypes.c_char], lost: list[list[int]])
     code.drop()
 
 
-def times(code: Code, plan: dict[str, Any], data: ctypes.Array[ctypes.c_char], lost: list[list[int]]) -> Iterator[int]:
+def times(code: Code, plan: Plan, data: ctypes.Array[ctypes.c_char], lost: list[list[int]]) -> Iterator[int]:
     """Time of every call, ns, warm-up included."""
     if plan["operation"] == "encode":
         while True:
@@ -166,7 +185,7 @@ def times(code: Code, plan: dict[str, Any], data: ctypes.Array[ctypes.c_char], l
             code.decoded(read=False)
 
 
-def run(plan: dict[str, Any]) -> dict[str, Any]:
+def run(plan: Plan) -> dict[str, Any]:
     """Verify and time a code; return times, CPU use and facts."""
     chance = random.Random(plan["seed"])
     code = Code(plan["code"], plan["k"], plan["m"])

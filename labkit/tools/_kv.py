@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from labkit import programs
 from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
 from labkit.notes import Note, note
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Scalar, Spec
 from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
@@ -85,7 +84,7 @@ def _arguments(spec: Spec, effort: Effort, *, paced: bool) -> tuple[list[str], f
     shares, distribution = WORKLOADS[spec.option("workload")]
     if spec.option("distribution") != "auto":
         distribution = spec.option("distribution")
-    given: dict[str, Any] = {}
+    given: dict[str, Scalar] = {}
     if paced:
         given = {"rate": repr(float(spec.option("rate"))), "arrivals": spec.option("arrivals")}
     rate, poisson = (float(spec.option("rate")), spec.option("arrivals") == "poisson") if paced else (0.0, False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Literal
 
 from labkit.errors import DataError
 from labkit.spec import Effort, Spec
@@ -35,8 +36,8 @@ def decode(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "decode", spec.option("erasures"))
 
 
-def _invocation(spec: Spec, effort: Effort, operation: str, erasures: int) -> Invocation:
-    plan = {
+def _invocation(spec: Spec, effort: Effort, operation: Literal["encode", "decode"], erasures: int) -> Invocation:
+    plan: _erasure_codes.Plan = {
         "operation": operation,
         "erasures": erasures,
         "size": spec.size,
@@ -44,7 +45,9 @@ def _invocation(spec: Spec, effort: Effort, operation: str, erasures: int) -> In
         "warmup": _WARMUP if effort.warmup is None else effort.warmup,
         "time_cap": effort.time_cap,
         "seed": effort.seed,
-        **{name: spec.option(name) for name in ("code", "k", "m")},
+        "code": spec.option("code"),
+        "k": spec.option("k"),
+        "m": spec.option("m"),
     }
 
     def read(text: str, folder: Path) -> Parsed:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
 from labkit.notes import note
-from labkit.spec import Effort, Spec
+from labkit.spec import Effort, Scalar, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(
@@ -30,7 +29,7 @@ TOOL = Tool(
 _NAGLE = "qperf cannot set TCP_NODELAY: Nagle's algorithm is on."
 _BY_CM = "qperf connected with rdma_cm, which the options did not request."
 # options of the verbs benchmarks that it does not have, and the value that needs nothing from it
-_CANNOT: dict[str, Any] = {
+_CANNOT: dict[str, Scalar] = {
     "connection": "RC",
     "inline": -1,
     "mtu": 0,

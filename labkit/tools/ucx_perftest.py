@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
@@ -100,12 +99,12 @@ def _environment(spec: Spec) -> list[str]:
         raise SpecError(
             f"transport={spec.transport}, but ucx_perftest supports {', '.join(PATHS)}. Set transport=auto."
         )
-    variables: dict[str, Any] = {}
+    variables: dict[str, str] = {}
     if spec.transport != "auto":
         variables["UCX_TLS"] = PATHS[spec.transport]
     if spec.transport in _RDMA or (spec.transport == "auto" and spec.device):
         gid = spec.values.get("gid", -1)
-        variables |= {"UCX_NET_DEVICES": "{device}:1", "UCX_IB_GID_INDEX": "{gid}" if gid < 0 else gid}
+        variables |= {"UCX_NET_DEVICES": "{device}:1", "UCX_IB_GID_INDEX": "{gid}" if gid < 0 else str(gid)}
     elif spec.transport == "tcp":
         if set(spec.hosts) - {"localhost", "127.0.0.1"}:
             raise SpecError(
