@@ -7,9 +7,11 @@ rule says nothing where it lacks data.
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,11 +24,13 @@ from labkit.errors import DataError
 from labkit.models.bounds import quantity
 from labkit.models.limits import METRICS_OF_LATENCY
 from labkit.records import again, has, headline_statistic, in_effect
-from labkit.records.factors import OPEN, differing, level, setting
+from labkit.records.factors import OF_SOURCES, OPEN, alike, differing, setting
+from labkit.records.launches import Launches, Times
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES
-from labkit.stats import modes, periodic
+from labkit.samples.facts import INVOLUNTARY_SWITCHES
+from labkit.stats import periodic
 from labkit.stats.binomial import at_least
+from labkit.stats.modes import Modes, two_modes
 from labkit.units import format_chance, format_number, format_share, format_size, plural
 
 if TYPE_CHECKING:
@@ -91,39 +95,67 @@ class Detours:
         return periodic.spectrum(self.starts, self.detour, self.quantum)
 
 
-def inspect(samples: Iterable[Samples], summary: pd.DataFrame) -> list[Observation]:
+def inspect(launches: Launches, summary: pd.DataFrame) -> list[Observation]:
     """Return what all rules observe, in the order of the rules.
 
     Parameters
     ----------
-    samples : of the campaign; they are read once.
+    launches : of the campaign; their times are read once.
     summary : of the same campaign, from `labkit.records.summary`.
     """
-    observed: dict[str, list[Observation]] = {}
-    rows = {str(row["fingerprint"]): row for row in summary.to_dict("records")}
-    subjects = _subjects(summary)
-    for one in samples:
-        point = FINGERPRINT.of(one.meta)
-        launches = int(rows[point]["launches"]) if point in rows else 1
-        if some := list(of_launch(one, launches, subjects.get(point, ""))):
-            observed.setdefault(point, []).extend(some)
-    single = [
-        each
-        for point, some in observed.items()
-        for each in _agreeing(some, int(rows[point]["launches"]) if point in rows else 1)
-    ]
-    return [*switch_points(summary), *violations(summary), *single]
+    seen = [one for times in launches.times() for one in of_times(times, launches)]
+    return [*switch_points(summary), *violations(summary), *_agreeing(seen, launches, summary)]
 
 
-def _subjects(summary: pd.DataFrame) -> dict[str, str]:
+@dataclass(frozen=True)
+class _Seen:
+    """What one launch shows.
+
+    Parameters
+    ----------
+    row : of the records.
+    kind : of rule.
+    numbers : what the rule found.
+    """
+
+    row: int
+    kind: Kind
+    numbers: tuple[Any, ...]
+
+
+def _agreeing(seen: Sequence[_Seen], launches: Launches, summary: pd.DataFrame) -> Iterator[Observation]:
+    """Yield for each point the first launch's statement of each kind, if more than half of the launches show it."""
+    if not seen:
+        return
+    named = launches.records[["benchmark", "fingerprint", "launch"]].iloc[[one.row for one in seen]]
+    names = [*named.itertuples(index=False, name=None)]
+    by_kind: dict[str, dict[Kind, list[_Seen]]] = {}
+    for place in sorted(range(len(seen)), key=names.__getitem__):
+        kinds = by_kind.setdefault(str(names[place][1]), {})
+        kinds.setdefault(seen[place].kind, []).append(seen[place])
+    counts = dict(zip(summary["fingerprint"], summary["launches"].tolist(), strict=True))
+    subjects = _subjects(summary[summary["fingerprint"].isin(by_kind)], summary)
+    for point, kinds in by_kind.items():
+        count = int(counts.get(point, 1))
+        for kind, some in kinds.items():
+            if 2 * len(some) > count or kind == "noise":
+                word = f"; so in {len(some)} of {plural(count, 'launch')}" if count > 1 else ""
+                one = launches.described(some[0].row)
+                told = _TELL[kind](one, subjects.get(point) or benchmarks.label(one.spec), count, *some[0].numbers)
+                yield replace(told, evidence=told.evidence + word)
+
+
+def _subjects(points: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
     """Fingerprint → benchmark, size, path, library and whatever else tells points of the benchmark apart."""
     found: dict[str, str] = {}
-    for name, rows in records.by_benchmark(summary).items() if len(summary) else ():
-        columns = _naming(rows)
-        for row in rows.to_dict("records"):
-            size = [format_size(int(row["message_size_B"]))] if benchmarks.get(name).sized else []
-            parts = [*size, *filter(None, [_where(row, columns)])]
-            found[str(row["fingerprint"])] = f"{name} ({', '.join(parts)})" if parts else name
+    parts = records.by_benchmark(summary)
+    for name, rows in points.groupby("benchmark") if len(points) else ():
+        columns = _naming(parts[str(name)])
+        needed = [*dict.fromkeys(["fingerprint", "message_size_B", "transport", "badges", *OF_SOURCES, *columns])]
+        for row in rows[[column for column in needed if column in rows]].to_dict("records"):
+            size = [format_size(int(row["message_size_B"]))] if benchmarks.get(str(name)).sized else []
+            words = [*size, *filter(None, [_where(row, columns)])]
+            found[str(row["fingerprint"])] = f"{name} ({', '.join(words)})" if words else str(name)
     return found
 
 
@@ -140,17 +172,6 @@ def _where(row: Mapping[str, Any], columns: Sequence[str]) -> str:
     return ", ".join([*taken, *filter(None, [asked])])
 
 
-def _agreeing(observed: Sequence[Observation], launches: int) -> Iterator[Observation]:
-    """Yield the first launch's statement of each kind, if more than half of the launches show it."""
-    by_kind: dict[Kind, list[Observation]] = {}
-    for one in observed:
-        by_kind.setdefault(one.kind, []).append(one)
-    for kind, some in by_kind.items():
-        if 2 * len(some) > launches or kind == "noise":
-            word = f"; so in {len(some)} of {plural(launches, 'launch')}" if launches > 1 else ""
-            yield replace(some[0], evidence=some[0].evidence + word)
-
-
 # ---- rules on tables -------------------------------------------------------------------------------------------------
 
 
@@ -161,15 +182,18 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
         metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
         if not metric or rows["message_size_B"].nunique() < protocol.FEWEST:
             continue
-        rows = rows[rows[statistic_column(metric, headline_statistic(rows, metric))].notna()]
-        factors = differing(rows)
-        groups = rows.groupby([rows[f].map(level) for f in factors], sort=False) if factors else [("", rows)]
-        for _, group in groups:
-            try:
-                lines = protocol.of(group, metric)
-            except DataError:  # too few sizes
+        column = statistic_column(metric, headline_statistic(rows, metric))
+        rows = rows[rows[column].notna()]
+        groups = alike(rows, differing(rows))
+        sizes, times = rows["message_size_B"].to_numpy(np.float64), rows[column].to_numpy(np.float64)
+        ordered = [group[np.argsort(sizes[group], kind="stable")] for group in groups]
+        naming: list[str] = []
+        series = protocol.every([(sizes[group], times[group]) for group in ordered])
+        for group, lines in zip(groups, series, strict=True):
+            if lines is None or not lines.breaks:  # None: too few sizes
                 continue
-            where = _where(group.iloc[0].to_dict(), _naming(rows))
+            naming = naming or _naming(rows)
+            where = _where(rows.iloc[group[0]].to_dict(), naming)
             for change in lines.breaks:
                 yield Observation(
                     kind="switch point",
@@ -203,85 +227,112 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
 # ---- rules on the samples of one launch ------------------------------------------------------------------------------
 
 
-def of_launch(one: Samples, launches: int = 1, subject: str = "") -> Iterator[Observation]:
-    """Yield what one launch of a point shows.
-
-    Parameters
-    ----------
-    launches : of the point.
-    subject : name of the point, where it must be told from others of its campaign.
-    """
-    if one.time_ns is None or not one.n:
+def of_times(times: Times, launches: Launches) -> Iterator[_Seen]:
+    """Yield what launches of a benchmark with equally many iterations show."""
+    count = int(launches.records["n"].iloc[times.rows[0]])
+    if not count:
         return
-    if one.spec.benchmark == _NOISE:
-        yield from noise(one)
-        return
-    times = records.seconds(one)
-    if len(times) < _FEWEST:
-        return
-    named = subject or benchmarks.label(one.spec)
-    warm = _warm_up(one, times, named)
-    yield from warm
-    yield from _drift(one, times, named) if not warm else ()
-    yield from _two_modes(one, launches, named)
+    benchmark = str(launches.records["benchmark"].iloc[times.rows[0]])
+    if benchmark == _NOISE:
+        for row, one in zip(times.rows.tolist(), times.each(), strict=True):
+            yield from (_Seen(row, "noise", (told,)) for told in noise(one))
+    elif count >= _FEWEST:
+        warm = dict(_warm_up(times.seconds))
+        drift = ((place, numbers) for place, numbers in _drift(times.seconds) if place not in warm)
+        shown: dict[Kind, Iterable[tuple[int, tuple[Any, ...]]]] = {
+            "warm-up": warm.items(),
+            "drift": drift,
+            "two modes": _two_modes(times, benchmark),
+        }
+        for kind, some in shown.items():
+            yield from (_Seen(int(times.rows[place]), kind, numbers) for place, numbers in some)
 
 
-def _warm_up(one: Samples, times: NDArray[np.float64], subject: str) -> list[Observation]:
+def _warm_up(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The first iterations are slower than the rest: count those above the median of the rest (binomial)."""
-    count = max(20, int(len(times) * _FIRST))
-    first, rest = times[:count], times[count:]
-    middle = float(np.median(rest))
-    above = int((first > middle).sum())
+    count = max(20, int(seconds.shape[1] * _FIRST))
+    first, rest = seconds[:, :count], seconds[:, count:]
+    middle = np.median(rest, axis=1)
+    above = (first > middle[:, None]).sum(axis=1)
+    likely = np.flatnonzero((above >= _least_above(count)) & (middle > 0))
+    ratio = np.median(first[likely], axis=1) / middle[likely]
+    for place, times in zip(likely.tolist(), ratio.tolist(), strict=True):
+        if times >= _SLOWER:
+            yield place, (count, rest.shape[1], int(above[place]), times)
+
+
+@cache
+def _least_above(count: int) -> int:
+    """Return how many of some first iterations must lie above a median, so that it is no chance."""
+    return bisect.bisect_left(range(count + 2), True, key=lambda above: at_least(above, count, 0.5) <= _CHANCE)
+
+
+def _tell_warm_up(
+    one: Samples, subject: str, launches: int, count: int, others: int, above: int, ratio: float
+) -> Observation:
     chance = at_least(above, count, 0.5)
-    ratio = float(np.median(first)) / middle
-    if chance > _CHANCE or ratio < _SLOWER:
-        return []
-    return [
-        Observation(
-            kind="warm-up",
-            subject=subject,
-            sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
-            "the warm-up was too short.",
-            evidence=f"{above} of {count} lie above the median of the other {len(rest):,}, p {format_chance(chance)}",
-            command=again.command(one.spec, "-x", str(10 * max(count, in_effect.warmup(one)))),
-        )
-    ]
+    return Observation(
+        kind="warm-up",
+        subject=subject,
+        sentence=f"The first {count} iterations take {format_number(ratio, digits=3)} times the rest (medians): "
+        "the warm-up was too short.",
+        evidence=f"{above} of {count} lie above the median of the other {others:,}, p {format_chance(chance)}",
+        command=again.command(one.spec, "-x", str(10 * max(count, in_effect.warmup(one)))),
+    )
 
 
-def _drift(one: Samples, times: NDArray[np.float64], subject: str) -> Iterator[Observation]:
+def _drift(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The medians of successive blocks rise or fall (Kendall's test against order)."""
-    medians = np.array([np.median(block) for block in np.array_split(times, _BLOCKS)])
-    score = int(np.sign(medians[None, :] - medians[:, None])[np.triu_indices(_BLOCKS, 1)].sum())
+    blocks = np.array_split(seconds, _BLOCKS, axis=1)
+    medians = np.stack([np.median(block, axis=1) for block in blocks], axis=1)
+    earlier, later = np.triu_indices(_BLOCKS, 1)
+    scores = np.abs(np.sign(medians[:, later] - medians[:, earlier]).sum(axis=1).astype(np.intp))
+    chances = np.array([_chance_of_order(score) for score in range(len(earlier) + 1)])
+    for place in np.flatnonzero(chances[scores] <= _CHANCE).tolist():
+        change = float(medians[place, -1] / medians[place, 0] - 1)
+        if abs(change) >= _DRIFT:
+            yield place, (seconds.shape[1], float(chances[scores[place]]), change)
+
+
+def _chance_of_order(score: int) -> float:
+    """Return Kendall's p of a score of the blocks."""
     sigma = math.sqrt(_BLOCKS * (_BLOCKS - 1) * (2 * _BLOCKS + 5) / 18)
-    chance = math.erfc(max(abs(score) - 1, 0) / sigma / math.sqrt(2))
-    change = float(medians[-1] / medians[0] - 1)
-    if chance > _CHANCE or abs(change) < _DRIFT:
-        return
+    return math.erfc(max(score - 1, 0) / sigma / math.sqrt(2))
+
+
+def _tell_drift(one: Samples, subject: str, launches: int, count: int, chance: float, change: float) -> Observation:
     other = "other load" if in_effect.pinned_frequency(one.host) else "governor, frequency, other load"
-    yield Observation(
+    return Observation(
         kind="drift",
         subject=subject,
         sentence=f"From the first tenth of the iterations to the last, the median time changes by "
         f"{format_share(change, sign=True)}, steadily: frequency, temperature or memory drifted.",
-        evidence=f"{_BLOCKS} blocks of {plural(len(times), 'iteration')}, Kendall's p {format_chance(chance)}",
+        evidence=f"{_BLOCKS} blocks of {plural(count, 'iteration')}, Kendall's p {format_chance(chance)}",
         command=f"labkit doctor   # {other}",
     )
 
 
-def _two_modes(one: Samples, launches: int, subject: str) -> Iterator[Observation]:
+def _two_modes(times: Times, benchmark: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The values of the iterations lie around two places with a valley between them."""
-    metric = next(iter(benchmarks.get(one.spec.benchmark).metrics))
-    values = records.values(one, metric)
-    two = modes.two_modes(values[None]).get(0) if np.isfinite(values).all() else None
-    if two is None:
-        return
+    values = times.values(_metric(benchmark))
+    values[~np.isfinite(values).all(axis=1)] = 0
+    for place, modes in two_modes(values).items():
+        yield place, (modes, values.shape[1])
+
+
+def _metric(benchmark: str) -> str:
+    return next(iter(benchmarks.get(benchmark).metrics))
+
+
+def _tell_two_modes(one: Samples, subject: str, launches: int, two: Modes, count: int) -> Observation:
+    metric = _metric(one.spec.benchmark)
     low, high = (format_number(value, METRICS[metric].unit) for value in (two.low, two.high))
-    yield Observation(
+    return Observation(
         kind="two modes",
         subject=subject,
         sentence=f"The {quantity(one.spec.benchmark, metric)} of the iterations lies around two values, {low} and "
         f"{high}: no single number describes it.",
-        evidence=f"{format_share(two.share)} of {plural(len(values), 'iteration')} in the upper mode, a valley between",
+        evidence=f"{format_share(two.share)} of {plural(count, 'iteration')} in the upper mode, a valley between",
         command=_apart(one, launches),
     )
 
@@ -300,6 +351,14 @@ def _apart(one: Samples, launches: int) -> str:
         return ""
     more = again.command(spec, "--launches", str(stats.LAUNCHES))
     return f"{more}   # launches with one mode each: placement or path decides"
+
+
+_TELL: Mapping[Kind, Callable[..., Observation]] = {
+    "warm-up": _tell_warm_up,
+    "drift": _tell_drift,
+    "two modes": _tell_two_modes,
+    "noise": lambda one, subject, launches, told: told,
+}
 
 
 # ---- noise -----------------------------------------------------------------------------------------------------------
