@@ -16,6 +16,7 @@ from labkit.models import limits, verdict
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
 from labkit.notes import badge, joined
+from labkit.read import of_samples
 from labkit.report import bounded as in_report
 from labkit.report import sources
 from labkit.report.abstract import abstract
@@ -192,7 +193,7 @@ def test_the_first_page_says_how_near_the_numbers_come_to_their_bounds() -> None
 
 def test_of_a_topic_the_worst_is_named_and_a_defect_before_all() -> None:
     measured = points(1024, 65536)
-    some = verdict.judge(measured, records.summary(records.table(measured)), Stated(link="100mbit"))
+    some = verdict.judge(of_samples(measured), records.summary(records.table(measured)), Stated(link="100mbit"))
     (one,) = some
     assert one.verdict == "above its bound"
     good = replace(one, verdict="good", share=0.95)

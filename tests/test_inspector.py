@@ -16,6 +16,7 @@ from labkit.analysis.inspector import Observation
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError
+from labkit.read import of_samples
 from labkit.records import again
 from labkit.samples import Samples
 from labkit.show import explained
@@ -38,7 +39,8 @@ def launch(times: Any, number: int = 0, name: str = "mpi.latency", **fields: Any
 
 def observed(*launches: Samples) -> list[Observation]:
     """What is observed in launches of a point."""
-    return inspector.inspect(launches, records.summary(records.table(launches)))
+    read = of_samples(launches)
+    return inspector.inspect(read, records.summary(read.records))
 
 
 def quiet(seed: int, count: int = 1000, middle: float = 2000.0) -> Any:
@@ -58,7 +60,8 @@ def test_nothing_is_observed_in_quiet_times() -> None:
 
 def test_few_quiet_campaigns_have_a_false_observation() -> None:
     """Of 300 launches without any effect, at a chance of 0.001 a rule, three hold one at most."""
-    assert sum(bool([*inspector.of_launch(launch(quiet(number)))]) for number in range(300)) <= 3
+    read = of_samples([launch(quiet(number), number) for number in range(300)])
+    assert len({one.row for times in read.times() for one in inspector.of_times(times, read)}) <= 3
 
 
 @pytest.mark.parametrize(
@@ -159,7 +162,7 @@ def test_explain_groups_what_a_busy_machine_shows_at_many_points() -> None:
 @pytest.mark.slow
 def test_every_command_that_is_proposed_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     samples = list(Campaign(EXAMPLES / "virtual-cluster").samples()) + list(Campaign(EXAMPLES / "two-cores").samples())
-    seen = inspector.inspect(samples, records.summary(records.table(samples)))
+    seen = observed(*samples)
     commands = {one.command.partition("   #")[0] for one in seen if one.command.startswith("labkit measure")}
     assert any("--testbed virtual-cluster" in one for one in commands)
     assert not any("--bind core" in one for one in commands)  # all ranks that could be bound were
@@ -177,7 +180,7 @@ def test_a_command_repeats_the_point_with_its_setting() -> None:
     assert again.command(rotating) == "labkit measure mpi.reduce -m 8 --launcher mpich -o rotate=true"
 
 
-LIBRARIES = {"openmpi": "Open MPI 4.1.4", "mpich": "MPICH 4.0.2", "intelmpi": "Intel MPI 2021.14"}
+LIBRARIES = {"intelmpi": "Intel MPI 2021.14", "mpich": "MPICH 4.0.2", "openmpi": "Open MPI 4.1.4"}
 
 
 def by_three_libraries(**meta: Any) -> list[Samples]:

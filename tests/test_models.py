@@ -20,6 +20,7 @@ from labkit.models import bounds, costs, links, verdict
 from labkit.models.bounds import Stated
 from labkit.models.costs import Cost, Costs
 from labkit.notes import badge
+from labkit.read import of_samples
 from labkit.samples import Samples
 from labkit.samples.facts import noted
 from labkit.show import explained
@@ -220,7 +221,7 @@ def judged(*launches: float, stated: str = "1gbit", **fields: Any) -> verdict.Ju
     """The verdict on launches of one point."""
     over_tcp = {"spec": {"transport": "tcp"}} | fields
     points = [point(value=value, launch=launch, **over_tcp) for launch, value in enumerate(launches)]
-    (one,) = verdict.judge(points, records.summary(records.table(points)), Stated(link=stated))
+    (one,) = verdict.judge(of_samples(points), records.summary(records.table(points)), Stated(link=stated))
     return one
 
 
@@ -263,7 +264,7 @@ def test_what_to_check_comes_from_the_point() -> None:
         for launch in range(2)
     ]
     points = [dataclasses.replace(one, spec=one.spec.replace(size=1 << 16)) for one in points]
-    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    (one,) = verdict.judge(of_samples(points), records.summary(records.table(points)))
     steps = [step.what for step in one.steps]
     assert steps[:5] == [
         "busy machine",
@@ -286,7 +287,10 @@ def test_no_step_is_proposed_that_was_in_effect() -> None:
     def steps(stated: Stated | None = None, **changes: Any) -> list[str]:
         spec = one.spec.replace(size=1 << 16, device=changes.pop("device", ""))
         some = dataclasses.replace(one, spec=spec, host=host, meta={**one.meta, **changes})
-        return [step.what for step in verdict.judge([some], records.summary(records.table([some])), stated)[0].steps]
+        return [
+            step.what
+            for step in verdict.judge(of_samples([some]), records.summary(records.table([some])), stated)[0].steps
+        ]
 
     assert {"wrong interface", "small packets", "SMT"} <= {*steps(rank_affinity=[[0, 1, 2, 3]] * 2)}
     assert not {"wrong interface", "SMT"} & {*steps(rank_affinity=[[0, 2], [1, 3]], device="eth1")}
@@ -296,9 +300,9 @@ def test_no_step_is_proposed_that_was_in_effect() -> None:
 def test_costs_that_were_measured_are_not_asked_for() -> None:
     points = [point("mpi.latency", 1.0, size=8, meta=noted([badge("shared memory")], []))]
     summary = records.summary(records.table(points))
-    (bare,) = verdict.judge(points, summary)
+    (bare,) = verdict.judge(of_samples(points), summary)
     called = Cost(metric="system_call_ns", value=1e-7, low=1e-7, high=1e-7, launches=6)
-    (one,) = verdict.judge(points, summary, None, {"": Costs(system_call=called)})
+    (one,) = verdict.judge(of_samples(points), summary, None, {"": Costs(system_call=called)})
     assert "micro.system_call" in bare.reason
     assert "micro.system_call" not in one.reason
     assert "micro.core_to_core" in one.reason
@@ -309,7 +313,7 @@ def test_the_best_size_of_each_setting_is_judged() -> None:
         point(value=value, size=size, meta={"fingerprint": f"{size}"})
         for size, value in ((4096, 60.0), (1 << 20, 113.0))
     ]
-    (one,) = verdict.judge(points, records.summary(records.table(points)), Stated(link="1gbit"))
+    (one,) = verdict.judge(of_samples(points), records.summary(records.table(points)), Stated(link="1gbit"))
     assert (one.size, one.value) == (1 << 20, 113.0)
 
 
@@ -317,7 +321,7 @@ def test_bandwidth_on_shaped_links_never_exceeds_the_bound_and_reaches_it() -> N
     """The emulated links of the example let TCP have what their rate and its headers leave, within 2 %."""
     campaign = Campaign(EXAMPLES / "virtual-cluster")
     points = list(campaign.samples("sockets.tcp_stream"))
-    judgements = verdict.judge(points, records.summary(records.table(points)))
+    judgements = verdict.judge(of_samples(points), records.summary(records.table(points)))
     assert len(judgements) == 6
     assert {one.bound.name for one in judgements if one.bound} == {"link of a host", "uplink"}
     for one in judgements:
@@ -327,7 +331,7 @@ def test_bandwidth_on_shaped_links_never_exceeds_the_bound_and_reaches_it() -> N
 
 def test_a_small_message_over_an_emulated_link_has_no_floor_and_a_reason() -> None:
     points = [point("mpi.latency", 13.0, size=8, meta={"testbed": CLUSTER})]
-    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    (one,) = verdict.judge(of_samples(points), records.summary(records.table(points)))
     assert (one.verdict, one.reason) == ("no bound", "the link has no delay, and its rate delays larger messages only")
 
 
@@ -337,7 +341,7 @@ def test_an_unknown_path_has_no_bound_but_a_stated_one() -> None:
     assert bounds.of_bandwidth(unknown), "the interface carried the bytes"
     unknown = dataclasses.replace(unknown, meta={**unknown.meta, "badges": ["path unknown"]})
     assert bounds.of_bandwidth(unknown) == ()
-    (one,) = verdict.judge([unknown], records.summary(records.table([unknown])))
+    (one,) = verdict.judge(of_samples([unknown]), records.summary(records.table([unknown])))
     assert (one.verdict, one.reason.partition(":")[0]) == (
         "no bound",
         "too few bytes passed to prove the path of the messages",
@@ -357,10 +361,10 @@ def test_an_unknown_path_has_no_bound_but_a_stated_one() -> None:
 @pytest.mark.parametrize("benchmark", ["mpi.bandwidth", "mpi.latency"])
 def test_facts_that_cannot_be_read_bound_nothing(benchmark: str, facts: dict[str, Any]) -> None:
     points = [point(benchmark, meta=facts, host={"nics": [{"speed_Mbps": "fast"}, 3], "rdma_devices": {"a": 1}})]
-    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    (one,) = verdict.judge(of_samples(points), records.summary(records.table(points)))
     assert one.verdict == "no bound"
     with pytest.raises(SpecError, match="link='slow'"):
-        verdict.judge(points, records.summary(records.table(points)), Stated(link="slow"))
+        verdict.judge(of_samples(points), records.summary(records.table(points)), Stated(link="slow"))
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -430,7 +434,7 @@ def judged_inside(benchmark: str, value: float, marks: dict[str, Any], machine: 
     """The verdict on a point whose bytes left no host, beside the costs of that host."""
     point_fields = {"size": 1 << 18, "meta": marks, "host": HOST} | fields
     points = [point(benchmark, value, **point_fields), *machine]
-    (one,) = verdict.judge(points, records.summary(records.table(points)))
+    (one,) = verdict.judge(of_samples(points), records.summary(records.table(points)))
     return one
 
 
@@ -532,8 +536,8 @@ def test_over_loopback_a_copy_bounds_but_judges_nothing() -> None:
 
 def test_simulated_points_are_not_judged() -> None:
     summary = records.summary(records.table([point()]))
-    assert len(verdict.judge([point()], summary)) == 1
-    assert verdict.judge([point()], summary.assign(origin="simulated")) == []
+    assert len(verdict.judge(of_samples([point()]), summary)) == 1
+    assert verdict.judge(of_samples([point()]), summary.assign(origin="simulated")) == []
 
 
 @pytest.mark.slow
@@ -544,5 +548,5 @@ def test_no_bound_of_the_examples_is_on_the_wrong_side_of_a_measurement(folder: 
     points = [one for one in campaign.samples() if bounds.bounded(one.spec.benchmark)]
     known = costs.read(campaign)
     for _, rows in records.summary(records.table(points)).groupby(["benchmark", "message_size_B"]):
-        defects = verdict.defects(verdict.judge(points, rows, None, known))
+        defects = verdict.defects(verdict.judge(of_samples(points), rows, None, known))
         assert not defects, [verdict.sentence(one) for one in defects]

@@ -20,6 +20,7 @@ from labkit.analysis import comparison, contract, contrast, effects, gate
 from labkit.campaign import Campaign
 from labkit.models import verdict
 from labkit.notes import has
+from labkit.read import of_samples
 from labkit.records.value import values_in
 from labkit.show import comparison as shown
 from labkit.show import contracted, gated
@@ -155,7 +156,9 @@ def test_a_bound_is_no_headline_of_any_kind() -> None:
     table = records.summary(records.table(points))
     known = records.sound(table, "bandwidth_MBps")
     assert set(known["message_size_B"]) == {4096, 65536}
-    assert {one.size for one in verdict.judge(points, table)} == {4096}  # 20 ticks: the highest of those that count
+    assert {one.size for one in verdict.judge(of_samples(points), table)} == {
+        4096
+    }  # 20 ticks: the highest of those that count
     found = contrast.contrast(table, "bandwidth_MBps", ["transport"])
     assert found is not None
     assert {found.main.size, found.other.size if found.other else 0} == {65536, 4096}

@@ -23,9 +23,9 @@ from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError
 from labkit.models.bounds import quantity
 from labkit.models.limits import METRICS_OF_LATENCY
+from labkit.read import Launches, Times
 from labkit.records import again, has, headline_statistic, in_effect
 from labkit.records.factors import OF_SOURCES, OPEN, alike, differing, setting
-from labkit.records.launches import Launches, Times
 from labkit.samples import Samples
 from labkit.samples.facts import INVOLUNTARY_SWITCHES
 from labkit.stats import periodic
@@ -130,7 +130,8 @@ def _agreeing(seen: Sequence[_Seen], launches: Launches, summary: pd.DataFrame) 
     named = launches.records[["benchmark", "fingerprint", "launch"]].iloc[[one.row for one in seen]]
     names = [*named.itertuples(index=False, name=None)]
     by_kind: dict[str, dict[Kind, list[_Seen]]] = {}
-    for place in sorted(range(len(seen)), key=names.__getitem__):
+    ranks = {name: rank for rank, name in enumerate(dict.fromkeys(name for name, *_ in names))}
+    for place in sorted(range(len(seen)), key=lambda place: (ranks[names[place][0]], names[place])):
         kinds = by_kind.setdefault(str(names[place][1]), {})
         kinds.setdefault(seen[place].kind, []).append(seen[place])
     counts = dict(zip(summary["fingerprint"], summary["launches"].tolist(), strict=True))
@@ -140,7 +141,8 @@ def _agreeing(seen: Sequence[_Seen], launches: Launches, summary: pd.DataFrame) 
         for kind, some in kinds.items():
             if 2 * len(some) > count or kind == "noise":
                 word = f"; so in {len(some)} of {plural(count, 'launch')}" if count > 1 else ""
-                one = launches.described(some[0].row)
+                row = some[0].row
+                one = replace(launches.kinds[int(launches.kind[row])], spec=launches.spec(row))
                 told = _TELL[kind](one, subjects.get(point) or benchmarks.label(one.spec), count, *some[0].numbers)
                 yield replace(told, evidence=told.evidence + word)
 
@@ -234,7 +236,7 @@ def of_times(times: Times, launches: Launches) -> Iterator[_Seen]:
         return
     benchmark = str(launches.records["benchmark"].iloc[times.rows[0]])
     if benchmark == _NOISE:
-        for row, one in zip(times.rows.tolist(), times.each(), strict=True):
+        for row, one in zip(times.rows.tolist(), times.batch.each(), strict=True):
             yield from (_Seen(row, "noise", (told,)) for told in noise(one))
     elif count >= _FEWEST:
         warm = dict(_warm_up(times.seconds))
@@ -314,7 +316,7 @@ def _tell_drift(one: Samples, subject: str, launches: int, count: int, chance: f
 
 def _two_modes(times: Times, benchmark: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The values of the iterations lie around two places with a valley between them."""
-    values = times.values(_metric(benchmark))
+    values = records.values_of(times.batch, _metric(benchmark))
     values[~np.isfinite(values).all(axis=1)] = 0
     for place, modes in two_modes(values).items():
         yield place, (modes, values.shape[1])

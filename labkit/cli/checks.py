@@ -65,12 +65,11 @@ def explain(options: argparse.Namespace) -> int:
     stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
     stated.check()
     campaign = Campaign.existing(find(options.campaign))
-    table = read.of(campaign, benchmark=options.benchmark).records
-    bounded = filter(bounds.bounded, campaign.benchmarks(options.benchmark))
-    points = (one for name in bounded for one in campaign.samples(name))
+    launches = read.of(campaign, benchmark=options.benchmark)
+    table = launches.records
     summary = records.summary(table) if len(table) else table
-    judged = verdict.judge(points, summary, stated, costs.read(campaign)) if len(table) else []
-    observed = inspector.inspect(campaign.samples(options.benchmark), summary) if len(table) else []
+    judged = verdict.judge(launches, summary, stated, costs.read(campaign)) if len(table) else []
+    observed = inspector.inspect(launches, summary) if len(table) else []
     if not judged and not observed:
         raise DataError(
             f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "

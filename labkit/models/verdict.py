@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from labkit import benchmarks
 from labkit.columns import METRICS, statistic_column
@@ -18,10 +20,11 @@ from labkit.models.costs import Costs
 from labkit.models.inside import TWICE, of_host
 from labkit.models.links import ethernet, pcie_generation
 from labkit.notes import has
+from labkit.read import Launches
 from labkit.records import again, headline_statistic, in_effect, sound
-from labkit.records.factors import differing, level, named
+from labkit.records.factors import alike, differing, level, named
 from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, badges
+from labkit.samples.facts import badges
 from labkit.spec import Spec
 from labkit.units import format_number, format_share, format_size
 
@@ -125,7 +128,7 @@ class Judged:
 
 
 def judge(
-    samples: Iterable[Samples],
+    launches: Launches,
     summary: pd.DataFrame,
     stated: Stated | None = None,
     costs: Mapping[str, Costs] | None = None,
@@ -134,7 +137,7 @@ def judge(
 
     Parameters
     ----------
-    samples : of the campaign; one of each point is enough.
+    launches : of the campaign; of a point, the first stands for all.
     summary : of the same campaign, from `labkit.records.summary`.
     stated : what a user says of the path.
     costs : what the hosts cost without a network; of the same summary if left out.
@@ -149,11 +152,10 @@ def judge(
         If a statement cannot be read.
     """
     chosen = list(_chosen(summary))
-    needed = {one.fingerprint for one in chosen}
-    points: dict[str, Samples] = {}
-    for one in samples:
-        if (fingerprint := FINGERPRINT.of(one.meta)) in needed:
-            points.setdefault(fingerprint, one)
+    names = launches.records["fingerprint"]
+    places = np.flatnonzero(names.isin([one.fingerprint for one in chosen]))[::-1].tolist()
+    first = dict(zip(names.iloc[places], places, strict=True))
+    points = dict(zip(first, launches.samples([*first.values()]), strict=True))
     costs = measured_costs.of(summary) if costs is None else costs
     stated = stated or Stated()
     return [_judged(one, points[one.fingerprint], stated, costs) for one in chosen if one.fingerprint in points]
@@ -163,7 +165,7 @@ def judge(
 class _Chosen:
     """The point that stands for a setting, the largest size of it, and the numbers of streams of its benchmark."""
 
-    row: pd.Series
+    row: Mapping[str, Any]
     metric: str
     statistic: str
     setting: str
@@ -196,14 +198,23 @@ def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[_Chosen]:
     statistic = headline_statistic(rows, metric)
     column = statistic_column(metric, statistic)
     factors = differing(rows, skip=["fingerprint"])
-    groups = rows.groupby([rows[name].map(level) for name in factors], sort=False) if factors else [("", rows)]
-    streams = {level(value) for value in rows["option_streams"]} if "option_streams" in rows else set()
-    for _, group in groups:
-        row = group.loc[group[column].idxmax() if metric == "bandwidth_MBps" else group["message_size_B"].idxmin()]
-        setting = ", ".join(f"{named(name)} {level(row[name])}" for name in factors)
-        largest = int(group["message_size_B"].max())
+    streams = frozenset(map(level, rows["option_streams"].unique()) if "option_streams" in rows else ())
+    values, sizes = rows[column].to_numpy(np.float64), rows["message_size_B"].to_numpy()
+    groups = alike(rows, factors)
+    places = [
+        group[values[group].argmax() if metric == "bandwidth_MBps" else sizes[group].argmin()] for group in groups
+    ]
+    shown = dict.fromkeys(
+        ["fingerprint", "message_size_B", "launches", column, f"{metric}_low", f"{metric}_high", *factors]
+    )
+    for row, group in zip(rows[[*shown]].iloc[places].to_dict("records"), groups, strict=True):
         yield _Chosen(
-            row=row, metric=metric, statistic=statistic, setting=setting, largest=largest, streams=frozenset(streams)
+            row=row,
+            metric=metric,
+            statistic=statistic,
+            setting=", ".join(f"{named(name)} {level(row[name])}" for name in factors),
+            largest=int(sizes[group].max()),
+            streams=streams,
         )
 
 

@@ -27,11 +27,11 @@ from labkit.read.metadata import Kinds
 from labkit.records.aggregate import GIVEN, order
 from labkit.samples import Samples, described
 from labkit.samples.batch import Batch
-from labkit.samples.facts import Fact
+from labkit.samples.facts import FINGERPRINT, LIBRARY, Fact
 from labkit.samples.start import MISSING
 from labkit.spec import Spec
 
-__all__ = ["Launches", "Times", "of"]
+__all__ = ["Launches", "Times", "of", "of_samples"]
 
 _KIND, _PLACE = "kind", "place"  # marks of records
 
@@ -98,6 +98,14 @@ class _Part:
                 yield Times(here[places], batch)
             begin += len(chunk)
 
+    def samples(self, rows: Sequence[int]) -> list[Samples]:
+        """Return some launches with their times."""
+        names = [*self.records[["fingerprint", "launch"]].iloc[rows].itertuples(index=False, name=None)]
+        found = {
+            (str(FINGERPRINT.of(one.meta)), one.launch): one for one in self.campaign.samples(self.benchmark, names)
+        }
+        return [found[name] for name in names]
+
     def fact(self, fact: Fact[Any]) -> list[Any]:
         """Return a fact of each launch, in the order of the rows."""
         if fact not in (*metadata.OWN, *metadata.LATER):
@@ -109,6 +117,45 @@ class _Part:
         return [fact.empty if found[place] is None else found[place] for place in self.place.tolist()]
 
 
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The launches of one benchmark that are there as samples.
+
+    Parameters
+    ----------
+    benchmark : name.
+    records : a row per launch.
+    whole : samples in the order of the records.
+    """
+
+    benchmark: str
+    records: pd.DataFrame
+    whole: Sequence[Samples]
+
+    @property
+    def kinds(self) -> Sequence[Samples]:
+        """The metadata of each launch."""
+        return self.whole
+
+    @property
+    def kind(self) -> NDArray[np.intp]:
+        """Place of the metadata of each row."""
+        return np.arange(len(self.whole))
+
+    def times(self) -> Iterator[Times]:
+        """Yield each launch."""
+        for row, one in enumerate(self.whole):
+            yield Times(np.array([row], np.intp), Batch.of(one))
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch."""
+        return [fact.of(one.meta) for one in self.whole]
+
+    def samples(self, rows: Sequence[int]) -> list[Samples]:
+        """Return some launches."""
+        return [self.whole[row] for row in rows]
+
+
 class Launches:
     """Launches of campaigns.
 
@@ -117,7 +164,7 @@ class Launches:
     parts : of each campaign and benchmark.
     """
 
-    def __init__(self, parts: Sequence[_Part]) -> None:
+    def __init__(self, parts: Sequence[_Part | _Given]) -> None:
         self._parts = parts
         self._begins = np.cumsum([0, *(len(part.records) for part in parts)])
 
@@ -155,6 +202,14 @@ class Launches:
         kind: Samples = self.kinds[int(self.kind[row])]
         return kind.spec.sized(int(self.records["message_size_B"].iloc[row]))
 
+    def samples(self, rows: Sequence[int]) -> list[Samples]:
+        """Return the launches of some rows as objects; for what concerns few of them."""
+        found: dict[int, Samples] = {}
+        for part, begin in zip(self._parts, self._begins.tolist(), strict=False):
+            own = [row for row in rows if begin <= row < begin + len(part.records)]
+            found |= zip(own, part.samples([row - begin for row in own]), strict=True) if own else ()
+        return [found[row] for row in rows]
+
     def times(self, benchmark: str = "*") -> Iterator[Times]:
         """Yield the times of all launches, or of benchmarks that match a pattern; read anew with each call."""
         for part, begin in zip(self._parts, self._begins.tolist(), strict=False):
@@ -176,6 +231,31 @@ def of(*campaigns: Campaign, benchmark: str = "*") -> Launches:
         If a file is damaged. The message names it.
     """
     return Launches([_part(one, name) for one in campaigns for name in one.benchmarks(benchmark)])
+
+
+def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) -> Launches:
+    """Return launches that are there as samples, such as those of a study.
+
+    Parameters
+    ----------
+    table : their records, if they are known; so they are where the samples have no times.
+    """
+    table = records.table(samples) if table is None else table
+    found = {_name(one): one for one in samples}
+    names = table[["benchmark", "fingerprint", "launch"]].itertuples(index=False, name=None)
+    whole = [found[name] for name in names]
+    groups = table.groupby("benchmark", sort=False).indices if len(table) else {}
+    launches = Launches(
+        [_Given(str(name), table.iloc[own], [whole[row] for row in own]) for name, own in groups.items()]
+    )
+    launches.records = table
+    return launches
+
+
+def _name(one: Samples) -> tuple[str, str, int]:
+    """Return benchmark, fingerprint and launch, as records have them."""
+    brand = {"library": LIBRARY.of(one.meta), "cpu_model": str(one.host.get("cpu_model") or "")}
+    return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch
 
 
 def _part(campaign: Campaign, benchmark: str) -> _Part:

@@ -33,7 +33,7 @@ SETTING = (
 _WHERE = ("host", "cpu_model", "campaign")
 _NEVER_STATED = ("transport", "launcher", "device", "hosts", "ppn", "bind")  # by what others printed
 _OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
-_OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
+OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
 NONE = "-"
 UNSTATED = "not stated"
 OPEN = ("auto", UNSTATED)  # levels that name no path: the library chose it, or a log does not state it
@@ -121,9 +121,18 @@ def together(*codes: NDArray[np.intp]) -> NDArray[np.intp]:
     return both
 
 
+def alike(rows: pd.DataFrame, factors: Sequence[str]) -> list[NDArray[np.intp]]:
+    """Return the places of the rows of each combination of levels of factors, in the order they occur in."""
+    if not len(rows):
+        return []
+    codes = together(np.zeros(len(rows), np.intp), *(coded(rows[name])[0] for name in factors))
+    places = np.argsort(codes, kind="stable")
+    return np.split(places, np.flatnonzero(np.diff(codes[places])) + 1)
+
+
 def _coded(rows: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[str]]:
     """Return for each row the place of its text, as `text` has it, and the texts."""
-    columns = [rows.get(c) for c in (name, *_OF_SOURCES)]
+    columns = [rows.get(c) for c in (name, *OF_SOURCES)]
     codes = together(*(distinct(column)[0] for column in columns if column is not None))
     firsts = np.unique(codes, return_index=True)[1].tolist()
     facts = [[None] * len(firsts) if c is None else [c.array[place] for place in firsts] for c in columns]

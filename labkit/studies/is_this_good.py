@@ -16,6 +16,7 @@ from labkit.models import verdict
 from labkit.models.bounds import Stated
 from labkit.models.verdict import Judged
 from labkit.parts import Figure, Omitted, Text, listed
+from labkit.read import Launches, of_samples
 from labkit.samples import Samples
 from labkit.spec import Spec, sweep
 from labkit.studies import words
@@ -94,15 +95,20 @@ class Study(studies.Study):
         v = self.values
         return Stated(link=v.link, mtu=v.mtu, pcie=v.pcie, delay=v.delay)
 
+    @derived(lambda study: (study.samples,))
+    def launches(self) -> Launches:
+        """The samples as columns."""
+        return of_samples(self.samples)
+
     @derived(lambda study: (study.samples, study.stated))
     def judged(self) -> list[Judged]:
         """The verdict on each benchmark and path."""
-        return verdict.judge(self.samples, self.summary, self.stated, self.costs) if len(self.summary) else []
+        return verdict.judge(self.launches, self.summary, self.stated, self.costs) if len(self.summary) else []
 
     @derived(lambda study: (study.samples,))
     def observed(self) -> list[Observation]:
         """What else the numbers show."""
-        return inspector.inspect(self.samples, self.summary)
+        return inspector.inspect(self.launches, self.summary)
 
     def findings(self) -> Text | Omitted:
         """A verdict for each benchmark and path, as a Markdown list; then the rule."""

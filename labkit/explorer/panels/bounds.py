@@ -20,6 +20,7 @@ from labkit.models import bounds, costs, limits, verdict
 from labkit.models.bounds import Stated
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.models.verdict import Judged
+from labkit.read import of_samples
 from labkit.units import format_number, format_share, format_size
 
 TITLE, PLACE, ORDER = "Bounds", "under", 4
@@ -98,9 +99,9 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
         if not some:
             continue
         table, known_costs = records.table(some, campaign=name), costs.read(source)
-        summary = records.summary(table)
-        rows += [(name, one) for one in verdict.judge(some, summary, stated, known_costs)]
-        notes += [f"{one.subject}: {one.sentence} ({one.evidence})" for one in inspector.inspect(some, summary)]
+        summary, read = records.summary(table), of_samples(some, table)
+        rows += [(name, one) for one in verdict.judge(read, summary, stated, known_costs)]
+        notes += [f"{one.subject}: {one.sentence} ({one.evidence})" for one in inspector.inspect(read, summary)]
         curves += limits.of(some, metric, known_costs, stated)
         tables.append(table)
     if not tables:

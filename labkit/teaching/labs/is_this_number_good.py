@@ -10,6 +10,7 @@ from labkit import figures
 from labkit.models import verdict
 from labkit.models.bounds import Stated
 from labkit.models.verdict import Judged
+from labkit.read import of_samples
 from labkit.spec import Effort, Spec, sweep
 from labkit.studies.is_this_good import verdict_table
 from labkit.teaching.definition import Lab
@@ -38,7 +39,7 @@ def _specs() -> list[Spec]:
 
 
 def _judged(results: Results, link: str = "") -> list[Judged]:
-    return verdict.judge(results.samples, results.summary, Stated(link=link))
+    return verdict.judge(of_samples(results.samples), results.summary, Stated(link=link))
 
 
 def _verdict(results: Results, testbed: str, link: str = "") -> Expected:
