@@ -16,10 +16,10 @@ import pandas as pd
 
 from labkit import notes
 from labkit.analysis.alike import TAIL, Key, grouped, identifying, joined, labelled, statistics_of, variables
-from labkit.columns import METRICS, STATISTICS, split, statistic_column
+from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.errors import DataError
 from labkit.records.factors import NONE, level, named
-from labkit.records.resolution import MOST, STEPS, coarse, sign, spans
+from labkit.records.resolution import MOST, STEPS, coarse_of, columns, sign, spans
 from labkit.stats import limits
 from labkit.units import format_number, format_share, plural
 
@@ -317,12 +317,9 @@ def _verdict(
 
 def _resolved(new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str) -> tuple[tuple[bool, bool], float]:
     """Return whether the new and the usual value are bounds, and the smallest factor that the clock resolves."""
-    rows = []
-    for frame in (new, past):
-        needed = [c for c in frame if c in ("benchmark", "origin", "n") or (split(c) or ("",))[0] == metric]
-        rows.append(frame[needed].to_dict("records"))
-    bounds = [sum(coarse(row, metric, statistic) for row in each) >= MOST * len(each) for each in rows]
-    steps = max(spans(rows[1], metric, statistic), 1) if bounds[1] else math.inf
+    tables = [columns(frame, metric) for frame in (new, past)]
+    bounds = [bool(one.sum() >= MOST * len(one)) for one in (coarse_of(each, metric, statistic) for each in tables)]
+    steps = max(float(np.nanmedian(spans(tables[1], metric, statistic))), 1) if bounds[1] else math.inf
     return (bounds[0], bounds[1]), 1 + STEPS / steps
 
 

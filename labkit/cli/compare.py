@@ -12,7 +12,7 @@ from labkit.cli.console import OK, formats
 from labkit.errors import LabkitError, SpecError
 
 if TYPE_CHECKING:
-    from labkit.analysis.comparison.sides import Launch
+    from labkit.analysis.comparison.sides import Side
 
 _BY_CAMPAIGN = "campaign"
 
@@ -93,11 +93,9 @@ def run(options: argparse.Namespace) -> int:
     read = {
         name: comparison.read(one, options.benchmark, options.metric) for name, one in zip(names, folders, strict=True)
     }
-    every = [launch for launches in read.values() for launch in launches]
-    if not every:
+    if not any(read.values()):
         raise SpecError(f"{', '.join(names)}: no points of benchmark {options.benchmark!r}. See 'labkit show'.")
-    chosen = {id(launch) for launch in comparison.restricted(every, where)}
-    read = {name: [one for one in launches if id(one) in chosen] for name, launches in read.items()}
+    read = comparison.restricted(read, where)
     if by != _BY_CAMPAIGN:
         pooled = [launch for launches in read.values() for launch in launches]
         sides = [_level(pooled, by, level) for level in levels.split(",") if level]
@@ -134,9 +132,9 @@ def _names(folders: Sequence[object], given: Sequence[str]) -> list[str]:
     return list(given) if len(set(given)) == len(given) else [f"{name} ({n})" for n, name in enumerate(given, 1)]
 
 
-def _level(launches: Sequence[Launch], factor: str, level: str) -> str:
+def _level(launches: Side, factor: str, level: str) -> str:
     """Return a level as the points record it; a launcher may be given by its folder, as for `labkit measure`."""
-    present = {one.factors.get(factor) for one in launches}
+    present = {level for one in launches for level in one.level(factor)}
     if factor != "launcher" or level in present:
         return level
     from labkit import launch

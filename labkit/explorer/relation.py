@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import pandas as pd
 
 from labkit.analysis import comparison
-from labkit.analysis.comparison import Comparison, Launch
+from labkit.analysis.comparison import Comparison, Launches
 from labkit.analysis.comparison.judging import RELEVANT
 from labkit.errors import SpecError
 from labkit.explorer import store
@@ -62,7 +62,7 @@ def compared(
 
 def _sides(
     names: Sequence[str], benchmark: str, base: str, factor: str, metric: str, levels: Sequence[str] = ()
-) -> dict[str, list[Launch]]:
+) -> dict[str, list[Launches]]:
     """Launches of campaigns, or of the levels of a factor in them; the base comes first."""
     ordered = [base, *(name for name in names if name != base)] if base in names else list(names)
     sides = {name: comparison.read(store.opened(name), benchmark, metric) for name in ordered}

@@ -9,8 +9,7 @@ finer than each of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from statistics import median
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -170,14 +169,15 @@ def coarse_of(columns: Columns, metric: str, statistic: str = "") -> NDArray[np.
     return found
 
 
-def spans(rows: Sequence[Mapping[str, Any]], metric: str, statistic: str) -> float:
-    """Return how many steps of the clock a statistic spans, the median over launches; NaN if that is not known."""
-    counts = []
-    for row in rows:
-        value, step = (float(row.get(statistic_column(metric, one), math.nan)) for one in (statistic, "step"))
-        if step > 0 and value == value and row.get("origin") not in NO_CLOCK:
-            counts.append(value / step)
-    return median(counts) if counts else math.nan
+def spans(columns: Columns, metric: str, statistic: str) -> NDArray[np.float64]:
+    """Return how many steps of the clock a statistic of each row spans, (rows,); NaN if that is not known."""
+    step = numbers(columns, metric, "step")
+    known = step > 0
+    if "origin" in columns:
+        known &= ~np.isin(columns["origin"], NO_CLOCK)
+    counts = np.full(len(step), math.nan)
+    counts[known] = numbers(columns, metric, statistic)[known] / step[known]
+    return counts
 
 
 def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:

@@ -370,3 +370,16 @@ def launches_label(n: int) -> str:
     if n < LAUNCHES:
         return "1 launch" if n == 1 else f"range of {n} launches"
     return f"{LEVEL * 100:.0f} % interval of {n} launches"
+
+
+def medians(values: NDArray[np.float64], groups: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+    """Return the median of the values of each group that are not NaN, (groups,); NaN where there are none."""
+    known = ~np.isnan(values)
+    values, groups = values[known], groups[known]
+    values = values[np.lexsort((values, groups))]
+    sizes = np.bincount(groups, minlength=count)
+    starts, having = np.cumsum(sizes) - sizes, sizes > 0
+    out = np.full(count, math.nan)
+    low, high = (starts + (sizes - 1) // 2)[having], (starts + sizes // 2)[having]
+    out[having] = (values[low] + values[high]) / 2
+    return out

@@ -40,9 +40,23 @@ def midranks(values: ArrayLike) -> NDArray[np.float64]:
     >>> midranks([3.0, 1.0, 3.0]).tolist()
     [2.5, 1.0, 2.5]
     """
-    _, inverse, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse], np.float64)
+    ranks: NDArray[np.float64] = midranks_of(np.asarray(values, np.float64)[None])[0]
+    return ranks
+
+
+def midranks_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`midranks` of each row, (rows, values) → (rows, values)."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered, places = np.take_along_axis(rows, order, axis=1), np.arange(rows.shape[1])
+    new = np.ones(rows.shape, bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    last = np.ones(rows.shape, bool)
+    last[:, :-1] = new[:, 1:]
+    first = np.maximum.accumulate(np.where(new, places, 0), axis=1)
+    final = np.minimum.accumulate(np.where(last, places, rows.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty(rows.shape)
+    np.put_along_axis(ranks, order, (first + final) / 2 + 1, axis=1)
+    return ranks
 
 
 @lru_cache(maxsize=1024)
@@ -65,16 +79,34 @@ def rank_sum_p(first: ArrayLike, second: ArrayLike) -> float:
     2.0
     """
     one, other = np.ravel(np.asarray(first, np.float64)), np.ravel(np.asarray(second, np.float64))
-    if one.size > other.size:  # symmetric; the table of the smaller side is smaller
-        one, other = other, one
-    n, m = one.size, other.size
-    ranks = midranks(np.concatenate([one, other]))
-    if n * m <= EXACT:
-        doubled = np.rint(2 * ranks).astype(int)
-        probability = _sums(tuple(sorted(doubled.tolist())), n)
-        expected = n * (n + m + 1)
-        far = np.abs(np.arange(len(probability)) - expected) >= abs(int(doubled[:n].sum()) - expected)
-        return min(1.0, float(probability[far].sum()))
+    return float(rank_sum_ps(one[None], other[None])[0])
+
+
+def rank_sum_ps(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`rank_sum_p` of each row, (rows, n) and (rows, m) → (rows,)."""
+    if first.shape[1] > second.shape[1]:  # symmetric; the table of the smaller side is smaller
+        first, second = second, first
+    n, m = first.shape[1], second.shape[1]
+    ranks = midranks_of(np.concatenate([first, second], axis=1))
+    if n * m > EXACT:
+        return np.array([_by_normal(row, n, m) for row in ranks])
+    doubled = np.rint(2 * ranks).astype(int)
+    sums, places = np.unique(
+        np.column_stack([doubled[:, :n].sum(axis=1), np.sort(doubled, axis=1)]), axis=0, return_inverse=True
+    )
+    return np.array([_exactly(tuple(row[1:]), n, row[0]) for row in sums.tolist()], np.float64)[places.ravel()]
+
+
+@lru_cache(maxsize=4096)
+def _exactly(doubled: tuple[int, ...], n: int, observed: int) -> float:
+    """Return the p of a sum of n of the doubled ranks, which are sorted."""
+    probability, expected = _sums(doubled, n), n * (len(doubled) + 1)
+    far = np.abs(np.arange(len(probability)) - expected) >= abs(observed - expected)
+    return min(1.0, float(probability[far].sum()))
+
+
+def _by_normal(ranks: NDArray[np.float64], n: int, m: int) -> float:
+    """Return the p of the sum of the first n of n + m ranks, by the normal approximation."""
     _, ties = np.unique(ranks, return_counts=True)
     total = n + m
     variance = n * m / 12 * (total + 1 - float((ties**3 - ties).sum()) / (total * (total - 1)))
@@ -181,12 +213,26 @@ def shift(first: ArrayLike, second: ArrayLike, level: float = LEVEL) -> tuple[fl
     (1.0, -2.0, 4.0)
     """
     one, other = np.ravel(np.asarray(first, np.float64)), np.ravel(np.asarray(second, np.float64))
-    differences = np.sort((other[:, None] - one[None, :]).ravel())
-    centre = float(np.median(differences))
-    place = _left_out(one.size, other.size, level)
-    if not place:
-        return centre, math.nan, math.nan
-    return centre, float(differences[place - 1]), float(differences[-place])
+    centre, low, high = (float(part[0]) for part in shifts(one[None], other[None], level))
+    return centre, low, high
+
+
+def shifts(
+    first: NDArray[np.float64], second: NDArray[np.float64], level: float = LEVEL
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """`shift` of each row, (rows, n) and (rows, m) → (rows,) each."""
+    count = first.shape[1] * second.shape[1]
+    centre, low, high = (np.full(len(first), math.nan) for _ in range(3))
+    place = _left_out(first.shape[1], second.shape[1], level)
+    done = 0
+    for rows in blocks(len(first), max(count, 1)):
+        here = slice(done, done + rows)
+        differences = np.sort((second[here, :, None] - first[here, None, :]).reshape(rows, count), axis=1)
+        centre[here] = np.median(differences, axis=1)
+        if place:
+            low[here], high[here] = differences[:, place - 1], differences[:, -place]
+        done += rows
+    return centre, low, high
 
 
 def trend(values: ArrayLike) -> tuple[float, float]:
@@ -201,19 +247,40 @@ def trend(values: ArrayLike) -> tuple[float, float]:
     (1.0, 2.0)
     """
     array = np.ravel(np.asarray(values, np.float64))
-    n = array.size
+    tau, p = (float(part[0]) for part in trends(array[None]))
+    return tau, p
+
+
+def trends(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`trend` of each row, (rows, values) → (rows,) each."""
+    n = rows.shape[1]
     if n < 2:
-        return 0.0, 1.0
-    pairs = n * (n - 1) // 2
-    score = sum(int(np.sign(array[k] - array[:k]).sum()) for k in range(1, n))
+        return np.zeros(len(rows)), np.ones(len(rows))
+    scores = np.zeros(len(rows), int)
+    for k in range(1, n):
+        scores += np.sign(rows[:, k, None] - rows[:, :k]).sum(axis=1).astype(int)
+    known, places = np.unique(np.abs(scores), return_inverse=True)
+    return scores / (n * (n - 1) // 2), np.array([_trend_p(n, score) for score in known.tolist()])[places]
+
+
+@lru_cache(maxsize=4096)
+def _trend_p(n: int, score: int) -> float:
+    """Return the chance of a score of Kendall's test as far from zero, of n values."""
     if n > EXACT_TREND:
-        distance = max(abs(score) - 1, 0) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
-        return score / pairs, math.erfc(distance / math.sqrt(2))
+        distance = max(score - 1, 0) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+        return math.erfc(distance / math.sqrt(2))
+    ways = _orders_of_pairs(n)
+    far = np.abs(n * (n - 1) // 2 - 2 * np.arange(len(ways))) >= score
+    return min(1.0, float(ways[far].sum()))
+
+
+@lru_cache(maxsize=EXACT_TREND)
+def _orders_of_pairs(n: int) -> NDArray[np.float64]:
+    """Return the probability of every number of pairs in order, of n values in random order."""
     ways = np.ones(1)
     for more in range(2, n + 1):
         ways = np.convolve(ways, np.ones(more) / more)  # places that the next value can take
-    far = np.abs(pairs - 2 * np.arange(len(ways))) >= abs(score)
-    return score / pairs, min(1.0, float(ways[far].sum()))
+    return ways
 
 
 @lru_cache(maxsize=256)

@@ -70,7 +70,7 @@ class Study(studies.Study):
         """The comparison, or why there is none."""
         v = self.values
         launches = [one for one in comparison.of_samples(self.samples) if one.benchmark == v.benchmark]
-        present = {one.factors.get(v.factor, NONE) for one in launches}
+        present = {level for one in launches for level in one.level(v.factor)}
         levels = [level for level in words(v.levels) if level in present]
         if len(levels) < 2:
             return studies.LEFT_OUT

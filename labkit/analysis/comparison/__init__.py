@@ -12,11 +12,13 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from labkit import benchmarks, records
 from labkit.analysis.comparison.judging import (
@@ -29,24 +31,35 @@ from labkit.analysis.comparison.judging import (
     UNDECIDED,
     WORSE,
     Judgement,
-    Launches,
     Pair,
     drifts,
     judge,
 )
-from labkit.analysis.comparison.matching import Difference, Point, match, undeclared
+from labkit.analysis.comparison.judging import Launches as Values
+from labkit.analysis.comparison.matching import Difference, Points, match, undeclared
 from labkit.analysis.comparison.resolved import UNRESOLVED, Resolved, resolved
-from labkit.analysis.comparison.sides import Launch, by_levels, known, of_samples, read, restricted
+from labkit.analysis.comparison.sides import Launches, Side, by_levels, known, of_samples, read, restricted
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.notes import joined
+from labkit.notes import Note, joined
 from labkit.records.resolution import TICKS, sign
 from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, several_p
 from labkit.units import format_number, format_share, format_size, plural
 
-__all__ = ["Compared", "Comparison", "Launch", "by_levels", "compare", "of_samples", "pairwise", "read", "restricted"]
+__all__ = [
+    "Compared",
+    "Comparison",
+    "Launches",
+    "Side",
+    "by_levels",
+    "compare",
+    "of_samples",
+    "pairwise",
+    "read",
+    "restricted",
+]
 
 
 @dataclass(frozen=True)
@@ -129,7 +142,7 @@ class Comparison:
 
 
 def compare(
-    sides: Mapping[str, Sequence[Launch]],
+    sides: Mapping[str, Side],
     *,
     by: str = "campaign",
     allow: Collection[str] = (),
@@ -179,7 +192,7 @@ def compare(
     )
 
 
-def pairwise(sides: Mapping[str, Sequence[Launch]], **how: Any) -> Comparison:
+def pairwise(sides: Mapping[str, Side], **how: Any) -> Comparison:
     """Compare each side with the base alone, so that points count that only the two of them have.
 
     The correction for many comparisons is made for each side by itself.
@@ -216,27 +229,41 @@ def pairwise(sides: Mapping[str, Sequence[Launch]], **how: Any) -> Comparison:
 
 
 def _rows(
-    points: Sequence[Point], sides: Sequence[str], metric: str, relevant: float, hidden: Sequence[str]
+    points: Sequence[Points], sides: Sequence[str], metric: str, relevant: float, hidden: Sequence[str]
 ) -> tuple[tuple[Compared, ...], list[str]]:
     """Judge the points, and say which cannot be."""
-    chosen = [_statistic(point, metric) for point in points]
-    without = [
-        f"{one.benchmark} {format_size(one.size)}" for one, names in zip(points, chosen, strict=True) if names is None
+    without: list[str] = []
+    testable = [_Testable(some, metric, without) for some in points]
+    several = [
+        several_p([one.values for one in each]) if len(each) > 2 else math.nan
+        for some in testable
+        for each in some.values
     ]
-    testable = [(one, names) for one, names in zip(points, chosen, strict=True) if names is not None]
-    values = [[_launches(launches, *names) for launches in one.sides] for one, names in testable]
-    several = [several_p([one.values for one in each]) if len(each) > 2 else math.nan for each in values]
+    by_any = iter(holm(several))
     pairs: list[Pair] = []
-    make: list[Callable[[Judgement], Compared]] = []
-    for (point, names), each, p_any in zip(testable, values, holm(several), strict=True):
-        badges, counts = _badges(point), tuple(map(len, point.sides))
-        if hidden:
-            badges[f"not comparable: {', '.join(hidden)}"] = counts
-        by_clock = resolved([[one.row for one in part] for part in point.sides], *names)
-        for side, other, clock in zip(sides[1:], each[1:], by_clock, strict=True):
-            pairs.append(Pair(each[0], other, names[0]))
-            made = _maker(point, side, names, (len(each[0].values), len(other.values)), p_any, badges, counts)
-            make.append(partial(_with_bounds, made, clock))
+    make: list[tuple[Resolved, Callable[..., Compared]]] = []
+    for some in testable:
+        for place, names, each, clocks, badges in zip(
+            some.places, some.names, some.values, some.clocks, some.badges, strict=True
+        ):
+            counts, p_any = tuple(some.counts[place]), next(by_any)
+            if hidden:
+                badges = {**badges, f"not comparable: {', '.join(hidden)}": counts}
+            for side, other, clock in zip(sides[1:], each[1:], clocks, strict=True):
+                pairs.append(Pair(each[0], other, names[0]))
+                made = partial(
+                    Compared,
+                    some.points.benchmark,
+                    some.points.sizes[place],
+                    some.points.settings[place],
+                    side,
+                    *names,
+                    (len(each[0].values), len(other.values)),
+                    p_any=p_any,
+                    badges=badges,
+                    counts=counts,
+                )
+                make.append((clock, made))
     doubts = (
         [f"{plural(len(without), 'point')} without a statistic that all sides have: {_several(without)}"]
         if without
@@ -246,8 +273,43 @@ def _rows(
         wanted = f" of {metric}" if metric else ""
         raise DataError(f"No point has a statistic{wanted} that all sides have. Compare another metric or benchmark.")
     judged = judge(pairs, relevant=relevant)
-    rows = tuple(one(judgement) for one, judgement in zip(make, judged, strict=True))
+    rows = tuple(
+        made(judgement=clock.applied(judgement), coarse=clock.bounds)
+        for (clock, made), judgement in zip(make, judged, strict=True)
+    )
     return rows, [*doubts, *_of_order(pairs, judged), *_of_correction(pairs), *_of_clock(rows)]
+
+
+class _Testable:
+    """Points of a benchmark that have a statistic on all sides.
+
+    Parameters
+    ----------
+    points : of the benchmark.
+    metric : to compare; empty for the first that all sides have.
+    without : gets the labels of the points that have none.
+    """
+
+    def __init__(self, points: Points, metric: str, without: list[str]) -> None:
+        chosen = _statistics(points, metric)
+        without += [
+            f"{points.benchmark} {format_size(size)}"
+            for size, names in zip(points.sizes, chosen, strict=True)
+            if names is None
+        ]
+        self.points = points
+        self.places = [place for place, names in enumerate(chosen) if names is not None]
+        self.names = [names for names in chosen if names is not None]
+        values = {
+            names: list(zip(*(_values(points, side, *names) for side in range(len(points.sides))), strict=True))
+            for names in dict.fromkeys(self.names)
+        }
+        clocks = {names: resolved(points, *names) for names in dict.fromkeys(self.names)}
+        self.values = [values[names][place] for place, names in zip(self.places, self.names, strict=True)]
+        self.clocks = [clocks[names][place] for place, names in zip(self.places, self.names, strict=True)]
+        badges = _badges(points)
+        self.badges = [badges[place] for place in self.places]
+        self.counts = np.column_stack(points.counts).tolist()
 
 
 def _of_clock(rows: Sequence[Compared]) -> list[str]:
@@ -274,7 +336,7 @@ def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
             "of the machine in between looks like a difference. Measure both in turns (labkit measure --factor)"
         )
     sides = {id(side): side for pair in pairs for side in (pair.base, pair.other)}.values()
-    drifting = sum(map(drifts, sides))
+    drifting = drifts([*sides])
     if drifting and at_least(drifting, len(sides), 1 - LEVEL) <= 1 - LEVEL:
         doubts.append(
             f"the launches of {drifting:,} of {plural(len(sides), 'point')} and sides rise or fall with time "
@@ -298,95 +360,111 @@ def _of_correction(pairs: Sequence[Pair]) -> list[str]:
     ]
 
 
-def _maker(
-    point: Point,
-    side: str,
-    chosen: tuple[str, str],
-    launches: tuple[int, int],
-    p_any: float,
-    badges: Mapping[str, tuple[int, ...]],
-    counts: tuple[int, ...],
-) -> Callable[[Judgement], Compared]:
-    """Return what makes a row when its judgement is known."""
-
-    def made(judgement: Judgement) -> Compared:
-        return Compared(
-            point.benchmark, point.size, point.setting, side, *chosen, launches, judgement, p_any, badges, counts
-        )
-
-    return made
-
-
-def _with_bounds(made: Callable[[Judgement], Compared], clock: Resolved, judgement: Judgement) -> Compared:
-    """Return a row that marks its bounds and leaves out what the clock does not resolve."""
-    return replace(made(clock.applied(judgement)), coarse=clock.bounds)
-
-
 def _several(texts: Sequence[str], most: int = 5) -> str:
     """Return some texts in a line, and how many more there are."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"
 
 
-def _statistic(point: Point, metric: str) -> tuple[str, str] | None:
-    """Return metric and statistic that most launches of all sides have; the first of the benchmark, best first."""
-    benchmark = benchmarks.find().get(point.benchmark)
-    names = [metric] if metric else list(benchmark.metrics if benchmark else METRICS)
-    for name in names:
-        counts = {
-            statistic: min(
-                sum(_value(one, name, statistic) == _value(one, name, statistic) for one in launches)
-                for launches in point.sides
-            )
-            for statistic in records.HEADLINES
-        }
-        best = max(counts, key=lambda statistic: counts[statistic])
-        if counts[best]:
-            return name, best
-    return None
+def _statistics(points: Points, metric: str) -> list[tuple[str, str] | None]:
+    """Return for each point the metric and statistic that most launches of all sides have; the first, best first."""
+    benchmark = benchmarks.find().get(points.benchmark)
+    chosen: list[tuple[str, str] | None] = [None] * len(points)
+    open_ = np.ones(len(points), bool)
+    for name in [metric] if metric else list(benchmark.metrics if benchmark else METRICS):
+        counts = np.array([_counts(points, statistic_column(name, statistic)) for statistic in records.HEADLINES])
+        best = counts.argmax(axis=0)
+        for place in np.flatnonzero(open_ & (counts.max(axis=0) > 0)).tolist():
+            chosen[place] = name, records.HEADLINES[best[place]]
+            open_[place] = False
+        if not open_.any():
+            break
+    return chosen
 
 
-def _value(one: Launch, metric: str, statistic: str) -> float:
-    """Value of a launch; NaN if it has none."""
-    return float(one.row.get(statistic_column(metric, statistic), float("nan")))
+def _counts(points: Points, column: str) -> NDArray[np.intp]:
+    """Return how many launches of each point have a number, (points,), on the side where fewest have it."""
+    counts = [
+        np.add.reduceat(side.rows[column].notna().to_numpy()[rows].astype(np.intp), starts)
+        if column in side.rows
+        else np.zeros(len(points), np.intp)
+        for side, rows, starts in zip(points.sides, points.rows, points.starts, strict=True)
+    ]
+    return np.asarray(np.min(counts, axis=0), np.intp)
 
 
-def _launches(launches: Sequence[Launch], metric: str, statistic: str) -> Launches:
-    """Return the values of a side, in the order of the launches' starts."""
-    having = [one for one in launches if _value(one, metric, statistic) == _value(one, metric, statistic)]
-    having.sort(key=lambda one: (str(one.row["start"]), one.row["launch"]))
-    deciles = [one.deciles[metric] for one in having if metric in one.deciles]
-    return Launches(
-        [_value(one, metric, statistic) for one in having],
-        [str(one.row["start"]) for one in having],
-        np.array(deciles) if len(deciles) == len(having) else None,
-    )
+def _values(points: Points, side: int, metric: str, statistic: str) -> list[Values]:
+    """Return the values of a side at each point, in the order of the launches' starts."""
+    launches, rows, number = points.sides[side], points.rows[side], points.number(side)
+    value = launches.rows[statistic_column(metric, statistic)].to_numpy(np.float64)[rows]
+    starts = launches.rows["start"].astype(str).to_numpy(object)[rows]
+    order = np.lexsort((launches.rows["launch"].to_numpy()[rows], pd.factorize(starts, sort=True)[0], number))
+    order = order[~np.isnan(value[order])]
+    ends = np.cumsum(np.bincount(number[order], minlength=len(points))).tolist()
+    listed, told = value[order].tolist(), starts[order].tolist()
+    deciles = launches.deciles.get(metric)
+    slow = deciles[rows][order] if deciles is not None else None
+    sampled = ~np.isnan(slow).all(axis=1) if slow is not None else np.zeros(len(order), bool)
+    whole = np.bincount(number[order], ~sampled, len(points)) == 0
+    return [
+        Values(listed[a:b], told[a:b], slow[a:b] if every and slow is not None else None)
+        for a, b, every in zip([0, *ends[:-1]], ends, whole.tolist(), strict=True)
+    ]
 
 
-def _badges(point: Point) -> dict[str, tuple[int, ...]]:
-    """Return the badges of a point, each with the number of launches of each side that have it."""
-    texts = dict.fromkeys(str(badge) for part in point.sides for one in part for badge in one.row["badges"])
-    return {
-        text: tuple(sum(text in map(str, one.row["badges"]) for one in part) for part in point.sides) for text in texts
-    }
+def _coded(points: Sequence[Points], column: str) -> tuple[list[list[NDArray[np.intp]]], list[tuple[Note, ...]]]:
+    """Return the place of the notes of each launch among the different ones, by points and side, and these."""
+    same: dict[int, int] = {}
+    known: dict[tuple[Note, ...], int] = {}
+
+    def codes(cells: pd.Series) -> NDArray[np.intp]:
+        for cell in cells:
+            if id(cell) not in same:
+                same[id(cell)] = known.setdefault(cell, len(known))
+        return np.fromiter((same[id(cell)] for cell in cells), np.intp, len(cells))
+
+    found = [
+        [codes(side.rows[column])[rows] for side, rows in zip(some.sides, some.rows, strict=True)] for some in points
+    ]
+    return found, list(known)
 
 
-def _twice(sides: Mapping[str, Sequence[Launch]]) -> list[str]:
+def _badges(points: Points) -> list[Mapping[str, tuple[int, ...]]]:
+    """Return the badges of each point, each with the number of launches of each side that have it."""
+    [codes], cells = _coded([points], "badges")
+    texts = [tuple(map(str, cell)) for cell in cells]
+    parts = [np.split(each, starts[1:]) for each, starts in zip(codes, points.starts, strict=True)]
+    known: dict[tuple[bytes, ...], Mapping[str, tuple[int, ...]]] = {}
+    found = []
+    for sides in zip(*parts, strict=True):
+        key = tuple(side.tobytes() for side in sides)
+        if key not in known:
+            listed = [[texts[code] for code in side.tolist()] for side in sides]
+            names = dict.fromkeys(text for side in listed for cell in side for text in cell)
+            known[key] = {text: tuple(sum(text in cell for cell in side) for side in listed) for text in names}
+        found.append(known[key])
+    return found
+
+
+_LAUNCH = ("benchmark", "message_size_B", "fingerprint", "start", "elapsed_s", "origin")  # one and the same launch
+
+
+def _twice(sides: Mapping[str, Side]) -> list[str]:
     """Warn of launches that are on several sides."""
-    names = [{one.name for one in launches} for launches in sides.values()]
-    shared = {name for n, one in enumerate(names) for other in names[n + 1 :] for name in one & other if name[3]}
-    count = plural(len(shared), "launch")
-    return [f"the sides share {count}, so they do not vary independently"] if shared else []
+    frames = [pd.concat([one.rows[[*_LAUNCH]] for one in side]) for side in sides.values() if side]
+    names = [frame[(frame["start"] != "") & frame["elapsed_s"].notna()].drop_duplicates() for frame in frames]
+    every = pd.concat(names) if names else pd.DataFrame()
+    shared = len(every[every.duplicated()].drop_duplicates())
+    return [f"the sides share {plural(shared, 'launch')}, so they do not vary independently"] if shared else []
 
 
-def _definitions(points: Sequence[Point]) -> list[str]:
+def _definitions(points: Sequence[Points]) -> list[str]:
     """Say where definitions differ: equivalents that are not quite the same, and other doubts of imported points."""
-    texts = {
-        note.text: None
-        for point in points
-        for part in point.sides
-        for one in part
-        for note in one.row["warnings"]
-        if note.code in ("unlike", "groups", "ranks-assumed")
-    }
+    codes, cells = _coded(points, "warnings")
+    told = [[one.text for one in cell if one.code in ("unlike", "groups", "ranks-assumed")] for cell in cells]
+    texts: dict[str, None] = {}
+    for some, of_sides in zip(points, codes, strict=True):
+        number = np.concatenate([some.number(side) for side in range(len(of_sides))])
+        every = np.concatenate(of_sides)[np.argsort(number, kind="stable")]  # point after point, side after side
+        texts |= dict.fromkeys(text for code in pd.unique(every).tolist() for text in told[code])
     return [f"definitions differ: {text}" if " is not quite " in text else text for text in texts]

@@ -7,9 +7,12 @@ about how they are distributed; `docs/statistics.md` has the measured error rate
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from statistics import NormalDist
 
 import numpy as np
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from labkit.columns import METRICS
 from labkit.stats.rank_interval import LEVEL
-from labkit.stats.shift import holm, least_launches, rank_sum_p, shift, trend
+from labkit.stats.shift import holm, least_launches, rank_sum_ps, shifts, trend, trends
 
 RELEVANT = 0.02  # smallest difference that matters, as a part of the value
 DECILES = tuple(range(10, 100, 10))
@@ -48,13 +51,17 @@ class Launches:
     starts: Sequence[str] = ()
     deciles: NDArray[np.float64] | None = None
 
-    @property
-    def in_order(self) -> NDArray[np.float64]:
+    @cached_property
+    def timed(self) -> bool:
+        """Whether it is known when each launch started."""
+        return bool(self.starts) and all(self.starts)
+
+    @cached_property
+    def in_order(self) -> Sequence[float]:
         """Values in the order of their starts; as they are where that is not known."""
-        values = np.asarray(self.values, np.float64)
-        return (
-            values[np.argsort(np.asarray(self.starts), kind="stable")] if all(self.starts) and self.starts else values
-        )
+        if not self.timed:
+            return self.values
+        return [value for _, value in sorted(zip(self.starts, self.values, strict=True), key=itemgetter(0))]
 
 
 @dataclass(frozen=True)
@@ -139,28 +146,96 @@ def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = L
     where one side was measured before the other and a side itself drifts in the direction of the shift, at that point
     or on average over all points.
     """
-    p = [rank_sum_p(pair.base.values, pair.other.values) for pair in pairs]
-    adjusted = holm(p)
-    common = _common_trends(pairs)
-    return [_judged(*parts, len(pairs), relevant, level, common) for parts in zip(pairs, p, adjusted, strict=True)]
+    p = np.empty(len(pairs))
+    groups: dict[tuple[int, int, bool], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        share = METRICS[pair.metric].kind in ("share", "loss")
+        groups.setdefault((len(pair.base.values), len(pair.other.values), share), []).append(place)
+    values = {key: _values([pairs[place] for place in places]) for key, places in groups.items()}
+    for key, places in groups.items():
+        p[places] = rank_sum_ps(*values[key])
+    adjusted, common = holm(p.tolist()), _common_trends(pairs)
+    judged: dict[int, Judgement] = {}
+    for (*_, share), places in groups.items():
+        some = [pairs[place] for place in places]
+        numbers = _Numbers.of(*values[len(some[0].base.values), len(some[0].other.values), share], share, level)
+        deciles = _deciles(some)
+        for row, place in enumerate(places):
+            two = float(p[place]), adjusted[place]
+            judged[place] = _judged(pairs[place], numbers, row, deciles[row], two, len(pairs), relevant, level, common)
+    return [judged[place] for place in range(len(pairs))]
+
+
+def _values(pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values of pairs with equally many launches, (pairs, launches) of the base and of the other."""
+    base, other = (
+        np.array([side.values for side in sides], np.float64) for sides in zip(*map(_sides, pairs), strict=True)
+    )
+    return base, other
+
+
+def _sides(pair: Pair) -> tuple[Launches, Launches]:
+    return pair.base, pair.other
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Numbers of pairs with equally many launches, (pairs,) each.
+
+    Parameters
+    ----------
+    medians : of the base and of the other.
+    absolute : shift and the ends of its interval, in the metric's unit.
+    scaled : the same as a logarithm where a pair has ratios.
+    spread : standard deviation of the launches of a side, in the unit of `scaled`.
+    positive : whether a pair has ratios, because all values are positive.
+    """
+
+    medians: tuple[list[float], list[float]]
+    absolute: list[tuple[float, float, float]]
+    scaled: list[tuple[float, float, float]]
+    spread: list[float]
+    positive: list[bool]
+
+    @classmethod
+    def of(cls, base: NDArray[np.float64], other: NDArray[np.float64], share: bool, level: float) -> _Numbers:
+        """Return the numbers of (pairs, launches) of the base and of the other."""
+        absolute = shifts(base, other, level)
+        positive = np.asarray((base > 0).all(axis=1) & (other > 0).all(axis=1))
+        scaled, one, two = absolute, base, other
+        if not share and positive.any():
+            one, two = one.copy(), two.copy()
+            one[positive], two[positive] = np.log(base[positive]), np.log(other[positive])
+            scaled = shifts(one, two, level)
+        return cls(
+            medians=(np.median(base, axis=1).tolist(), np.median(other, axis=1).tolist()),
+            absolute=list(zip(*(part.tolist() for part in absolute), strict=True)),
+            scaled=list(zip(*(part.tolist() for part in scaled), strict=True)),
+            spread=scatter(one, two).tolist(),
+            positive=positive.tolist(),
+        )
 
 
 def _judged(
-    pair: Pair, p: float, adjusted: float, tests: int, relevant: float, level: float, common: Sequence[Trend]
+    pair: Pair,
+    numbers: _Numbers,
+    row: int,
+    deciles: tuple[float, ...],
+    p: tuple[float, float],
+    tests: int,
+    relevant: float,
+    level: float,
+    common: Sequence[Trend],
 ) -> Judgement:
     """Judge one pair of several."""
-    base, other = (np.asarray(side.values, np.float64) for side in (pair.base, pair.other))
-    absolute = shift(base, other, level)
-    share = METRICS[pair.metric].kind in ("share", "loss")
-    positive = bool((base > 0).all() and (other > 0).all())
+    share, positive = METRICS[pair.metric].kind in ("share", "loss"), numbers.positive[row]
+    absolute, scaled = numbers.absolute[row], numbers.scaled[row]
     ratio = (math.nan,) * 3
-    scaled, ends = absolute, (-100 * relevant, 100 * relevant)
-    one, two = base, other
+    ends = (-100 * relevant, 100 * relevant)
     if not share and positive:
-        one, two = np.log(base), np.log(other)
-        scaled, ends = shift(one, two, level), (math.log1p(-relevant), math.log1p(relevant))
+        ends = (math.log1p(-relevant), math.log1p(relevant))
         ratio = (_exp(scaled[0]), _exp(scaled[1]), _exp(scaled[2]))
-    verdict, reason = _verdict(scaled, ends, adjusted, 1 - level)
+    verdict, reason = _verdict(scaled, ends, p[1], 1 - level)
     order = design((pair.base.starts, pair.other.starts))
     if not share and not positive:
         verdict, reason = UNDECIDED, "values that are not positive have no ratio"
@@ -170,20 +245,20 @@ def _judged(
             verdict, reason = UNDECIDED, "one side was measured before the other, and a side itself drifts"
     needed: int | None = 0
     if verdict == UNDECIDED and (share or positive):
-        needed = launches_needed(scaled[0], scatter(one, two), ends, tests, level)
+        needed = launches_needed(scaled[0], numbers.spread[row], ends, tests, level)
     return Judgement(
         verdict=verdict,
-        base=float(np.median(base)),
-        value=float(np.median(other)),
+        base=numbers.medians[0][row],
+        value=numbers.medians[1][row],
         shift=absolute[0],
         shift_low=absolute[1],
         shift_high=absolute[2],
         ratio=ratio[0],
         ratio_low=ratio[1],
         ratio_high=ratio[2],
-        p=p,
-        p_adjusted=adjusted,
-        deciles=_deciles(pair),
+        p=p[0],
+        p_adjusted=p[1],
+        deciles=deciles,
         design=order,
         reason=reason,
         launches_needed=needed,
@@ -223,42 +298,59 @@ def _direction(metric: str, change: float) -> str:
 def _drifts(pair: Pair, change: float, common: Sequence[Trend]) -> bool:
     """Return whether a side rises or falls, here or on average, in the direction that the shift has in time."""
     later = change if max(pair.base.starts) <= min(pair.other.starts) else -change
-    trends = [*common, *(trend(side.in_order) for side in (pair.base, pair.other))]
-    return any(p <= (1 - LEVEL) / 2 and tau * later > 0 for tau, p in trends)
+    found = [*common, *(trend(side.in_order) for side in (pair.base, pair.other))]
+    return any(p <= (1 - LEVEL) / 2 and tau * later > 0 for tau, p in found)
 
 
 def _common_trends(pairs: Sequence[Pair]) -> list[Trend]:
     """Trend of each side over its launches, on average over the points: a machine drifts at all of them alike."""
-    trends = []
+    found = []
     for sides in ([pair.base for pair in pairs], [pair.other for pair in pairs]):
-        known = [one.in_order for one in sides if one.starts and all(one.starts) and min(one.values) > 0]
-        count = max((len(one) for one in known), key=[len(one) for one in known].count, default=0)
-        same = [np.log(one) for one in known if len(one) == count]
-        if len(same) > 1:
-            trends.append(trend(np.mean([one - one.mean() for one in same], axis=0)))
-    return trends
+        known = [one.in_order for one in sides if one.timed and min(one.values) > 0]
+        counts = Counter(map(len, known))
+        count = max(counts, key=lambda n: counts[n], default=0)
+        if counts[count] > 1:
+            same = np.log(np.array([one for one in known if len(one) == count], np.float64))
+            found.append(trend(np.mean(same - same.mean(axis=1, keepdims=True), axis=0)))
+    return found
 
 
-def drifts(side: Launches) -> bool:
-    """Return whether the launches of a side rise or fall in the order of their starts (Kendall's test, 5 %)."""
-    return bool(side.starts) and all(side.starts) and trend(side.in_order)[1] <= 1 - LEVEL
+def drifts(sides: Sequence[Launches]) -> int:
+    """Return how many sides rise or fall in the order of their starts (Kendall's test, 5 %)."""
+    groups: dict[int, list[Sequence[float]]] = {}
+    for one in sides:
+        if one.timed:
+            groups.setdefault(len(one.values), []).append(one.in_order)
+    return sum(int((trends(np.array(rows, np.float64))[1] <= 1 - LEVEL).sum()) for rows in groups.values())
 
 
-def _deciles(pair: Pair) -> tuple[float, ...]:
-    """Return the median over launches of every decile, as a factor of the base's; empty without samples."""
-    base, other = pair.base.deciles, pair.other.deciles
-    if base is None or other is None or not len(base) or not len(other):
-        return ()
-    below, above = np.nanmedian(base, axis=0), np.nanmedian(other, axis=0)
-    return tuple(float(two / one) if one > 0 else math.nan for one, two in zip(below, above, strict=True))
+def _deciles(pairs: Sequence[Pair]) -> list[tuple[float, ...]]:
+    """Return the medians over launches of every decile, as factors of the base's; empty without samples."""
+    out: list[tuple[float, ...]] = [()] * len(pairs)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        base, other = pair.base.deciles, pair.other.deciles
+        if base is not None and other is not None and len(base) and len(other):
+            groups.setdefault((len(base), len(other)), []).append(place)
+    for places in groups.values():
+        below, above = (
+            np.nanmedian(np.array([side.deciles for side in sides]), axis=1)
+            for sides in zip(*(_sides(pairs[place]) for place in places), strict=True)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(below > 0, above / below, math.nan)
+        for place, row in zip(places, ratios.tolist(), strict=True):
+            out[place] = tuple(row)
+    return out
 
 
-def scatter(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Return the standard deviation of launches within both sides; NaN if neither has two."""
-    freedom = one.size + other.size - 2
+def scatter(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation of launches within both sides, (pairs,); NaN if neither has two."""
+    freedom = one.shape[1] + other.shape[1] - 2
     if freedom < 1:
-        return math.nan
-    return math.sqrt(float(((one - one.mean()) ** 2).sum() + ((other - other.mean()) ** 2).sum()) / freedom)
+        return np.full(len(one), math.nan)
+    sums = [((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in (one, other)]
+    return np.asarray(np.sqrt((sums[0] + sums[1]) / freedom), np.float64)
 
 
 def launches_needed(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from labkit import stats
 from labkit.analysis.comparison.judging import SAME, UNDECIDED, Judgement
-from labkit.records.resolution import STEPS, TICKS, coarse, spans
+from labkit.analysis.comparison.matching import Points
+from labkit.records.resolution import STEPS, TICKS, coarse_of, columns, spans
 
 UNRESOLVED = f"the values differ by less than {STEPS} steps of the clock, or span fewer than {TICKS}"
 _EXACT = ("p50", "max")  # times that occurred, which are whole steps
@@ -50,18 +53,25 @@ def between(base: float, side: float) -> Resolved:
     return Resolved((base < TICKS, side < TICKS), abs(side - base))
 
 
-def resolved(sides: Sequence[Sequence[Mapping[str, Any]]], metric: str, statistic: str) -> Iterator[Resolved]:
-    """Compare each side with the first: yield what the clock resolves of the two.
+def resolved(points: Points, metric: str, statistic: str) -> list[list[Resolved]]:
+    """Compare each side with the first: return what the clock resolves of the two, at each point.
 
     Parameters
     ----------
-    sides : the rows of each side, one for each launch.
     metric, statistic : what is compared.
     """
-    bounds = [any(coarse(row, metric, statistic) for row in rows) for rows in sides]
-    steps = [spans(rows, metric, statistic) for rows in sides]
-    sampled = statistic not in _EXACT and any(row.get("n") for rows in sides for row in rows)
-    for bound, count in zip(bounds[1:], steps[1:], strict=True):
-        limited = not sampled or bound or bounds[0]  # a mean over many samples is finer than a step
-        apart = abs(count - steps[0])
-        yield Resolved((bounds[0], bound), apart if limited and apart == apart else math.inf)
+    bounds, steps = [], []
+    sampled = np.zeros(len(points), bool)
+    for side, (launches, rows, starts) in enumerate(zip(points.sides, points.rows, points.starts, strict=True)):
+        table = columns(launches.rows, metric)
+        bounds.append(np.logical_or.reduceat(coarse_of(table, metric, statistic)[rows], starts).tolist())
+        steps.append(stats.medians(spans(table, metric, statistic)[rows], points.number(side), len(points)))
+        sampled |= np.logical_or.reduceat(launches.rows["n"].to_numpy()[rows] > 0, starts)
+    fine = [False] * len(points) if statistic in _EXACT else sampled.tolist()
+    found = []
+    for side in range(1, len(points.sides)):
+        apart = np.abs(steps[side] - steps[0])
+        parts = zip(bounds[0], bounds[side], np.where(np.isnan(apart), math.inf, apart).tolist(), fine, strict=True)
+        # a mean over many samples is finer than a step
+        found.append([Resolved((a, b), math.inf if mean and not (a or b) else by) for a, b, by, mean in parts])
+    return [list(each) for each in zip(*found, strict=True)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, records
@@ -15,7 +16,7 @@ from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import SpecError, alike
 from labkit.records import GIVEN
-from labkit.records.factors import ASSUMED, NONE, SETTING
+from labkit.records.factors import ASSUMED, NONE, SETTING, distinct
 from labkit.records.factors import level as level_text
 from labkit.samples import Samples
 from labkit.samples.facts import BROUGHT, FINGERPRINT, TIMING
@@ -31,37 +32,67 @@ _NEEDED = (
 )
 
 
-@dataclass(frozen=True)
-class Launch:
-    """One launch of a point, as far as a comparison needs it.
+@dataclass(frozen=True, eq=False)
+class Launches:
+    """Launches of one benchmark, as far as a comparison needs them.
 
     Parameters
     ----------
-    benchmark, size : of the point.
-    factors : name → level as text; a dash where it is not stated.
-    row : of the records.
-    deciles : metric → deciles of its iterations, the slow side last; empty without samples.
+    benchmark : whose.
+    rows : of the records.
+    factors : name → level of each launch as text, (launches,); a dash where it is not stated.
+    deciles : metric → deciles of the iterations of each launch, the slow side last, (launches, 9); NaN without samples.
     """
 
     benchmark: str
-    size: int
-    factors: Mapping[str, str]
-    row: Mapping[str, Any]
+    rows: pd.DataFrame
+    factors: Mapping[str, NDArray[np.object_]]
     deciles: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
-    def told(self, factor: str) -> str:
-        """Return the level of a factor for people; a number of ranks that labkit assumed is marked."""
-        assumed = factor == "ranks" and bool(self.row.get("ranks_assumed"))
-        return self.factors.get(factor, NONE) + (ASSUMED if assumed else "")
+    def __len__(self) -> int:
+        """Number of launches."""
+        return len(self.rows)
+
+    def level(self, factor: str) -> NDArray[np.object_]:
+        """Return the level of a factor in each launch, (launches,)."""
+        return self.factors[factor] if factor in self.factors else np.full(len(self), NONE, object)
+
+    def told(self, factor: str) -> NDArray[np.object_]:
+        """Return the levels of a factor for people; a number of ranks that labkit assumed is marked."""
+        levels = self.level(factor)
+        return np.where(self.assumed, levels + ASSUMED, levels) if factor == "ranks" else levels
 
     @property
-    def name(self) -> tuple[Any, ...]:
-        """What makes it one and the same launch in several campaigns."""
-        row = self.row
-        return self.benchmark, self.size, row["fingerprint"], row["start"], row["elapsed_s"], row["origin"]
+    def assumed(self) -> NDArray[np.bool_]:
+        """Whether labkit assumed the number of ranks of each launch, (launches,)."""
+        return np.asarray(self.rows["ranks_assumed"].to_numpy(bool))
+
+    def where(self, chosen: NDArray[np.bool_]) -> Launches:
+        """Return some of the launches."""
+        factors = {name: levels[chosen] for name, levels in self.factors.items()}
+        deciles = {name: values[chosen] for name, values in self.deciles.items()}
+        return Launches(self.benchmark, self.rows[chosen].reset_index(drop=True), factors, deciles)
 
 
-def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Launch]:
+Side = Sequence[Launches]  # of several benchmarks, and of several campaigns
+
+
+def together(side: Side, benchmark: str) -> Launches:
+    """Return all launches of a benchmark on one side."""
+    parts = [one for one in side if one.benchmark == benchmark]
+    if len(parts) == 1:
+        return parts[0]
+    rows = pd.concat([one.rows for one in parts], ignore_index=True) if parts else pd.DataFrame()
+    names = dict.fromkeys(name for one in parts for name in one.factors)
+    factors = {name: np.concatenate([one.level(name) for one in parts]) for name in names}
+    deciles = {
+        name: np.concatenate([one.deciles.get(name, np.full((len(one), len(DECILES)), np.nan)) for one in parts])
+        for name in dict.fromkeys(name for one in parts for name in one.deciles)
+    }
+    return Launches(benchmark, rows, factors, deciles)
+
+
+def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Launches]:
     """Read the launches of a campaign, all or those of the benchmarks that match a pattern.
 
     Parameters
@@ -69,19 +100,23 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
     metric : to take deciles of (default: the first of each benchmark).
     """
     return [
-        launch
+        launches
         for name in campaign.benchmarks(benchmark)
-        for launch in of_samples(campaign.samples(name), campaign.name, metric)
+        for launches in of_samples(campaign.samples(name), campaign.name, metric)
     ]
 
 
-def of_samples(samples: Iterable[Samples], campaign: str = "", metric: str = "") -> list[Launch]:
+def of_samples(samples: Iterable[Samples], campaign: str = "", metric: str = "") -> list[Launches]:
     """Make the launches of a comparison from samples, which are read once and not kept.
 
     Parameters
     ----------
     campaign : name of the campaign they are from.
     metric : to take deciles of (default: the first of each benchmark).
+
+    Returns
+    -------
+    Those of each benchmark.
     """
     beside: dict[tuple[str, int], tuple[dict[str, str], dict[str, NDArray[np.float64]]]] = {}
 
@@ -91,13 +126,25 @@ def of_samples(samples: Iterable[Samples], campaign: str = "", metric: str = "")
             yield one
 
     frame = records.table(watched(), campaign=campaign)
+    found = [beside.get(name, ({}, {})) for name in zip(frame["fingerprint"], frame["launch"].tolist(), strict=True)]
+    names = dict.fromkeys(name for conditions, _ in found for name in conditions)
+    conditions = {name: np.array([each.get(name, NONE) for each, _ in found], object) for name in names}
+    nothing = np.full(len(DECILES), np.nan)
+    deciles = {
+        name: np.array([each.get(name, nothing) for _, each in found])
+        for name in dict.fromkeys(name for _, each in found for name in each)
+    }
+    return _of_records(frame, conditions, deciles)
+
+
+def _of_records(
+    frame: pd.DataFrame, conditions: Mapping[str, NDArray[np.object_]], deciles: Mapping[str, NDArray[np.float64]]
+) -> list[Launches]:
+    """Return the launches of each benchmark from their records, and what these do not have."""
     needed = [name for name in frame if name in _NEEDED or name.startswith(GIVEN)]  # a row has hundreds of columns
-    launches = []
-    for row in frame[needed].to_dict("records"):
-        conditions, deciles = beside.get((row["fingerprint"], row["launch"]), ({}, {}))
-        factors = _factors(row) | conditions
-        launches.append(Launch(row["benchmark"], int(row["message_size_B"]), factors, row, deciles))
-    return launches
+    every = Launches("", frame[needed], {**_factors(frame), **conditions}, deciles)
+    benchmarks_of = frame["benchmark"].to_numpy(object)
+    return [replace(every.where(benchmarks_of == name), benchmark=str(name)) for name in dict.fromkeys(benchmarks_of)]
 
 
 def _conditions(one: Samples) -> dict[str, str]:
@@ -137,21 +184,28 @@ def _deciles(one: Samples, metric: str) -> dict[str, NDArray[np.float64]]:
     return {name: np.quantile(records.values(one, name), parts, method="inverted_cdf")}
 
 
-def _factors(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the factors of a launch with their levels."""
+def _factors(frame: pd.DataFrame) -> dict[str, NDArray[np.object_]]:
+    """Return the factors of launches with their levels."""
     given = {
-        f"env.{name.removeprefix(GIVEN[1])}" if name.startswith(GIVEN[1]) else name.removeprefix(GIVEN[0]): value
-        for name, value in row.items()
+        f"env.{name.removeprefix(GIVEN[1])}" if name.startswith(GIVEN[1]) else name.removeprefix(GIVEN[0]): name
+        for name in frame
         if name.startswith(GIVEN)
     }
-    factors = {name: level_text(value) for name, value in given.items()}
-    factors |= {name: level_text(row[name]) for name in (*SETTING, "host", "cpu_model")}
-    if row["origin"] in BROUGHT:
-        factors |= dict.fromkeys(_UNSTATED, NONE)
+    columns = given | {name: name for name in (*SETTING, "host", "cpu_model")}
+    factors = {name: _levels(frame[column]) for name, column in columns.items()}
+    brought = frame["origin"].isin(BROUGHT).to_numpy(bool)
+    if brought.any():
+        factors |= {name: np.where(brought, NONE, factors[name]) for name in _UNSTATED}
     return factors
 
 
-def restricted(launches: Sequence[Launch], where: Mapping[str, Collection[str]]) -> list[Launch]:
+def _levels(column: pd.Series) -> NDArray[np.object_]:
+    """Return the level of each row as text."""
+    codes, values = distinct(column)
+    return np.array([level_text(value) for value in values], object)[codes]
+
+
+def restricted(sides: Mapping[str, Side], where: Mapping[str, Collection[str]]) -> dict[str, list[Launches]]:
     """Return the launches that have one of the given levels of each factor.
 
     Raises
@@ -159,18 +213,29 @@ def restricted(launches: Sequence[Launch], where: Mapping[str, Collection[str]])
     SpecError
         If no launch has such a factor or level.
     """
+    chosen = {name: [*side] for name, side in sides.items()}
     for name, levels in where.items():
-        known([name], launches, "--where")
-        present = sorted({one.factors.get(name, NONE) for one in launches})
-        launches = [one for one in launches if one.factors.get(name, NONE) in levels]
-        if not launches:
-            raise SpecError(
-                f"--where {name}={','.join(levels)}, but no point has that level. There are: {', '.join(present)}."
-            )
-    return list(launches)
+        every = [one for side in chosen.values() for one in side]
+        known([name], every, "--where")
+        chosen = {place: _having(side, name, levels) for place, side in chosen.items()}
+        if not any(chosen.values()):
+            present = ", ".join(sorted(_present(every, name)))
+            raise SpecError(f"--where {name}={','.join(levels)}, but no point has that level. There are: {present}.")
+    return chosen
 
 
-def known(names: Collection[str], launches: Sequence[Launch], word: str) -> None:
+def _having(side: Side, factor: str, levels: Collection[str]) -> list[Launches]:
+    """Return the launches that have one of some levels of a factor."""
+    chosen = (one.where(np.isin(one.level(factor), [*levels])) for one in side)
+    return [one for one in chosen if len(one)]
+
+
+def _present(launches: Side, factor: str) -> set[str]:
+    """Return the levels of a factor that launches have."""
+    return {str(level) for one in launches for level in pd.unique(one.level(factor))}
+
+
+def known(names: Collection[str], launches: Side, word: str) -> None:
     """Refuse names of factors that no launch has."""
     present = {name for one in launches for name in one.factors} | {*SETTING, *CONDITIONS}
     for name in names:
@@ -181,7 +246,7 @@ def known(names: Collection[str], launches: Sequence[Launch], word: str) -> None
             )
 
 
-def by_levels(launches: Sequence[Launch], factor: str, levels: Sequence[str] = ()) -> dict[str, list[Launch]]:
+def by_levels(launches: Side, factor: str, levels: Sequence[str] = ()) -> dict[str, list[Launches]]:
     """Divide launches into sides by the levels of a factor.
 
     Parameters
@@ -194,13 +259,13 @@ def by_levels(launches: Sequence[Launch], factor: str, levels: Sequence[str] = (
         If there are fewer than two levels.
     """
     known([factor], launches, "--by")
-    present = sorted({one.factors.get(factor, NONE) for one in launches} - {NONE})
+    present = sorted(_present(launches, factor) - {NONE})
     chosen = list(levels) or present
     absent = [name for name in chosen if name not in present]
     if absent or len(set(chosen)) < 2:
         problem = f"no point has the level {absent[0]}" if absent else "a comparison needs two levels"
         raise SpecError(f"--by {factor}, but {problem}. There are: {', '.join(present) or 'none'}.")
-    sides = [[one for one in launches if one.factors.get(factor, NONE) == name] for name in chosen]
+    sides = [_having(launches, factor, [name]) for name in chosen]
     return {
-        max(one.told(factor) for one in side): side for side in sides
+        max(text for one in side for text in pd.unique(one.told(factor))): side for side in sides
     }  # the marked text is longer, and max takes it
