@@ -129,6 +129,17 @@ def test_the_slowest_link_that_carried_the_bytes_binds(carried: dict[str, int], 
     assert bound.value == pytest.approx(rate / 8 * 1448 / 1514)
 
 
+def test_pairs_of_ranks_on_many_hosts_have_no_common_link() -> None:
+    hosts = ["vc0", "vc1", "vc2", "vc3"]
+    meta = {"testbed": CLUSTER, "rank_hosts": hosts, "fingerprint": "f"}
+    four = point("mpi.put_bandwidth", value=40.0, spec={"ranks": 4}, meta=meta)
+    assert bounds.of_bandwidth(four) == ()
+    (judged,) = verdict.judge([four], records.summary(records.table([four])))
+    assert judged.reason == "pairs of ranks on more than two hosts have links of their own, which add up"
+    two = point("mpi.put_bandwidth", spec={"ranks": 4}, meta=meta | {"rank_hosts": ["vc0", "vc0", "vc1", "vc1"]})
+    assert [bound.name for bound in bounds.of_bandwidth(two)] == ["link of a host"]
+
+
 @pytest.mark.parametrize(
     ("carried", "name", "rate"),
     [
@@ -460,6 +471,11 @@ def test_a_core_must_copy_what_leaves_no_host(
     assert one.bound.measured
     assert "in 3 launches for copies of " in one.bound.formula
     assert ("the measured bound, or the measurement, is wrong" in one.reason) == (expected == "above its bound")
+
+
+def test_each_pair_of_ranks_has_a_core_that_copies() -> None:
+    one = judged_inside("mpi.put_bandwidth", 15_000.0, SHARED, size=1 << 18, spec={"ranks": 4})
+    assert (one.verdict, one.limit) == ("good", pytest.approx(10_000.0))
 
 
 @pytest.mark.parametrize(

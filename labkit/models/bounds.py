@@ -166,6 +166,8 @@ def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] |
         return ()
     if inside(samples):
         return copied(samples, directions, of_host(samples, costs))
+    if many_links(samples):
+        return ()
     bounds = []
     wire = path(samples, stated)
     if wire is not None and math.isfinite(wire.rate):
@@ -221,6 +223,11 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
         f"{crossings} × {format_number(wire.delay * 1e6)} µs of delay + {format_number(serial * 1e6)} µs for the bytes"
     )
     return (Bound(name=wire.name, value=value, formula=formula, source=wire.source),)
+
+
+def many_links(samples: Samples) -> bool:
+    """Whether pairs of ranks on more than two hosts share the bandwidth of a point: the links of these hosts add up."""
+    return len(set(RANK_HOSTS.of(samples.meta))) > 2
 
 
 def _both(directions: int) -> str:

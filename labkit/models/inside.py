@@ -73,7 +73,7 @@ def of_host(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
 
 
 def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
-    """A core copies every byte at least once; each direction, thread, sender and stream may have a core of its own.
+    """A core copies every byte at least once; each direction, pair of ranks, thread and stream may have its own core.
 
     Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
     copy is of what another core wrote.
@@ -82,7 +82,8 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
     near = costs.copy(size)
     if near is None:
         return ()
-    cores = directions * math.prod(int(options.get(name, 1)) for name in ("threads", "senders", "streams"))
+    pairs = max(1, samples.spec.ranks // 2)
+    cores = directions * pairs * math.prod(int(options.get(name, 1)) for name in ("threads", "senders", "streams"))
     copied, cost = near
     call = costs.system_call if benchmarks.get(samples.spec.benchmark).ends.one_call else None
 

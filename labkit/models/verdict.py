@@ -281,6 +281,8 @@ def _unbounded(samples: Samples, stated: Stated, costs: Mapping[str, Costs]) -> 
         return f"{where}: the processor copies, no link bounds it{measure}"
     if has(badges(samples.meta), "path-unknown"):
         return "too few bytes passed to prove the path of the messages: measure more iterations, or set the transport"
+    if bounds.many_links(samples):
+        return "pairs of ranks on more than two hosts have links of their own, which add up"
     if samples.spec.testbed.startswith("soft-roce"):
         return "soft-RoCE without a rate: the processor bounds it"
     with suppress(*bounds.UNREADABLE):
