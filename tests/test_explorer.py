@@ -113,6 +113,13 @@ def test_what_cannot_be_measured_here_is_told_apart_with_the_reason(monkeypatch:
     assert availability.reasons()["mpi.latency"] == "no MPI launcher is installed"
 
 
+def test_what_a_testbed_cannot_measure_is_not_offered() -> None:
+    virtual, simulated = availability.reasons("virtual-cluster:2"), availability.reasons("simulated:fat-tree,nodes=16")
+    assert "virtual hosts have none" in virtual["verbs.write_latency"]
+    assert simulated["mpi.put_latency"].startswith("mpi.put_latency cannot be simulated.")
+    assert "mpi.latency" not in virtual
+
+
 def test_levels_are_whole_numbers() -> None:
     assert levels("2, 4", "ranks") == [2, 4]
     with pytest.raises(SpecError, match="ranks='two', but it must be whole numbers"):

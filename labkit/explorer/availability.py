@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from labkit import benchmarks, launch, testbeds, tools
-from labkit.benchmarks import Benchmark, KernelBenchmark, ToolBenchmark
+from labkit.benchmarks import Benchmark, KernelBenchmark
 from labkit.errors import LabkitError
 from labkit.host.network import rdma_devices
+from labkit.measuring import runner
 from labkit.spec import Effort, Spec
 from labkit.units import parse_sizes
 
@@ -44,11 +45,13 @@ def _reason(benchmark: Benchmark, testbed: str) -> str:
             ranks=1 if benchmark.single else max(benchmark.ranks[0], 2),
             testbed=testbeds.resolved(testbed),
         )
-        spec = benchmarks.resolve(spec)
-        invocation = tools.available(benchmark.tools, spec, Effort()) if isinstance(benchmark, ToolBenchmark) else None
+        spec, outline = benchmarks.resolve(spec), testbeds.outline(spec.testbed)
+        runner.of(spec).launched(spec, Effort())
+        served = benchmarks.tools_of(benchmark.name) if outline.network is None else ()
+        invocation = tools.available(served, spec, Effort()) if served else None
     except LabkitError as error:
         return str(error)
-    if invocation and spec.testbed.startswith("local") and _wants_device(invocation) and not rdma_devices():
+    if invocation and not outline.rdma and _wants_device(invocation) and not rdma_devices():
         return "this machine has no RDMA device; use the testbed soft-roce"
     absent = [name for name in _calls(benchmark) if name in _absent()]
     return f"this MPI library has no {', '.join(absent)}" if absent else ""
