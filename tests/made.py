@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from labkit import records
+from labkit.analysis.lint import Evidence
+from labkit.campaign import Campaign
 from labkit.columns import METRICS
 from labkit.samples import Samples
+from labkit.samples.facts import FINGERPRINT, Fact
 from labkit.spec import Effort, Reported, Spec
 
 
@@ -33,3 +38,35 @@ def samples(spec: Spec | str, time_ns: Any = None, *, launch: int = 0, **fields:
 def values(metric: str = "latency_us", **statistics: float) -> Iterable[Reported]:
     """Values of a metric that a tool reported, by statistic: ``values(p50=2.0, p99=7.0)``."""
     return tuple(Reported(metric, METRICS[metric].unit, name, value) for name, value in statistics.items())
+
+
+def campaign(folder: Path, some: Iterable[Samples]) -> Campaign:
+    """A campaign that holds launches; their metadata name their fingerprints."""
+    made_of = Campaign(folder)
+    with made_of.saving() as saving:
+        for one in some:
+            saving.add(one, FINGERPRINT.of(one.meta))
+    return made_of
+
+
+class Launches:
+    """Launches in memory, as `labkit.read` gives those of files."""
+
+    def __init__(self, some: Sequence[Samples]) -> None:
+        keys = ("benchmark", "message_size_B", "fingerprint", "launch")
+        self.records = records.table(some)
+        own = {(one.spec.benchmark, one.spec.size, FINGERPRINT.of(one.meta), one.launch): one for one in some}
+        self.kinds = tuple(own[row] for row in self.records[[*keys]].itertuples(index=False, name=None))
+        self.kind = np.arange(len(self.kinds))
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        return [fact.of(one.meta) for one in self.kinds]
+
+    def spec(self, row: int) -> Spec:
+        return self.kinds[row].spec
+
+
+def evidence(some: Sequence[Samples], *more: Any) -> Any:
+    """What `labkit.analysis.lint` sees of launches."""
+    launches: Any = Launches(some)
+    return Evidence("c", launches.records, records.summary(launches.records), launches, *more)

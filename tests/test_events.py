@@ -60,6 +60,18 @@ def test_what_is_told_is_read_and_stands_in_the_log_for_people(tmp_path: Path) -
     assert [line.split(" ", 1)[1] for line in log] == [saved.text, failed.text]
 
 
+def test_events_of_some_kinds_are_those_of_all(tmp_path: Path) -> None:
+    campaign = Campaign(tmp_path / "c")
+    campaign.tell("run", suite='of "failed" points')
+    campaign.tell("failed", what="a", reason="skipped")
+    campaign.tell("skipped", what="b", reason="")
+    every = events.read(campaign.path)
+    assert [one for one in every if one.kind in ("failed", "skipped")] == events.read(
+        campaign.path, "failed", "skipped"
+    )
+    assert len(every) == 3
+
+
 def test_a_reader_gives_each_event_once(tmp_path: Path) -> None:
     campaign, reader = Campaign(tmp_path / "c"), events.Reader(tmp_path / "c")
     assert reader.new() == []

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import cli, importing, records
+from labkit import cli, importing
 from labkit.analysis import lint
-from labkit.analysis.plausibility.view import Launches
-from labkit.report import linting
+from labkit.report import linting, sources
 from labkit.report.content import Content
-from labkit.report.sources import Source
 from labkit.samples import Samples
 from labkit.samples.facts import FACTS, MEASURED
 from labkit.show import linted
@@ -43,7 +41,7 @@ def point(
     """A launch of mpi.latency that breaks no rule."""
     spec = Spec(benchmark="mpi.latency", size=size, **{"transport": "shm", **fields.pop("spec", {})})
     facts = {
-        "fingerprint": f"{spec.transport}-{size}-{spec.ranks}",
+        "fingerprint": spec.fingerprint({}),
         "start": f"2026-01-01T00:00:{launch:02}",
         **(meta or {}),
     }
@@ -58,8 +56,7 @@ def six(**fields: Any) -> list[Samples]:
 
 def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> lint.Result:
     """What the rules say about points."""
-    table = records.table(points)
-    return lint.lint(lint.Evidence("c", Launches.of(points, table), records.summary(table), failed))
+    return lint.lint(made.evidence(points, failed))
 
 
 def codes(result: lint.Result) -> set[str]:
@@ -160,9 +157,7 @@ def test_imports_are_not_told_to_measure(tmp_path: Path) -> None:
     campaign = importing.bring(
         [GOLDEN / "logs/netperf", GOLDEN / "logs/qperf", GOLDEN / "omb"], into=tmp_path / "c"
     ).campaign
-    points = campaign.samples()
-    table = records.table(points)
-    result = lint.lint(lint.Evidence("c", Launches.of(list(points), table), records.summary(table)))
+    result = lint.lint(made.evidence(list(campaign.samples())))
     assert {"uneven-sizes", "one-launch", "sparse-sizes", "mean-of-rates"} <= {one.rule.code for one in result.findings}
     wrong = re.compile(r"\b[Mm]easur|Run again|Run labkit|[Rr]un more|Raise|Time more")
     assert not {one.remedy for one in result.findings if wrong.search(one.remedy)}
@@ -179,9 +174,8 @@ def test_the_text_names_rule_place_and_remedy() -> None:
     assert "not checkable here" in text
 
 
-def test_the_report_has_a_table_of_broken_rules() -> None:
-    table = records.table(six()[:3])
-    source = Source(Path("c"), {}, tuple(six()[:3]), table, records.summary(table), 0, 0, ())
+def test_the_report_has_a_table_of_broken_rules(tmp_path: Path) -> None:
+    source = sources.read(made.campaign(tmp_path / "c", six()[:3]).path)
     text = linting.rules(Content([source], {}))
     assert "{#tbl-rules}" in text
     assert "`few-launches`" in text

@@ -17,10 +17,10 @@ import pytest
 
 from labkit import benchmarks, cli, records
 from labkit.analysis import plausibility
-from labkit.analysis.lint import Evidence, lint
+from labkit.analysis.lint import lint
 from labkit.analysis.plausibility import Oddity, orders
 from labkit.analysis.plausibility.deciding import DOUBTFUL, FAR, Decision, Point, beyond
-from labkit.analysis.plausibility.view import Launches, Series
+from labkit.analysis.plausibility.view import Series
 from labkit.notes import badge, note
 from labkit.report import oddities, sources
 from labkit.report.content import Content
@@ -71,9 +71,7 @@ def rate(mbps: float, launches: int = 6, *, mean: float | None = None, **spec: A
 def odd(*points: Sequence[Samples], rule: str = "", modes: dict[tuple[str, int], Modes] | None = None) -> list[Oddity]:
     """Odd results of points; of one rule if it is named."""
     every = [one for launches in points for one in launches]
-    table = records.table(every)
-    evidence = Evidence("c", Launches.of(every, table), records.summary(table), (), modes or {})
-    return [one for one in evidence.odd if not rule or one.rule == rule]
+    return [one for one in made.evidence(every, (), modes or {}).odd if not rule or one.rule == rule]
 
 
 def test_results_mention_the_surest_odd_one_and_the_command_that_shows_all() -> None:
@@ -356,8 +354,7 @@ def test_modes_of_a_launch_do_not_depend_on_the_launches_beside_it() -> None:
 
 def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
     points = [*point(1.0, size=8), *point(2.0, size=64), *point(1.4, size=1024)]
-    table = records.table(points)
-    result = lint(Evidence("c", Launches.of(points, table), records.summary(table)))
+    result = lint(made.evidence(points))
     (finding,) = [one for one in result.findings if one.rule.code == "odd-result"]
     assert finding.breach.what.endswith("(size-order, shown); unexplained")
     assert "run: labkit measure mpi.latency -m 64,1024" in linted.text(result)

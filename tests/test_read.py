@@ -36,6 +36,7 @@ def launches() -> list[Samples]:
         spec = benchmarks.resolve(Spec(benchmark=name, size=8 << (k // 6), options=options))
         meta: dict[str, Any] = {"fingerprint": f"{k // 2:016x}", "start": f"2026-01-01T00:00:{k:02d}", "elapsed": k / 7}
         meta |= {"badges": ["loopback"] * (k % 2), "warnings": [f"{k} % of the time"], "load_end": LOADED | {"k": k}}
+        meta |= {"evidence": {"a.sent_pkts": k}} if k % 8 == 1 else {}
         if k % 3 == 0:
             meta |= {"loop_ns": [[1000 + k, 2000]], "chunks": [10, 20]}
         times = chance.integers(0 if k == 5 else 100, 10_000, (1, 20 + 10 * (k % 4)))
@@ -109,8 +110,17 @@ def test_times_and_facts_belong_to_the_rows_of_the_records(tmp_path: Path) -> No
     assert sorted(seen) == list(range(len(some)))
     for fact in facts.FACTS.values():
         assert repr(view.fact(fact)) == repr([fact.of(one.meta) for one in rows]), fact.name
+        there = [fact.given(view.kinds[kind].meta) for kind in view.kind]
+        assert there == [fact.given(one.meta) for one in rows], fact.name
     assert [view.spec(row) for row in range(len(rows))] == [one.spec for one in rows]
     assert len(view.kinds) < len(some) / 2
+
+
+def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for it reads the metadata of all launches again."""
+    view = read.of(saved(tmp_path / "c", launches()))
+    monkeypatch.setattr(read.metadata, "later", None)
+    assert view.fact(facts.COMMUNICATION) == [{}] * len(view.records)
 
 
 def test_only_the_benchmarks_that_are_asked_for_are_read(tmp_path: Path) -> None:
@@ -163,7 +173,7 @@ def lying(folder: Path, place: int, lie: Callable[[dict[str, Any]], Any]) -> Cam
     (samples := folder / "samples" / "mpi.latency").mkdir(parents=True)
     points = []
     for k in range(10):
-        one = made.samples("mpi.latency", np.arange(1, 30) * 100, launch=k, meta={"engine": "c"})
+        one = made.samples("mpi.latency", np.arange(1, 30) * 100, launch=k, meta={"engine": "c", "load_end": {"k": k}})
         header = json.loads(json.dumps(metadata(one)))
         if k == place:
             lie(header)

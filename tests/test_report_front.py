@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from labkit.report import (
     front,
     notebook,
     omitting,
+    sources,
     summary,
     topics,
     variables,
@@ -33,7 +35,6 @@ from labkit.report import (
 from labkit.report.blocks import conclusion, overview
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
-from labkit.report.sources import Source
 from labkit.samples import Samples
 from labkit.spec import Spec
 from labkit.studies import LEFT_OUT
@@ -448,10 +449,10 @@ def test_caveats_do_not_hide_results_that_the_report_calls_odd(tmp_path: Path) -
     assert f"Results that contradict what must be expected: {len(one.evidence.odd)}." in text
 
 
-def source(points: list[Samples], folder: Path) -> Source:
-    table = records.table(points)
+def source(points: list[Samples], folder: Path) -> sources.Source:
     facts = {"name": "made", "created": "2026-11-20", "host": HOST}
-    return Source(folder, facts, tuple(points), table, records.summary(table), 1, 0, ())
+    campaign = made.campaign(Path(tempfile.mkdtemp(dir=folder.parent)), points)
+    return replace(sources.read(campaign.path), facts=facts)
 
 
 def test_the_abstract_names_machine_question_certainty_and_caveats(tmp_path: Path) -> None:
@@ -493,7 +494,7 @@ def test_both_panels_name_a_series_alike(tmp_path: Path) -> None:
         made.samples(
             benchmarks.resolve(one.spec.replace(benchmark="mpi.bandwidth")),
             one.time_ns,
-            meta={**one.meta, "fingerprint": f"b{n}"},
+            meta={**one.meta, "fingerprint": f"{0xB0 + n:016x}"},
         )
         for n, one in enumerate(cost)
     ]
@@ -565,7 +566,7 @@ def test_paths_and_campaigns_that_are_not_drawn_are_named(tmp_path: Path) -> Non
 
 
 def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Path) -> None:
-    nothing = Source(tmp_path, {"name": "made"}, (), records.table([]), records.table([]), 0, 0, ())
+    nothing = source([], tmp_path)
     assert "nothing was found" in abstract.abstract(Content([nothing], {}))
     assert front.picture([nothing]) == ({}, "")
 
@@ -646,6 +647,6 @@ def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path
 
 def test_a_copy_that_was_executed_anew_has_no_error_of_the_run(tmp_path: Path) -> None:
     facts = {"name": "made", "notebooks": [{"name": "10-latency", "error": "NameError"}]}
-    source = Source(tmp_path, facts, (), records.table([]), records.table([]), 0, 0, ())
-    assert source.error(tmp_path / "notebooks" / "10-latency.ipynb") == "NameError"
-    assert source.error(tmp_path / "notebooks-again" / "10-latency.ipynb") == ""
+    one = replace(source([], tmp_path), facts=facts)
+    assert one.error(tmp_path / "notebooks" / "10-latency.ipynb") == "NameError"
+    assert one.error(tmp_path / "notebooks-again" / "10-latency.ipynb") == ""

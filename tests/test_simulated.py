@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from labkit import Effort, Spec, benchmarks, host, measure, records, testbeds
 from labkit.analysis import lint
-from labkit.analysis.plausibility.view import Launches
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
 from labkit.models import loggp_engine, schedules
+from labkit.report import sources
 from labkit.simulation import Network, calibration, collectives, network_of, platforms, program, workloads
 from labkit.testbeds import simulated
 
@@ -330,11 +330,7 @@ def test_every_algorithm_can_be_simulated_with_any_number_of_ranks(
 @pytest.mark.simgrid
 def test_no_rule_asks_for_more_launches_of_a_simulation(tmp_path: Path) -> None:
     campaign = measure([Spec(benchmark="mpi.latency", testbed="simulated")], ONE, into=tmp_path / "c")
-    points = list(campaign.samples())
-    table = records.table(points)
-    rules = {
-        rule.code for rule in lint.lint(lint.Evidence("c", Launches.of(points, table), records.summary(table))).broken
-    }
+    rules = {rule.code for rule in lint.lint(sources.read(campaign.path).evidence).broken}
     assert "made-up" in rules
     assert not rules & {"one-launch", "few-launches", "no-tail"}
 

@@ -135,6 +135,7 @@ class Reader:
     Parameters
     ----------
     folder : the campaign.
+    kinds : of events that are returned (default: all); lines that name none of them are not parsed.
 
     Attributes
     ----------
@@ -142,7 +143,8 @@ class Reader:
     damaged : numbers of lines that are no events.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *kinds: str) -> None:
+        self._words = [json.dumps(kind).encode() for kind in kinds]
         self._folder, self._offset, self._returned, self._lines = folder, 0, 0, 0
         self.source, self.damaged = "", list[int]()
 
@@ -174,6 +176,8 @@ class Reader:
         if self.source == old_log.LOG:
             parts = old_log.event(line.decode(errors="replace"))
             return Event(*parts) if parts else None
+        if self._words and not any(word in line for word in self._words):
+            return None
         try:
             return parsed(line)
         except ValueError:
@@ -197,15 +201,20 @@ class Reader:
             raise DataError(f"{path} cannot be read: {error.strerror}. Restore it, or make it readable.") from error
 
 
-def read(folder: Path) -> list[Event]:
+def read(folder: Path, *kinds: str) -> list[Event]:
     """Return all events of a campaign so far.
+
+    Parameters
+    ----------
+    kinds : of the events (default: all).
 
     Raises
     ------
     DataError
         As `Reader.new` does.
     """
-    return Reader(folder).new()
+    found = Reader(folder, *kinds).new()
+    return [event for event in found if event.kind in kinds] if kinds else found
 
 
 def converted(lines: Iterable[bytes]) -> bytes:

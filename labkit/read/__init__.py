@@ -108,7 +108,7 @@ class _Part:
 
     def fact(self, fact: Fact[Any]) -> list[Any]:
         """Return a fact of each launch, in the order of the rows."""
-        if fact not in (*metadata.OWN, *metadata.LATER):
+        if fact not in (*metadata.OWN, *metadata.LATER) or not any(fact.given(one.meta) for one in self.kinds):
             values = [fact.of(one.meta) for one in self.kinds]
             return [values[kind] for kind in self.kind.tolist()]
         found: list[Any] = []
@@ -200,7 +200,12 @@ class Launches:
     def spec(self, row: int) -> Spec:
         """Return the spec of a row of the records."""
         kind: Samples = self.kinds[int(self.kind[row])]
-        return kind.spec.sized(int(self.records["message_size_B"].iloc[row]))
+        return kind.spec.sized(int(self._sizes[row]))
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        """Size of each row, (launches,), B."""
+        return self.records["message_size_B"].to_numpy(np.int64)
 
     def samples(self, rows: Sequence[int]) -> list[Samples]:
         """Return the launches of some rows as objects; for what concerns few of them."""

@@ -59,6 +59,7 @@ _OF_HOST = ("load", "uptime_s", "memory_available_B", "shared_memory_free_B")
 _FIRST = ("$.launch", "$.spec.size", "$.reported")
 _PIECE = 1 << 20  # B of JSON in a query
 _TYPED = ", ".join(f"'$.{name}'" for name in ("spec", "host", "meta", "source", "reported"))  # as the first of a kind
+_THERE = ", ".join(f"'$.meta.{fact.name}'" for fact in (*OWN, *LATER))
 _VALUE = re.compile(r'"value":(-?\d[\d.eE+-]*)')
 _WIDTH = len(_FIRST) + len(OWN)
 
@@ -183,7 +184,10 @@ class Kinds:
         """
         rows = _Rows(header, where, self._starts)
         listed = ", ".join(f"'{path}'" for path in (*_FIRST, *(f"$.meta.{fact.name}" for fact in OWN)))
-        rest = f"concat(json_merge_patch(h, '{_rest()}')::VARCHAR, json_type(h, [{_TYPED}])::VARCHAR) AS rest"
+        alike = [f"json_merge_patch(h, '{_rest()}')", f"json_type(h, [{_TYPED}])"]
+        # launches of a kind have the same facts, whatever the values
+        alike.append(f"list_transform(json_type(h, [{_THERE}]), lambda fact: coalesce(fact, 'NULL') = 'NULL')")
+        rest = f"concat({', '.join(f'{one}::VARCHAR' for one in alike)}) AS rest"
         found = rows.query(f"{rest}, json_extract(h, [{listed}]) AS own")
         texts = pc.list_flatten(found["own"].combine_chunks()).cast(pa.string())
         columns = [texts.take(pa.array(np.arange(k, len(texts), _WIDTH))) for k in range(_WIDTH)]

@@ -149,7 +149,7 @@ def _sentence(source: Source, several: bool) -> str:
     name, facts = escape(source.name), source.facts
     elapsed = float(source.records["elapsed_s"].sum()) if len(source.records) else 0.0
     holds = (
-        f"It holds {source.raw:,} raw samples of {plural(len(source.summary), 'point')} in "
+        f"It holds {source.times.raw:,} raw samples of {plural(len(source.summary), 'point')} in "
         f"{plural(len(source.records), 'launch')}; measuring took {format_duration(elapsed)}."
     )
     date, made = escape(str(facts.get("created", ""))[:10]), escape(str(facts.get("labkit", "")))

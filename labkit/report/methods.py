@@ -162,9 +162,9 @@ def effort(content: Content) -> str:
             width = _values({f"{e.ci:.3g}" for e in efforts if e.iterations is None})
             text += f"; a point ended when its interval was narrower than {width} of its median"
             text += f", or after {cap} s of timed iterations"
-        if source.extremes:
+        if source.times.extremes:
             text += (
-                f". {plural(source.extremes, 'launch')} of points with many ranks kept extremes instead of "
+                f". {plural(source.times.extremes, 'launch')} of points with many ranks kept extremes instead of "
                 "every sample: of each iteration the slowest and the fastest rank and the deciles over ranks, of each "
                 f"rank a histogram, whose percentiles are within {format_share(histogram.ERROR)}"
             )

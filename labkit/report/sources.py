@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit import benchmarks, records, samples
+from labkit import benchmarks, samples
 from labkit.analysis.lint import Evidence
-from labkit.analysis.plausibility.view import Launches
 from labkit.campaign import Campaign, events
 from labkit.errors import DataError
-from labkit.samples.facts import FINGERPRINT, TIMING
+from labkit.read import Launches
+from labkit.read import of as read_launches
+from labkit.samples.facts import TIMING
 from labkit.stats.modes import Modes, two_modes
 from labkit.suites.notebooks import NAME
 from labkit.suites.rereading import AGAIN, FOLDER
@@ -27,6 +28,22 @@ if TYPE_CHECKING:
 _NOTHING = np.empty((0, 0), np.int64)
 
 
+@dataclass(frozen=True)
+class Times:
+    """What the times of the iterations of a campaign show.
+
+    Parameters
+    ----------
+    raw : number of samples that are kept, of all ranks of all points.
+    extremes : number of launches of points that keep extremes over their ranks instead of every sample.
+    modes : fingerprint and launch → the two modes of its iterations, where there are two.
+    """
+
+    raw: int
+    extremes: int
+    modes: Mapping[tuple[str, int], Modes]
+
+
 @dataclass(frozen=True, eq=False)  # a source is the same as itself alone: tables know no equality
 class Source:
     """One campaign of a report.
@@ -35,31 +52,53 @@ class Source:
     ----------
     path : its folder.
     facts : what campaign.json holds.
-    points : its samples, with their headers only.
-    records : a row per point and launch.
+    launches : records, and what metadata hold.
     summary : a row per point.
-    raw : number of samples that are kept, of all ranks of all points.
-    extremes : number of launches of points that keep extremes over their ranks instead of every sample.
     failed : what was skipped or failed, with the reason; from campaign.json and its events.
     folders : with executed notebooks; the first folder with a notebook of a name counts.
-    modes : fingerprint and launch → the two modes of its iterations, where there are two.
     """
 
     path: Path
     facts: dict[str, Any]
-    points: tuple[samples.Samples, ...]
-    records: pd.DataFrame
+    launches: Launches
     summary: pd.DataFrame
-    raw: int
-    extremes: int
     failed: tuple[tuple[str, str], ...]
     folders: tuple[Path, ...] = ()
-    modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+
+    @property
+    def records(self) -> pd.DataFrame:
+        """A row per point and launch."""
+        return self.launches.records
+
+    @cached_property
+    def points(self) -> tuple[samples.Samples, ...]:
+        """Its samples, with their headers only."""
+        points: list[samples.Samples] = []
+        for point in Campaign(self.path).samples():
+            host = points[-1].host if points and points[-1].host == point.host else point.host  # one for all
+            points.append(replace(point, host=host, time_ns=_NOTHING, extras={}, over=None))
+        return tuple(points)
+
+    @cached_property
+    def times(self) -> Times:
+        """What is known of the times of iterations."""
+        raw = extremes = 0
+        modes: dict[tuple[str, int], Modes] = {}
+        names, numbers = (self.records[name].to_numpy() for name in ("fingerprint", "launch"))
+        for times in self.launches.times():
+            batch = times.batch
+            raw += batch.time_ns.size
+            extremes += len(batch) * (batch.over is not None)
+            if batch.n and benchmarks.runnable(batch.kind.spec.benchmark) and TIMING.of(batch.kind.meta) != "total":
+                for place, two in two_modes(times.seconds).items():
+                    row = times.rows[place]
+                    modes[names[row], int(numbers[row])] = two
+        return Times(raw, extremes, modes)
 
     @cached_property
     def evidence(self) -> Evidence:
         """What rules see of the campaign."""
-        return Evidence(self.name, Launches.of(self.points, self.records), self.summary, self.failed, self.modes)
+        return Evidence(self.name, self.records, self.summary, self.launches, self.failed, self.times.modes)
 
     @cached_property
     def doubted(self) -> frozenset[str]:
@@ -77,7 +116,7 @@ class Source:
         host = self.facts.get("host")
         if isinstance(host, dict) and host:
             return dict(host)
-        return dict(self.points[0].host) if self.points else {}
+        return dict(self.launches.kinds[0].host) if self.launches.kinds else {}
 
     @cached_property
     def notebooks(self) -> list[Path]:
@@ -143,38 +182,12 @@ def read(path: Path, *, again: bool = False) -> Source:
     if not (path / "campaign.json").is_file():
         raise DataError(f"{path} is not a campaign: it has no campaign.json. Name a folder that 'labkit run' made.")
     campaign = Campaign(path)
-    points: list[samples.Samples] = []
-    modes: dict[tuple[str, int], Modes] = {}
-    raw = extremes = 0
-
-    def each() -> Iterator[samples.Samples]:
-        nonlocal raw, extremes
-        for point in campaign.samples():
-            raw += point.time_ns.size
-            extremes += point.over is not None
-            if two := _modes(point):
-                modes[FINGERPRINT.of(point.meta), point.launch] = two
-            host = points[-1].host if points and points[-1].host == point.host else point.host  # one for all
-            points.append(replace(point, host=host, time_ns=_NOTHING, extras={}, over=None))
-            yield point
-
-    table = records.table(each(), campaign=campaign.name)
-    summary = records.summary(table) if len(table) else table
+    launches = read_launches(campaign)
     folders = tuple(dict.fromkeys((path / FOLDER, campaign.derived / FOLDER)))
     if again:
         folders = (campaign.derived / AGAIN, *folders)
     failed = tuple(_failed(path, campaign.facts, folders))
-    return Source(path, campaign.facts, tuple(points), table, summary, raw, extremes, failed, folders, modes)
-
-
-def _modes(point: samples.Samples) -> Modes | None:
-    """Return the two modes of the iterations of a launch; None if they have one, or cannot be read."""
-    if not point.n or TIMING.of(point.meta) == "total" or point.spec.benchmark not in benchmarks.find():
-        return None
-    try:
-        return two_modes(records.seconds(point)[None]).get(0)
-    except DataError:  # the table of records says why
-        return None
+    return Source(path, campaign.facts, launches, launches.summary, failed, folders)
 
 
 def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
@@ -190,9 +203,8 @@ def _failed(path: Path, facts: dict[str, Any], folders: Sequence[Path]) -> Itera
     for entry in _entries(facts):
         if not any((folder / f"{entry['name']}.ipynb").exists() for folder in folders):
             reasons[f"notebook {entry['name']}", str(entry.get("error") or "it did not run")] = None
-    for event in events.read(path):
-        if event.kind in ("failed", "skipped"):
-            reasons[event["what"], event["reason"] or event.kind] = None
+    for event in events.read(path, "failed", "skipped"):
+        reasons[event["what"], event["reason"] or event.kind] = None
     yield from reasons
 
 

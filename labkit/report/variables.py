@@ -214,7 +214,7 @@ def variables(campaign: Path | Source) -> dict[str, Any]:
             "points": plural(len(source.summary), "point"),
             "launches": plural(len(source.records), "launch"),
             "files": plural(len(source.files), "file"),
-            "samples": f"{source.raw:,}",
+            "samples": f"{source.times.raw:,}",
             "benchmarks": plural(source.records["benchmark"].nunique() if len(source.records) else 0, "benchmark"),
             "failed": plural(len(source.failed), "point"),
         },

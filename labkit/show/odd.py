@@ -28,14 +28,11 @@ def hint(frame: pd.DataFrame, place: str) -> str:
     from labkit import records
     from labkit.analysis import plausibility
     from labkit.analysis.lint import Evidence
-    from labkit.analysis.plausibility.view import Launches
 
     if frame.empty:
         return ""
     odd = [
-        one
-        for one in plausibility.of(Evidence(place, Launches(frame), records.summary(frame)))
-        if one.confidence != "undecided"
+        one for one in plausibility.of(Evidence(place, frame, records.summary(frame))) if one.confidence != "undecided"
     ]
     if not odd:
         return ""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit.analysis.plausibility.view import Columns, Launches, Row
+from labkit.analysis.plausibility.view import Columns, Row
 from labkit.columns import METRICS, Metric, split
 from labkit.records import aggregate
 from labkit.records.factors import differing, named, text
@@ -22,6 +22,7 @@ from labkit.units import format_size
 
 if TYPE_CHECKING:
     from labkit.analysis.plausibility import Oddity
+    from labkit.read import Launches
 
 Level = Literal["error", "warning", "note"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "note")
@@ -52,22 +53,19 @@ class Evidence:
     Parameters
     ----------
     name : of the campaign.
-    launches : records, and what metadata hold.
+    records : a row per point and launch, from `labkit.records.table`.
     summary : a row per point, from `labkit.records.summary`.
+    launches : what metadata hold; None where only records are known.
     failed : what was skipped or failed, with the reason.
     modes : fingerprint and launch → the two modes of its iterations, where there are two.
     """
 
     name: str
-    launches: Launches
+    records: pd.DataFrame
     summary: pd.DataFrame
+    launches: Launches | None = None
     failed: Sequence[tuple[str, str]] = ()
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
-
-    @property
-    def records(self) -> pd.DataFrame:
-        """A row per point and launch."""
-        return self.launches.records
 
     @cached_property
     def odd(self) -> tuple[Oddity, ...]:
@@ -89,7 +87,7 @@ class Evidence:
 
     def of_kinds(self, function: Callable[[Samples], Any], unknown: Any = False) -> NDArray[Any]:
         """Return for each point what a function makes of its metadata; where no metadata are known, another value."""
-        if not self.launches.kinds:
+        if self.launches is None or self.summary.empty:
             return np.full(len(self.summary), unknown)
         return np.array([*map(function, self.launches.kinds)])[self.launches.kind[self.last]]
 

@@ -28,7 +28,9 @@ _DOUBTED = ("contradiction", "other-library", "wrong-bytes", "lost-messages", "b
 def iteration_s(evidence: Evidence) -> NDArray[np.float64]:
     """Return the median time of an iteration of each point, (points,), s; NaN if no single iterations were timed."""
     time = np.full(len(evidence.summary), math.nan)
-    timed = evidence.of_kinds(lambda _: True) & (evidence.column("n") > 0) & (evidence.column("timing") == "each")
+    if not evidence.launches:
+        return time
+    timed = (evidence.column("n") > 0) & (evidence.column("timing") == "each")
     for name, of_benchmark in _benchmarks(evidence):
         for metric, work in benchmarks.get(name).metrics.items() if name != _CLOCK else ():
             values = evidence.column(statistic_column(metric, "p50"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, islice, pairwise
 from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import stats
@@ -22,6 +23,7 @@ from labkit.samples import Samples
 from labkit.samples.facts import DEFINITION, MEASURED, wrong
 from labkit.units import format_number, format_share, format_size, plural
 
+T = TypeVar("T")
 _STEP = 8  # largest ratio of neighbouring sizes that a line may join
 _WIDE = 0.25  # spread of iterations from which a median alone says little
 _NO_REASON = ("", "failed", "skipped", "no reason was recorded")
@@ -216,15 +218,19 @@ def wide(evidence: Evidence) -> Iterator[Breach]:
 
 def undocumented(evidence: Evidence) -> Iterator[Breach]:
     """Yield points of labkit's own whose metadata or host description lack something."""
-    lacking = [_lacking(one) if one.origin in MEASURED else [] for one in evidence.launches.kinds]
-    if not any(lacking):
-        return
-    kinds, columns = evidence.launches.kind, Columns(evidence.records)
-    rows = np.flatnonzero(np.array([bool(texts) for texts in lacking])[kinds])
-    for row in in_files(columns, rows).tolist():
-        launch = Row(columns, row)
-        label = f"{evidence.label(launch['fingerprint'])} launch {launch['launch']}".strip()
-        yield Breach(launch["benchmark"], label, ", ".join(lacking[kinds[row]][:3]))
+    for row, texts in _of_kinds(evidence, lambda one: _lacking(one) if one.origin in MEASURED else []):
+        label = f"{evidence.label(row['fingerprint'])} launch {row['launch']}".strip()
+        yield Breach(row["benchmark"], label, ", ".join(texts[:3]))
+
+
+def _of_kinds(evidence: Evidence, function: Callable[[Samples], T]) -> Iterator[tuple[Row, T]]:
+    """Yield the launches of whose metadata a function makes something, in the order of their files, and what."""
+    found = [*map(function, evidence.launches.kinds)] if evidence.launches else []
+    if evidence.launches and any(found):
+        kind, columns = evidence.launches.kind, Columns(evidence.records)
+        rows = np.flatnonzero(np.array([bool(one) for one in found])[kind])
+        for row in in_files(columns, rows).tolist():
+            yield Row(columns, row), found[kind[row]]
 
 
 def _lacking(one: Samples) -> list[str]:
@@ -242,13 +248,7 @@ def unnamed_system(evidence: Evidence) -> Iterator[Breach]:
 
 def uncommitted(evidence: Evidence) -> Iterator[Breach]:
     """Yield versions of labkit that nobody else can get."""
-    commits = [_commit(one) for one in evidence.launches.kinds]
-    if not any(commits):
-        return
-    of_launch = np.array(commits, object)[evidence.launches.kind]
-    dirty = in_files(Columns(evidence.records), np.flatnonzero(of_launch != ""))
-    codes, names = pd.factorize(of_launch[dirty])
-    for commit, count in zip(names, np.bincount(codes).tolist(), strict=True):
+    for commit, count in Counter(commit for _, commit in _of_kinds(evidence, _commit)).items():
         yield Breach("", "", f"labkit {commit} measured {plural(count, 'launch')}")
 
 

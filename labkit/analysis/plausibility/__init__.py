@@ -104,7 +104,7 @@ def check(view: View, rules: Sequence[Rule] = RULES) -> tuple[Oddity, ...]:
 
 def of(evidence: Evidence) -> tuple[Oddity, ...]:
     """Return the odd results of what `labkit.analysis.lint` sees of a campaign."""
-    return check(View(evidence.launches, evidence.summary, evidence.factors, evidence.modes))
+    return check(View(evidence.records, evidence.summary, evidence.factors, evidence.launches, evidence.modes))
 
 
 def counts(oddities: Sequence[Oddity]) -> str:

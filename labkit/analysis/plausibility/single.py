@@ -177,7 +177,7 @@ def lossless(view: View) -> Iterator[Oddity]:
     """Yield points of an adapter that retransmitted although its emulated link loses no packet."""
     testbeds, names = (view.records[name] for name in ("testbed", "fingerprint"))
     counted: dict[str, list[tuple[int, dict[str, int]]]] = {}
-    counters = view.launches.fact(EVIDENCE)
+    counters = view.launches.fact(EVIDENCE) if view.launches else []
     counting = np.array([place for place, counts in enumerate(counters) if counts], np.intp)
     for place in in_files(view.records, counting).tolist():
         counts = {name: evidence.sum_of(counters[place], name) or 0 for name in evidence.AGAIN}

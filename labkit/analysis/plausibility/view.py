@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,12 @@ from labkit.columns import METRICS, statistic_column
 from labkit.notes import joined
 from labkit.records import GIVEN, HEADLINES, again, by_benchmark
 from labkit.records.factors import NONE, SETTING, coded, level, named, text
-from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, INVOLUNTARY_SWITCHES, Fact
-from labkit.spec import Spec
+from labkit.samples.facts import INVOLUNTARY_SWITCHES
 from labkit.stats.modes import Modes
 from labkit.units import format_size
+
+if TYPE_CHECKING:
+    from labkit.read import Launches
 
 # a metric of one operation, for which sizes, ranks and links give expectations
 TIMED = ("latency_us", "round_trip_us")
@@ -34,39 +35,6 @@ _WHERE = ("host", "cpu_model", "campaign", "allocation")
 _LEADS = ("p50", "mean", "value")  # statistics of which one says that a point has a metric
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Launches:
-    """Launches of a campaign: their records, and what their metadata hold.
-
-    Parameters
-    ----------
-    records : a row per launch, from `labkit.records.table`.
-    kinds : samples without values, of each distinct metadata; none where only records are known.
-    """
-
-    records: pd.DataFrame
-    kinds: Sequence[Samples] = ()
-
-    @classmethod
-    def of(cls, samples: Sequence[Samples], records: pd.DataFrame) -> Launches:
-        """Return launches from their samples and the records of these."""
-        keys = [(one.spec.benchmark, one.spec.size, FINGERPRINT.of(one.meta), one.launch) for one in samples]
-        return cls(records, tuple(samples[place] for place in sorted(range(len(keys)), key=keys.__getitem__)))
-
-    @property
-    def kind(self) -> Places:
-        """Place among the kinds of each row, (launches,)."""
-        return np.arange(len(self.kinds))
-
-    def fact(self, fact: Fact[Any]) -> list[Any]:
-        """Return a fact of each launch; its `empty` where it is missing."""
-        return [fact.of(one.meta) for one in self.kinds]
-
-    def spec(self, row: int) -> Spec:
-        """Return the spec of a row of the records."""
-        return self.kinds[row].spec
 
 
 class Columns:
@@ -292,27 +260,29 @@ class View:
 
     Parameters
     ----------
-    launches : records and metadata.
+    table : records, a row per point and launch.
     summary : a row per point.
     factors : benchmark → columns beside the size in which its points differ.
+    launches : what metadata hold; None where only records are known.
     modes : fingerprint and launch → two modes of the iterations of a launch; absent where there is one mode, or where
         nobody looked.
     """
 
-    launches: Launches
+    table: pd.DataFrame
     summary: pd.DataFrame
     factors: Mapping[str, Sequence[str]]
+    launches: Launches | None = None
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
 
     @cached_property
     def records(self) -> Columns:
         """Columns of the records."""
-        return Columns(self.launches.records)
+        return Columns(self.table)
 
     @cached_property
     def _of_points(self) -> tuple[dict[str, int], Places, Places, Places]:
         """Fingerprint → place; rows of the records in the order of these, where those of each begin, and how many."""
-        codes, names = pd.factorize(self.launches.records["fingerprint"])
+        codes, names = pd.factorize(self.table["fingerprint"])
         counts = np.bincount(codes, minlength=len(names))
         return (
             dict(zip(names.tolist(), range(len(names)), strict=True)),
@@ -330,11 +300,10 @@ class View:
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The points of each benchmark that this labkit knows."""
-        known = benchmarks.find()
         places, order, begins, counts = self._of_points
         tables = {}
         for name, rows in by_benchmark(self.summary).items():
-            if name in known:
+            if benchmarks.runnable(name):
                 mine = np.array([places.get(one, -1) for one in rows["fingerprint"].tolist()], np.intp)
                 count = np.where(mine < 0, 0, counts[mine])
                 by_count = [
@@ -356,7 +325,7 @@ class View:
     @cached_property
     def switches(self) -> list[int]:
         """Times that rank 0 of each launch lost its processor."""
-        return self.launches.fact(INVOLUNTARY_SWITCHES) or [0] * len(self.launches.records)
+        return self.launches.fact(INVOLUNTARY_SWITCHES) if self.launches else [0] * len(self.table)
 
     @cached_property
     def shares(self) -> Mapping[str, list[float]]:
@@ -475,7 +444,7 @@ class View:
 
         The points may differ in their sizes and testbeds; there is a command for each testbed.
         """
-        if not self.launches.kinds:
+        if not self.launches:
             return ""
         found = [self.rows_of(str(row["fingerprint"])) for row in rows]
         specs = [self.launches.spec(int(its[-1])) for its in found if len(its)]
