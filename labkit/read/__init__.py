@@ -62,7 +62,7 @@ class _Part:
     Parameters
     ----------
     campaign, benchmark : whose.
-    records : a row per launch.
+    fingerprints, sizes, launches : (launches,), in the order of the records.
     kinds : distinct metadata.
     kind : (launches,), place of the metadata of each row.
     place : (launches,), place of each row among the launches in the order of the files.
@@ -70,7 +70,9 @@ class _Part:
 
     campaign: Campaign
     benchmark: str
-    records: pd.DataFrame
+    fingerprints: NDArray[Any]
+    sizes: NDArray[np.int64]
+    launches: NDArray[np.int64]
     kinds: Sequence[Samples]
     kind: NDArray[np.intp]
     place: NDArray[np.intp]
@@ -85,12 +87,11 @@ class _Part:
     def times(self) -> Iterator[Times]:
         """Yield the launches as batches, with their rows."""
         begin = 0
-        sizes, launches = (self.records[name].to_numpy() for name in ("message_size_B", "launch"))
         for chunk in rows.chunks(self.campaign.files(self.benchmark)):
             here = self.row[begin : begin + len(chunk)]
 
             def make(places: NDArray[np.intp], here: NDArray[np.intp] = here, **parts: Any) -> Batch:
-                return Batch(sizes=sizes[here[places]], launches=launches[here[places]], **parts)
+                return Batch(sizes=self.sizes[here[places]], launches=self.launches[here[places]], **parts)
 
             for places, batch in rows.batches(
                 chunk, [(kind,) for kind in self.kind[here].tolist()], self.kinds, self.campaign.starts, make
@@ -100,7 +101,7 @@ class _Part:
 
     def samples(self, rows: Sequence[int]) -> list[Samples]:
         """Return some launches with their times."""
-        names = [*self.records[["fingerprint", "launch"]].iloc[rows].itertuples(index=False, name=None)]
+        names = [(str(self.fingerprints[row]), int(self.launches[row])) for row in rows]
         found = {
             (str(FINGERPRINT.of(one.meta)), one.launch): one for one in self.campaign.samples(self.benchmark, names)
         }
@@ -124,12 +125,10 @@ class _Given:
     Parameters
     ----------
     benchmark : name.
-    records : a row per launch.
     whole : samples in the order of the records.
     """
 
     benchmark: str
-    records: pd.DataFrame
     whole: Sequence[Samples]
 
     @property
@@ -161,17 +160,18 @@ class Launches:
 
     Parameters
     ----------
-    parts : of each campaign and benchmark.
+    parts : of each campaign and benchmark, with its records.
     """
 
-    def __init__(self, parts: Sequence[_Part | _Given]) -> None:
-        self._parts = parts
-        self._begins = np.cumsum([0, *(len(part.records) for part in parts)])
+    def __init__(self, parts: Sequence[tuple[_Part | _Given, pd.DataFrame]]) -> None:
+        self._parts = [part for part, _ in parts]
+        self._frames = [frame for _, frame in parts]
+        self._begins = np.cumsum([0, *map(len, self._frames)])
 
     @cached_property
     def records(self) -> pd.DataFrame:
         """A row per point and launch, as `labkit.records.table`; campaign after campaign."""
-        frames = [part.records for part in self._parts if len(part.records)]
+        frames, self._frames = [frame for frame in self._frames if len(frame)], []  # they take as much memory again
         if len(frames) < 2:
             return frames[0] if frames else records.table([])
         return _together(frames)
@@ -210,8 +210,8 @@ class Launches:
     def samples(self, rows: Sequence[int]) -> list[Samples]:
         """Return the launches of some rows as objects; for what concerns few of them."""
         found: dict[int, Samples] = {}
-        for part, begin in zip(self._parts, self._begins.tolist(), strict=False):
-            own = [row for row in rows if begin <= row < begin + len(part.records)]
+        for part, begin, end in zip(self._parts, self._begins.tolist(), self._begins[1:].tolist(), strict=False):
+            own = [row for row in rows if begin <= row < end]
             found |= zip(own, part.samples([row - begin for row in own]), strict=True) if own else ()
         return [found[row] for row in rows]
 
@@ -251,7 +251,7 @@ def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) ->
     whole = [found[name] for name in names]
     groups = table.groupby("benchmark", sort=False).indices if len(table) else {}
     launches = Launches(
-        [_Given(str(name), table.iloc[own], [whole[row] for row in own]) for name, own in groups.items()]
+        [(_Given(str(name), [whole[row] for row in own]), table.iloc[own]) for name, own in groups.items()]
     )
     launches.records = table
     return launches
@@ -263,8 +263,8 @@ def _name(one: Samples) -> tuple[str, str, int]:
     return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch
 
 
-def _part(campaign: Campaign, benchmark: str) -> _Part:
-    """Return the launches of one benchmark: those that are kept, or from the samples."""
+def _part(campaign: Campaign, benchmark: str) -> tuple[_Part, pd.DataFrame]:
+    """Return the launches of one benchmark with their records: those that are kept, or from the samples."""
     place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
     if (found := kept.read(place, valid)) is not None:
         frame, kind, headers = found
@@ -276,8 +276,11 @@ def _part(campaign: Campaign, benchmark: str) -> _Part:
         if len(frame) >= kept.WORTH and True not in lacking:
             kept.keep(frame, kind, headers, place, valid)
     order = frame.pop(f"{records.MARK}{_PLACE}").to_numpy()
-    frame = frame.drop(columns=f"{records.MARK}{_KIND}")
-    return _Part(campaign, benchmark, frame, kinds, np.asarray(kind, np.intp), np.asarray(order, np.intp))
+    del frame[f"{records.MARK}{_KIND}"]
+    sizes, launches = (frame[name].to_numpy(np.int64) for name in ("message_size_B", "launch"))
+    names, places = frame["fingerprint"].to_numpy(object), np.asarray(order, np.intp)
+    part = _Part(campaign, benchmark, names, sizes, launches, kinds, np.asarray(kind, np.intp), places)
+    return part, frame
 
 
 def _read(campaign: Campaign, benchmark: str) -> tuple[pd.DataFrame, Kinds]:
@@ -304,7 +307,8 @@ def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of several tables of records as one, with the columns that any of them has."""
     index = pd.RangeIndex(sum(map(len, frames)))
     names = order([dict.fromkeys(name for frame in frames for name in frame.columns)])
-    return pd.DataFrame({name: _column(frames, name) for name in names}, index=index).copy()
+    columns = {name: _column(frames, name) for name in names}
+    return pd.DataFrame(columns, index=index, copy=False).copy()  # in one block of each type
 
 
 def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
