@@ -1,18 +1,22 @@
-"""What reading costs at scale: points of 16,384 ranks, all pairs of 1000 hosts, lists of 5000 hosts. Asserts nothing.
+"""What reading costs at scale: many points, points of 16,384 ranks, all pairs of 1000 hosts, lists of 5000 hosts.
 
-``python bench/scale.py reading hosts`` prints both tables. The samples are random numbers of a healthy system with one
-late rank, or one slow host: nothing was measured. Every question is asked by a process of its own, as a user does.
+``python bench/reading.py [ROW…]`` prints the tables that `ROWS` names. ``points`` runs commands of labkit on campaigns of
+100 to 10,000 points in 6 launches each (``--points 100,1000,10000,100000`` for others), with the ratio to the smaller
+campaign. The samples are random numbers of a healthy system, with one late rank, or one slow host: nothing was
+measured. Every question is asked by a process of its own, as a user does. Asserts nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +26,13 @@ from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.campaign import Campaign
 from labkit.host import allocation
 from labkit.launch import Placement
-from labkit.samples import Samples
+from labkit.samples import Raw, Samples, compacted, metadata
 from labkit.spec import Effort, Spec
 from labkit.stats import histogram, over_ranks
 
 RANKS, IN_A_NODE, ITERATIONS, POINTS = 16_384, 64, 2000, 6
 HOSTS, MEETINGS, LISTED = 1000, 7, 5000
+COUNTS, LAUNCHES, SAMPLES, EARLIER = (100, 1000, 10_000), 6, 60, 5
 _BLOCK = 100  # iterations that are made at once
 _BUCKETS = 1 << 13
 OPEN = """
@@ -203,15 +208,108 @@ def hosts() -> None:
             print(f"{what:40} {time.perf_counter() - began:7.3f} s", flush=True)
 
 
-ROWS: dict[str, Callable[[], None]] = {"reading": reading, "hosts": hosts}
+# ---- many points -----------------------------------------------------------------------------------------------------
 
 
-def main() -> None:
-    """Print both tables."""
-    for row in ROWS.values():
-        row()
+def campaign_of(count: int, folder: Path, seed: int) -> Campaign:
+    """A campaign of so many points in `LAUNCHES` launches, in compacted files.
+
+    Half of the points are sizes of one series of mpi.latency, the others those of 16 series of mpi.allreduce.
+    """
+    campaign, chance = Campaign(folder), np.random.default_rng(seed)
+    host = {"name": "simulated", "cpu_model": "none", "nics": [{"name": f"eth{k}", "mtu": 1500} for k in range(4)]}
+    specs = {
+        "mpi.latency": [Spec(benchmark="mpi.latency", size=1 + k) for k in range(count // 2)],
+        "mpi.allreduce": [
+            Spec(benchmark="mpi.allreduce", size=4 + 4 * (k // 16), ranks=2 + k % 16) for k in range(count - count // 2)
+        ],
+    }
+    for name, some in specs.items():
+        (samples := folder / "samples" / name).mkdir(parents=True)
+        compacted.write(sorted(_points(some, host, chance), key=lambda point: point[0]), samples)
+    return campaign
+
+
+def _points(
+    specs: Sequence[Spec], host: Mapping[str, object], chance: np.random.Generator
+) -> Iterator[tuple[tuple[str, int], Raw]]:
+    """Launches of points, with as much about them as a measurement keeps."""
+    for number, spec in enumerate(specs):
+        whole = benchmarks.resolve(spec).replace(launcher="openmpi")
+        fingerprint = whole.fingerprint({})
+        timed = tuple(range(whole.ranks if whole.benchmark == "mpi.allreduce" else 1))
+        middle = 1500 + 0.4 * whole.size + 300 * math.log2(whole.ranks)
+        for turn in range(LAUNCHES):
+            load = {"monotonic_s": number + turn / 7, "load_1": 0.5, "context_switches": number + turn}
+            meta: dict[str, object] = {"fingerprint": fingerprint, "engine": "c"}
+            meta |= {"library": "Open MPI 4.1.4", "verified": True}
+            meta |= {"stopped_by": "ci", "warmup": 10, "timing": "each", "timer_overhead_ns": 20.0, "affinity": [0]}
+            meta |= {"rank_hosts": ["simulated"] * whole.ranks, "elapsed": float(chance.random()), "clock_ns": 1.0}
+            meta |= {"start": f"2026-01-01T{number // 3600 % 24:02d}:{number // 60 % 60:02d}:{number % 60:02d}+00:00"}
+            meta |= {"load_start": load, "load_end": load | {"cpu_steal_s": turn / 3}, "badges": ["loopback"]}
+            level = middle * chance.normal(1, 0.01)
+            times = (level + chance.exponential(100, (len(timed), SAMPLES))).astype(np.int64)
+            one = Samples(spec=whole, effort=Effort(), host=host, launch=turn, time_ns=times, ranks=timed, meta=meta)
+            header = json.dumps(metadata(one) | {"origin": "simulated"}, separators=(",", ":")).encode()
+            yield (fingerprint, turn), Raw(header, timed, {"time_ns": times.ravel()})
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Command lines by their names."""
+    new, old = str(folder / "new"), str(folder / "old")
+    return {
+        "show": ["show", new, "--benchmark", "*"],
+        "compare": ["compare", old, new],
+        "lint": ["lint", new],
+        "gate": ["gate", new, "--against", old, *(str(folder / f"older-{k}") for k in range(EARLIER))],
+        "explain": ["explain", new],
+    }
+
+
+def cost(words: Sequence[str]) -> tuple[float, float, float]:
+    """Elapsed and processor time, s, and memory, MB, of a command of labkit."""
+    began = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "labkit", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stderr is not None
+    said = child.stderr.read()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 1, 2, 3):
+        raise SystemExit(f"labkit {' '.join(words)}: {said}")
+    return time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+
+
+def points(counts: Sequence[int] = COUNTS) -> None:
+    """Commands on campaigns of many points; the first reading also keeps the records."""
+    before: dict[str, float] = {}
+    print(f"{'points × launches':>18} {'command':<14} {'elapsed':>8} {'processor':>9} {'memory':>8}  to the one above")
+    for count in counts:
+        with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
+            folder = Path(place)
+            for seed, name in enumerate(["new", "old", *(f"older-{k}" for k in range(EARLIER))]):
+                campaign_of(count, folder / name, seed)
+            lines = {"first reading": ["show", str(folder / "new"), "--benchmark", "*", "--format", "csv"]}
+            for name, words in (lines | commands(folder)).items():
+                if name in ("compare", "gate"):
+                    cost(words)  # keeps the records of the other campaigns
+                took, processor, memory = cost(words)
+                ratio = f"{processor / before[name]:5.1f} times" if name in before else ""
+                before[name] = processor
+                print(
+                    f"{count:>14,} × {LAUNCHES} {name:<14} {took:6.2f} s {processor:7.2f} s {memory:5.0f} MB  {ratio}"
+                )
+            print(flush=True)
+
+
+ROWS: dict[str, Callable[[], None]] = {"points": points, "reading": reading, "hosts": hosts}
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description=__doc__).parse_args()
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"any of {', '.join(ROWS)}; all unless told otherwise")
+    parser.add_argument("--points", default="", metavar="N,…", help="numbers of points for the row points")
+    given = parser.parse_args()
+    for row in given.rows or ROWS:
+        points([int(word) for word in given.points.split(",")]) if given.points and row == "points" else ROWS[row]()

@@ -63,7 +63,7 @@ def load(campaign: str | Path | Campaign) -> pd.DataFrame:
         If there is no such campaign, or a file in it is unreadable.
     """
     from labkit import campaign as campaigns
-    from labkit import records
+    from labkit import read
 
     opened = campaign if isinstance(campaign, campaigns.Campaign) else campaigns.Campaign(campaigns.find(campaign))
-    return records.table(opened.samples(), campaign=opened.name)
+    return read.of(opened).records
