@@ -34,8 +34,18 @@ EXAMPLES = examples()
 ALONE = {
     "labkit/benchmarks/mpi/alone.py": """\"\"\"Two ranks exchange windows.\"\"\"
 
-from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks import KernelBenchmark, Simulation
 from labkit.benchmarks.mpi import first_half, from_peer
+
+
+def simulated(spec, rank, algorithm):
+    def iteration(k):
+        rank.receive(1 - rank.number, 4 * spec.size)
+        rank.send(1 - rank.number, 4 * spec.size)
+        rank.wait(2)
+
+    return iteration
+
 
 BENCHMARK = KernelBenchmark(
     title="windows both ways",
@@ -48,6 +58,7 @@ BENCHMARK = KernelBenchmark(
     expected=from_peer,
     directions=2,
     size_label="size in a window (B)",
+    simulation=Simulation(iteration=simulated, messages=lambda spec: 2),
 )
 FORMS = {
     "alone_latency": KernelBenchmark(
@@ -109,6 +120,16 @@ BENCHMARK = Gets(
     metrics={"latency_us": lambda spec: 1},
     tools=(alone.gets,),
     ends=Ends(where="apart", transports=True),
+)
+""",
+    "labkit/benchmarks/sockets/alone.py": """\"\"\"Round trip of a request and its response over SCTP, from netperf's log.\"\"\"
+
+from labkit.benchmarks import LogBenchmark
+
+BENCHMARK = LogBenchmark(
+    title="SCTP round trip",
+    metrics={"transaction_rate_per_s": lambda spec: 1},
+    logs={"netperf SCTP_RR": {}},
 )
 """,
 }
@@ -380,11 +401,12 @@ def test_the_lab_judges_an_answer_by_the_run(tried: Any) -> None:
 
 
 PROVED = """
-import json, sys, tempfile
+import json, shutil, sys, tempfile
+from pathlib import Path
 sys.path.append(sys.argv[1])
 from tests.made import samples, values
 import labkit
-from labkit import figures, records, testbeds
+from labkit import figures, importing, records, testbeds
 from labkit.host import allocation
 from labkit.spec import Effort
 from labkit.models import bounds
@@ -411,6 +433,18 @@ with tempfile.TemporaryDirectory() as folder:
     rows = labkit.load(campaign).to_dict("records")
     found["tool"] = sorted([row["n"], row["engine"], row["transport"], row["testbed"]] for row in rows)
     found["commands"] = sorted(one.meta["commands"][0][0] for one in campaign.samples())
+asked = labkit.sweep("mpi.alone", sizes="8Ki,64Ki", testbed="simulated:fat-tree,nodes=4")
+found["simulated"] = []
+if shutil.which("smpirun"):
+    with tempfile.TemporaryDirectory() as folder:
+        rows = labkit.load(labkit.measure(asked, Effort(launches=1), into=folder)).sort_values("message_size_B")
+        found["simulated"] = [rows["origin"].tolist(), rows["bandwidth_MBps_p50"].tolist()]
+with tempfile.TemporaryDirectory() as folder:
+    log = Path(folder, "log.txt")
+    original = Path(sys.argv[1], "tests/golden/logs/netperf/TCP_RR.txt").read_text()
+    log.write_text(original.replace("MIGRATED TCP REQ", "MIGRATED SCTP REQ"))
+    rows = labkit.load(importing.bring([log], into=f"{folder}/c").campaign)
+    found["log"] = [rows["benchmark"].tolist(), rows["origin"].tolist(), [rate > 0 for rate in rows["transaction_rate_per_s_mean"]]]
 allocation._batch_job = lambda: allocation.Allocation("slurm", "7", "", ("n1", "n2", "n3"))
 found["ends"] = testbeds.local.hosts(spec)
 found["bounded"] = bounds.every_bounded()
@@ -440,3 +474,14 @@ def test_where_the_ends_of_a_tool_run_stands_in_its_benchmark(proved: Any) -> No
     assert proved["tool"] == [[40, "alone", "tcp", "local"], [40, "alone", "tcp", "nice:7"]]
     assert proved["commands"] == [sys.executable, "nice"]
     assert proved["ends"] == ["n1", "n2"]
+
+
+@pytest.mark.simgrid
+def test_how_a_benchmark_is_simulated_stands_in_its_file(proved: Any) -> None:
+    origins, (slow, fast) = proved["simulated"]
+    assert origins == ["simulated", "simulated"]
+    assert 0 < slow < fast
+
+
+def test_which_logs_are_of_a_benchmark_stands_in_its_file(proved: Any) -> None:
+    assert proved["log"] == [["sockets.alone"], ["imported"], [True]]

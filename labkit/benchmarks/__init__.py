@@ -35,6 +35,7 @@ from labkit.benchmarks._kinds import (
     SymmetricBenchmark,
     ToolBenchmark,
 )
+from labkit.benchmarks._simulated import Simulation
 from labkit.errors import SpecError, known
 from labkit.spec import Effort, Spec, validated
 from labkit.units import format_size
@@ -58,6 +59,7 @@ __all__ = [
     "ParallelFileBenchmark",
     "ProgramBenchmark",
     "RankBenchmark",
+    "Simulation",
     "StartBenchmark",
     "SymmetricBenchmark",
     "ToolBenchmark",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from labkit.benchmarks._ends import Ends
+from labkit.benchmarks._simulated import Simulation
 from labkit.spec import Effort, Scalar, Spec
 from labkit.units import MiB
 
@@ -66,6 +67,7 @@ class Benchmark:
     cadence : ``isolated``, ``streaming``, ``windowed``, ``synchronised`` or ``paced``; an option of the same name wins.
     directions : directions of a link whose bytes its bandwidth adds up, 1 or 2; 0 if no link bounds it.
     crossings : times that its latency crosses the path, one crossing after another; 0 if no link bounds it.
+    simulation : how it is simulated; None if it cannot be.
     name, doc : filled in from the benchmark's file; a form that shares its file has its own `doc`.
     mpi : whether MPI ranks are timed.
     reduce : how the ranks' times become one: the slowest counts (``max``), or their ``mean``.
@@ -102,6 +104,7 @@ class Benchmark:
     cadence: str = "isolated"
     directions: int = 0
     crossings: int = 0
+    simulation: Simulation | None = None
     name: str = ""
     doc: str = ""
     ranks: tuple[int, int | None] = field(default=(1, 1), init=False)

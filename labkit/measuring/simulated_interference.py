@@ -62,14 +62,14 @@ def jobs(spec: Spec, network: Network, seed: int = 0) -> Jobs:
     asked = interference.pair_of(spec).aggressor(spec, others)
     aggressor = benchmarks.resolve(asked) if asked else _incast(spec, others)
     workloads.check(victim, network.algorithm)
-    if victim.benchmark == "mpi.allreduce":
+    if workloads.simulation_of(victim).collective:
         collectives.steps(victim, 0, network.algorithm)
     workloads.check(aggressor)
     placed = network.hosts_of(victim.ranks, spec.ppn, mine)
     if asked:
         placed += network.hosts_of(aggressor.ranks, spec.ppn, others)
     else:
-        placed += [others[place] for place in workloads.places(aggressor)]
+        placed += [others[place] for place in workloads.simulation_of(aggressor).places(aggressor)]
     return Jobs(victim, aggressor, tuple(placed))
 
 
@@ -88,7 +88,7 @@ def _incast(spec: Spec, others: Sequence[str]) -> Spec:
             f"wait for nothing. Set aggressor_size={_CALL}, or 0."
         )
     options = (("senders", len(others) - 1), ("streams", spec.option("streams")))
-    return benchmarks.resolve(Spec(benchmark=workloads.INCAST, size=size, testbed=spec.testbed, options=options))
+    return benchmarks.resolve(Spec(benchmark="congestion.incast", size=size, testbed=spec.testbed, options=options))
 
 
 def replayed(

@@ -62,11 +62,15 @@ def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """
     network = _network(spec, testbeds.outline(spec.testbed))
     workloads.check(spec, network.algorithm)
-    if spec.benchmark == workloads.INTERFERENCE:
+    if _two_jobs(spec):
         two_jobs.jobs(spec, network)
     else:
         _hosts(spec, network)
     return spec.replace(launcher="none"), library()
+
+
+def _two_jobs(spec: Spec) -> bool:
+    return benchmarks.get(spec.benchmark).runner == "two jobs"
 
 
 def _network(spec: Spec, testbed: Testbed) -> Network:
@@ -98,7 +102,7 @@ def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     for spec in (point.spec for point in points):
         network = _network(spec, testbeds.outline(spec.testbed))
         ranks, settings = spec.ranks, (workloads.BARRIER,)
-        if spec.benchmark == workloads.INTERFERENCE:
+        if _two_jobs(spec):
             ranks = len(two_jobs.jobs(spec, network).hosts)
         else:
             work = program(spec, *_counts(spec, effort), network.algorithm)
@@ -157,7 +161,7 @@ def simulated(spec: Spec, effort: Effort, network: Network, seed: int) -> Outcom
     seed : of random choices.
     """
     limit = PATIENCE * effort.time_limit
-    if spec.benchmark == workloads.INTERFERENCE:
+    if _two_jobs(spec):
         iterations, warmup = effort.iterations or 0, 1 if effort.warmup is None else effort.warmup
         settings = (workloads.BARRIER, *overheads(network))
         return Outcome(*two_jobs.replayed(spec, network, iterations, warmup, settings, limit, seed))

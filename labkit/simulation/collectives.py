@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from labkit import benchmarks
 from labkit.errors import SpecError
 from labkit.spec import Spec
 from labkit.units import KiB
@@ -38,7 +39,7 @@ def algorithm(spec: Spec, wanted: str = "auto") -> str:
     SpecError
         If the collective has no such algorithm.
     """
-    name = spec.benchmark.partition(".")[2]
+    name = _name(spec)
     if wanted == "auto":
         return _by_size(name, spec.size, spec.ranks)
     if wanted not in ALGORITHMS[name]:
@@ -55,8 +56,13 @@ def algorithm(spec: Spec, wanted: str = "auto") -> str:
 
 def setting(spec: Spec, name: str) -> str:
     """Return SimGrid's setting for an algorithm of the collective of a spec."""
-    collective = spec.benchmark.partition(".")[2]
-    return f"smpi/{collective}:{ALGORITHMS[collective][name]}"
+    return f"smpi/{_name(spec)}:{ALGORITHMS[_name(spec)][name]}"
+
+
+def _name(spec: Spec) -> str:
+    """Return SimGrid's name of the collective of a spec."""
+    simulation = benchmarks.get(spec.benchmark).simulation
+    return simulation.collective if simulation else ""
 
 
 Step = tuple[int | None, int, int | None, int]  # to whom and how many B, from whom and how many B; None for nobody
@@ -77,7 +83,7 @@ def steps(spec: Spec, number: int, wanted: str = "auto") -> Iterator[Step]:
     """
     chosen = algorithm(spec, wanted)
     patterns = {"recursive-doubling": _doubling, "ring": _ring}
-    if spec.benchmark != "mpi.allreduce" or chosen not in patterns:
+    if _name(spec) != "allreduce" or chosen not in patterns:
         raise SpecError(
             f"{spec.benchmark} by {chosen} cannot be simulated on a part of the ranks; an allreduce can, by "
             f"{' or '.join(patterns)}. Set algorithm=auto."

@@ -9,6 +9,7 @@ from labkit.benchmarks.mpi.stencil import sides
 from labkit.spec import Spec
 
 Place = tuple[int, int, int]
+OPTIONS = ("px", "py", "pz", "preset")
 PRESETS: dict[str, Place | None] = {"ember": None, "chatterbug": None, "ethernet2020": (4, 4, 3)}
 
 

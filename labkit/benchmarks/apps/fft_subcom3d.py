@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.spec import Spec
@@ -90,6 +91,26 @@ def _sent(spec: Spec) -> int:
     return sum((side - 1) * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True))
 
 
+def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """All to all in the line of the rank along each side, one side after the other."""
+    lines = [line(spec, rank.number, side) for side in range(3)]
+
+    def iteration(k: int) -> None:
+        for side, (near, size) in enumerate(zip(lines, sizes(spec), strict=True)):
+            at, n = near.index(rank.number), len(near)
+            if not size or n < 2:
+                continue
+            for step in range(1, n):
+                rank.receive(near[(at - step) % n], size, tag=side)
+                rank.send(near[(at + step) % n], size, tag=side)
+                if algorithm != "linear":
+                    rank.wait(2)
+            if algorithm == "linear":
+                rank.wait(2 * (n - 1))
+
+    return iteration
+
+
 BENCHMARK = KernelBenchmark(
     title="transposes of a 3-D FFT",
     kernel="alltoall_3d",
@@ -103,5 +124,11 @@ BENCHMARK = KernelBenchmark(
     expected=_expected,
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": _sent},
     cadence="streaming",
+    simulation=Simulation(
+        iteration=_simulated,
+        messages=lambda spec: spec.ranks * sum(side - 1 for side in _grid.shape(spec)),
+        follows=(*_grid.OPTIONS, "size_y", "size_z"),
+        algorithms=("pairwise", "linear"),
+    ),
     warmup=(10, 10),
 )

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
 from labkit.spec import Spec
@@ -123,6 +124,34 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | 
     return np.concatenate(parts) if parts else None
 
 
+def _sleep_ns(spec: Spec) -> int:
+    return round(1000 * float(chosen(spec)["sleep_us"]))
+
+
+def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """A sleep, all messages to and from the neighbours at once, one wait."""
+    neighbours, sleep_ns = messages(spec, rank.number), _sleep_ns(spec)
+
+    def iteration(k: int) -> None:
+        if sleep_ns:
+            rank.actions.append(f"sleep {sleep_ns * 1e-9:.9f}")
+        for peer, size, _, way in neighbours:  # a neighbour sends in the opposite direction, from a layer as large
+            rank.receive(peer, size, tag=way ^ 1)
+        for peer, size, _, way in neighbours:
+            rank.send(peer, size, tag=way)
+        if not rank.delivered:
+            rank.wait(2 * len(neighbours))
+            return
+        for peer, size, _, way in neighbours:
+            rank.wait_for(peer, rank.number, way ^ 1)
+            if size >= rank.eager:
+                rank.wait_for(rank.number, peer, way)
+            else:
+                rank.late += 1
+
+    return iteration
+
+
 BENCHMARK = KernelBenchmark(
     title="halo exchange in 3-D",
     kernel="halo",
@@ -135,10 +164,17 @@ BENCHMARK = KernelBenchmark(
     requests=lambda spec: 2 * 26,
     buffers=lambda spec: (_all(spec), _all(spec)),
     peers=lambda spec, rank: [value for row in messages(spec, rank) for value in row],
-    work=lambda spec: {"places": np.array([round(1000 * chosen(spec)["sleep_us"])], np.int64)},
+    work=lambda spec: {"places": np.array([_sleep_ns(spec)], np.int64)},
     expected=_expected,
     metrics={"latency_us": lambda spec: 1, "bandwidth_MBps": lambda spec: 2 * _most(spec)},
     phases={"exchange_ns": "exchange_us"},
     cadence="streaming",
+    simulation=Simulation(
+        iteration=_simulated,
+        messages=lambda spec: sum(len(messages(spec, rank)) for rank in range(spec.ranks)),
+        follows=(*_grid.OPTIONS, "neighbours", "periodic", "nx", "ny", "nz", "vars", "sleep_us"),
+        delivered=True,
+        extra_ns=lambda spec: {"exchange_ns": _sleep_ns(spec)},
+    ),
     warmup=(10, 10),
 )

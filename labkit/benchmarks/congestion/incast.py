@@ -12,6 +12,7 @@ a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 
 from dataclasses import dataclass
 
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.spec import Spec
 from labkit.tools import iperf3, perftest
 from labkit.units import parse_count
@@ -55,6 +56,38 @@ def _check(spec: Spec) -> str:
     return f"classes={values['classes']!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
 
 
+_CALLS = 64  # simulated messages of each stream
+
+
+def _flows(spec: Spec) -> int:
+    """Return how many streams there are."""
+    return int(spec.option("senders")) * int(spec.option("streams"))
+
+
+def _places(spec: Spec) -> tuple[int, ...]:
+    """Return of each simulated rank the place of its host: those of the senders, then that of the receiver."""
+    streams = int(spec.option("streams"))
+    return (*(number // streams for number in range(_flows(spec))), int(spec.option("senders")))
+
+
+def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """`_CALLS` messages of each stream at once to the last rank."""
+    last = _flows(spec)
+
+    def iteration(k: int) -> None:
+        if rank.number < last:
+            for _ in range(_CALLS):
+                rank.send(last, spec.size)
+            rank.wait(_CALLS)
+            return
+        for source in range(last):
+            for _ in range(_CALLS):
+                rank.receive(source, spec.size)
+        rank.wait(_CALLS * last)
+
+    return iteration
+
+
 BENCHMARK = ToolBenchmark(
     title="incast",
     options=Options,
@@ -64,6 +97,14 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(iperf3.incast, perftest.incast),
     cadence="streaming",
+    simulation=Simulation(
+        iteration=_simulated,
+        messages=lambda spec: _CALLS * _flows(spec),
+        follows=("senders", "streams", "duration"),
+        ranks=lambda spec: _flows(spec) + 1,
+        places=_places,
+        sent=lambda spec: _CALLS * spec.size,
+    ),
     ends=Ends(transports=True),
     directions=1,
 )

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import InterferenceBenchmark
+from labkit.benchmarks._simulated import Simulation
 from labkit.spec import Spec
 from labkit.tools import iperf3
 
@@ -139,5 +140,8 @@ BENCHMARK = InterferenceBenchmark(
     flows=_flows,
     lead=lambda spec: float(spec.option("lead")),
     cadence="streaming",
+    simulation=Simulation(
+        follows=("victim", "aggressor", "lead", "aggressor_size", "aggressor_ranks", "cells", "streams")
+    ),
     warmup=2,
 )

@@ -119,7 +119,7 @@ def counted(
     if not any(test.startswith("IMB-") for test in equivalents):
         renamed = re.sub(r"\s+and\s+in\s+IMB-[^()]*\([^()]*\)|,\s+as\s+IMB-[^;]*(?=;)", "", renamed)
     doc = f"{renamed.rstrip()}\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
-    return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, doc=doc)
+    return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, simulation=None, doc=doc)
 
 
 _OVERLAP_DOC = """Overlap of MPI_{call} with computation: how much of its time a rank can use.
@@ -151,6 +151,7 @@ def _nonblocking(blocking: CollectiveBenchmark, suites: Collection[str]) -> Coll
     converted = dict(zip(osu, factors, strict=False))
     return dataclasses.replace(
         blocking,
+        simulation=None,
         title=f"{blocking.title}, non-blocking",
         kernel=name,
         phases=PHASES,
@@ -179,6 +180,7 @@ def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> Colle
 
     return dataclasses.replace(
         blocking,
+        simulation=None,
         title=f"{blocking.title}, persistent",
         kernel=name,
         check=check,

@@ -8,6 +8,7 @@ size is the size of one rank's message. Bus bandwidth is (n-1) times size over t
 """
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import InPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 
@@ -22,6 +23,7 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: rank * spec.size,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
+    simulation=collective("allgather", lambda spec, root: f"{spec.size} {spec.size} {BYTE} {BYTE}"),
     equivalents={
         "osu_allgather": {},
         "IMB-MPI1 Allgather": {},

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import Reduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
@@ -42,6 +43,7 @@ BENCHMARK = CollectiveBenchmark(
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: 2 * (spec.ranks - 1) / spec.ranks * spec.size,
     },
+    simulation=collective("allreduce", lambda spec, root: f"{spec.size} 0 {BYTE}"),
     equivalents={
         "osu_allreduce": {},
         "IMB-MPI1 Allreduce": {},

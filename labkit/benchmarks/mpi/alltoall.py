@@ -8,6 +8,7 @@ is the size of the message between two ranks. Bus bandwidth is (n-1) times size 
 """
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import InPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, IN_OSU, counted, forms
 
@@ -22,6 +23,7 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: 0,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), rank * spec.size),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: (spec.ranks - 1) * spec.size},
+    simulation=collective("alltoall", lambda spec, root: f"{spec.size} {spec.size} {BYTE} {BYTE}"),
     equivalents={"osu_alltoall": {}, "IMB-MPI1 Alltoall": {}, "IMB-MT AlltoallMT": {"threads": 2}},
 )
 ALLTOALLV = counted(

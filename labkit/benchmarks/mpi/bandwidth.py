@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks._simulated import windows
 from labkit.benchmarks.mpi import Window, allowed, first_half, from_active
 
 
@@ -38,6 +39,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_active,
     cadence="windowed",
+    simulation=windows(both=False),
     directions=1,
     warmup=(10, 2),
     equivalents={"osu_bw": {}},
@@ -48,6 +50,7 @@ FORMS = {
         title="bandwidth, persistent requests",
         kernel="bandwidth_persistent",
         options=Window,
+        simulation=None,
         equivalents={"osu_bw_persistent": {}},
         doc="""Bandwidth from rank 0 to rank 1 with persistent requests.
 

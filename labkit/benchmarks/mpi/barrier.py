@@ -5,6 +5,7 @@ osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 Barrie
 """
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import collective
 from labkit.benchmarks.mpi import Timed, allowed
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
@@ -18,6 +19,7 @@ BENCHMARK = CollectiveBenchmark(
     sized=False,
     buffers=lambda spec: (0, 0),
     cadence="streaming",
+    simulation=collective("barrier", lambda spec, root: ""),
     metrics={"latency_us": lambda spec: 1},
     equivalents={"osu_barrier": {}, "IMB-MPI1 Barrier": {"timing": "total"}, "IMB-MT BarrierMT": {"threads": 2}},
 )

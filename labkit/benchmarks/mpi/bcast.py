@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import RootedMoving, allowed
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
@@ -36,6 +37,7 @@ BENCHMARK = CollectiveBenchmark(
     sizes="1:1Mi",
     expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
+    simulation=collective("bcast", lambda spec, root: f"{spec.size} {root} {BYTE}"),
     equivalents={"osu_bcast": {}, "IMB-MPI1 Bcast": {}, "IMB-MT BcastMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

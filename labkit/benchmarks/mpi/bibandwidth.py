@@ -7,6 +7,7 @@ A sample is one window each way and the short answer; the bytes of both directio
 import dataclasses
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks._simulated import windows
 from labkit.benchmarks.mpi import Window, allowed, first_half, from_peer
 
 BENCHMARK = KernelBenchmark(
@@ -24,6 +25,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_peer,
     cadence="windowed",
+    simulation=windows(both=True),
     directions=2,
     warmup=(10, 2),
     equivalents={"osu_bibw": {}},
@@ -33,6 +35,7 @@ FORMS = {
         BENCHMARK,
         title="bidirectional bandwidth, persistent requests",
         kernel="bibandwidth_persistent",
+        simulation=None,
         equivalents={"osu_bibw_persistent": {}},
         doc="""Bandwidth both ways at once with persistent requests.
 

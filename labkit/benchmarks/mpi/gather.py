@@ -8,6 +8,7 @@ is the size of one rank's message.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 
@@ -22,6 +23,7 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: rank * spec.size if rank == spec.option("root") else None,
     expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0) if rank == spec.option("root") else None,
     metrics={"latency_us": lambda spec: 1},
+    simulation=collective("gather", lambda spec, root: f"{spec.size} {spec.size} {root} {BYTE} {BYTE}"),
     equivalents={"osu_gather": {}, "IMB-MPI1 Gather": {}, "IMB-MT GatherMT": {"threads": 2}},
 )
 GATHERV = counted(

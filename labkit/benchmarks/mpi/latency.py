@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
+from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.mpi import FromAny, TwoRanks, allowed, first_half, from_peer
 from labkit.spec import Spec
 
@@ -32,6 +33,18 @@ def _check(spec: Spec) -> str:
     return allowed(spec) if 0 <= forked <= 64 else f"forked={forked}, but it must be 0 to 64. Set forked=0."
 
 
+def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+    """A message and its answer."""
+    peer = 1 - rank.number
+
+    def iteration(k: int) -> None:
+        for sends in (not rank.number, bool(rank.number)):
+            (rank.send if sends else rank.receive)(peer, spec.size)
+            rank.wait(1)
+
+    return iteration
+
+
 BENCHMARK = KernelBenchmark(
     title="latency",
     kernel="latency",
@@ -42,6 +55,7 @@ BENCHMARK = KernelBenchmark(
     active=first_half,
     expected=from_peer,
     cadence="streaming",
+    simulation=Simulation(iteration=_simulated, messages=lambda spec: 2),
     crossings=1,
     equivalents={
         "osu_latency": {},

@@ -8,6 +8,7 @@ bandwidth is size over time.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import RootedReduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 
@@ -22,6 +23,7 @@ BENCHMARK = CollectiveBenchmark(
     placed=lambda spec, rank: 0 if rank == spec.option("root") else None,
     expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks) if rank == spec.option("root") else None,
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
+    simulation=collective("reduce", lambda spec, root: f"{spec.size} 0 {root} {BYTE}"),
     equivalents={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

@@ -8,6 +8,7 @@ is the size of one rank's message.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
+from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
 
@@ -27,6 +28,7 @@ BENCHMARK = CollectiveBenchmark(
         else pieces(spec, send, [spec.option("root")], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},
+    simulation=collective("scatter", lambda spec, root: f"{spec.size} {spec.size} {root} {BYTE} {BYTE}"),
     equivalents={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
 )
 SCATTERV = counted(
