@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import labkit
+from labkit import benchmarks
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
@@ -159,3 +160,31 @@ def test_the_plain_engine_stays_small() -> None:
     files = [*modules, *(ROOT / "templates/report/plain").iterdir()]
     lines = {file.name: len(file.read_text().splitlines()) for file in files}
     assert sum(lines.values()) < 600, f"Drop a feature, or let pandoc or typst do it: {lines}"
+
+
+TOLD = ("purpose", "instead")  # of a tool: words for people
+# what may name benchmarks all the same
+NAMED = {
+    "labkit/measuring/simulated_interference.py": {"congestion.incast"},  # the aggressor that labkit makes itself
+    "labkit/simulation/measured.py": {"mpi.latency"},  # whose times calibrate a simulation
+}
+
+
+def test_what_a_benchmark_is_stands_in_its_file() -> None:
+    """What runs, places, simulates and draws benchmarks asks their files, and knows neither their names nor families."""
+    known, found = set(benchmarks.every()), dict[str, set[str]]()
+    layers = ("measuring", "staging", "launch", "testbeds", "simulation", "worker", "tools", "records", "figures")
+    for path in (path for layer in layers for path in (ROOT / "labkit" / layer).rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        free = {
+            id(k.value) for node in ast.walk(tree) if isinstance(node, ast.Call) for k in node.keywords if k.arg in TOLD
+        }
+        named = {
+            node.value if isinstance(node, ast.Constant) else ast.unparse(node)
+            for node in ast.walk(tree)
+            if (isinstance(node, ast.Constant) and node.value in known and id(node) not in free)
+            or (isinstance(node, ast.Attribute) and node.attr == "family")
+        }
+        if named:
+            found[str(path.relative_to(ROOT))] = named
+    assert found == NAMED

@@ -259,7 +259,7 @@ def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: floa
     benchmark = benchmarks.get(spec.benchmark)
     work = benchmark.metrics.get("bandwidth_MBps")
     sampled_bytes = outcome.time_ns.size * (work(spec) if work else spec.size)
-    if not benchmark.ends.sockets or (outcome.tool == "netpipe" and effort.iterations):
+    if not benchmark.ends.sockets or outcome.trial == 0:
         return sampled_bytes, math.inf
     if RECEIVED_B.given(outcome.meta):
         return float(RECEIVED_B.of(outcome.meta)), float(WRITTEN_B.of(outcome.meta))
@@ -270,7 +270,7 @@ def tool_moved(spec: Spec, effort: Effort, outcome: tools.Outcome, elapsed: floa
         return sampled_bytes, max(sampled_bytes, float(count or math.inf) * spec.size)
     ways = max(1, benchmark.directions)
     rate = reported.get("bandwidth_MBps", 0.0) * 1e6 / ways or reported.get("transaction_rate_per_s", 0.0) * spec.size
-    # NetPIPE keeps the best of several trials, each of a quarter of a second
-    seconds = 0.25 if outcome.tool == "netpipe" else reported.get("ELAPSED_TIME", max(1, math.ceil(effort.time_cap)))
+    asked = reported.get("ELAPSED_TIME", max(1, math.ceil(effort.time_cap)))
+    seconds = asked if outcome.trial is None else outcome.trial
     fastest = max(rate, reported.get("sent_MBps", 0.0) * 1e6)
     return rate * seconds, ways * fastest * max(elapsed, seconds)

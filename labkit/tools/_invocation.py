@@ -69,6 +69,8 @@ class Invocation:
     definition : what the numbers are, and how they differ from those of the tool stood in for.
     duration : s it is expected to take.
     time_limit : s after which it is ended.
+    trial : s that a reported rate holds for, of a tool that reports the best of several trials: 0 if nobody knows; None
+        for the whole run.
     retries : further runs when its output is refused with DataError, for tools that now and then print no numbers.
     badges, warnings : what could mislead.
     facts : for the metadata.
@@ -94,6 +96,7 @@ class Invocation:
     definition: str
     duration: float
     time_limit: float
+    trial: float | None = None
     retries: int = 0
     badges: tuple[Note, ...] = ()
     warnings: tuple[Note, ...] = ()
@@ -118,6 +121,7 @@ class Outcome:
     extras : further columns, each (1, iterations).
     source : what the client printed, untouched; of several one after the other.
     commands : each command line that ran, servers first.
+    trial : as in `Invocation`.
     warnings, badges, meta : for the metadata.
     """
 
@@ -129,6 +133,7 @@ class Outcome:
     extras: Mapping[str, NDArray[np.int64]]
     source: str
     commands: tuple[tuple[str, ...], ...]
+    trial: float | None = None
     warnings: tuple[Note, ...] = ()
     badges: tuple[Note, ...] = ()
     meta: Facts = field(default_factory=dict)

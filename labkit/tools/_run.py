@@ -264,6 +264,7 @@ def _outcome(
         extras={name: values.reshape(1, -1) for name, values in parsed.extras.items()} if sampled else {},
         source=source,
         commands=commands,
+        trial=invocation.trial,
         warnings=(*invocation.warnings, *parsed.warnings),
         badges=tuple(badges),
         meta={name: value for name, value in meta.items() if value not in ("", None)},

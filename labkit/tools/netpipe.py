@@ -28,6 +28,7 @@ TOOL = Tool(
 )
 _OUT = "np.out"
 _SIZE_S = 0.7  # a size takes that, whatever the effort
+_TRIAL_S = 0.25  # of each of the trials at a size, of which NetPIPE keeps the best
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
 
 
@@ -128,5 +129,6 @@ def _invocation(
         definition=definition,
         duration=sizes * _SIZE_S,
         time_limit=sizes * _SIZE_S + effort.time_limit,
+        trial=0.0 if effort.iterations else _TRIAL_S,
         warnings=(note("listens-everywhere", _OPEN), layout.BEST),
     )
