@@ -134,7 +134,7 @@ def test_pairs_of_ranks_on_many_hosts_have_no_common_link() -> None:
     meta = {"testbed": CLUSTER, "rank_hosts": hosts, "fingerprint": "f"}
     four = point("mpi.put_bandwidth", value=40.0, spec={"ranks": 4}, meta=meta)
     assert bounds.of_bandwidth(four) == ()
-    (judged,) = verdict.judge([four], records.summary(records.table([four])))
+    (judged,) = verdict.judge(of_samples([four]), records.summary(records.table([four])))
     assert judged.reason == "pairs of ranks on more than two hosts have links of their own, which add up"
     two = point("mpi.put_bandwidth", spec={"ranks": 4}, meta=meta | {"rank_hosts": ["vc0", "vc0", "vc1", "vc1"]})
     assert [bound.name for bound in bounds.of_bandwidth(two)] == ["link of a host"]
