@@ -18,15 +18,19 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
+from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.errors import DataError
 from labkit.notes import joined
 from labkit.records import GIVEN, by_benchmark, headline_statistic, summary
-from labkit.records.factors import differing, setting
+from labkit.records.factors import OF_SOURCES, differing, distinct, setting, together
 from labkit.units import format_number, format_size, plural
 
 Factor = Callable[[int], Fraction]
@@ -153,20 +157,6 @@ class Verdict:
     sentence: str
 
 
-@dataclass(frozen=True)
-class _Value:
-    """Latency of a point with its interval, µs; NaN ends where there is none."""
-
-    centre: float
-    low: float
-    high: float
-    basis: tuple[str, ...]
-
-    def __add__(self, other: _Value) -> _Value:
-        basis = tuple(dict.fromkeys([*self.basis, *other.basis]))
-        return _Value(self.centre + other.centre, self.low + other.low, self.high + other.high, basis)
-
-
 def check(frame: pd.DataFrame) -> Verdict:
     """Compare collectives with what could stand for them, and every size with larger ones.
 
@@ -185,134 +175,179 @@ def check(frame: pd.DataFrame) -> Verdict:
     latencies = latencies[latencies["benchmark"].isin(names)]
     if latencies.empty or not {"latency_us_p50", "latency_us_mean"} & set(latencies):
         raise DataError("The table has no latency of a collective. Measure mpi.allreduce, mpi.bcast and others first.")
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     checked, missing = 0, []
     varied = [name for name in differing(latencies) if name in _CONTEXT and name not in ("ranks", "cadence", "timing")]
     named = [*dict.fromkeys(["transport", "library", *varied])]
     options = {
         name: [c for c in differing(rows) if c.startswith(GIVEN)] for name, rows in by_benchmark(latencies).items()
     }
-    groups = [_points(group, named, options) for _, group in latencies.groupby(_CONTEXT, dropna=False, sort=False)]
+    context = together(*(distinct(latencies[name])[0] for name in _CONTEXT))
+    groups = [_Points(latencies[context == code], named, options) for code in range(context.max() + 1)]
     for guideline in GUIDELINES:
-        comparisons = [row for points in groups for row in _compared(guideline, points)]
-        checked += len(comparisons)
-        rows += comparisons
-        if not comparisons:
+        before = checked
+        for points in groups:
+            for left, right in _compared(guideline, points):
+                checked += 1
+                rows += points.violation(str(guideline), left, right)
+        if checked == before:
             missing.append((str(guideline), _why_not(guideline, groups)))
     for name in MONOTONE:
-        comparisons = [row for points in groups for row in _monotone(f"mpi.{name}", points)]
-        checked += len(comparisons)
-        rows += comparisons
+        for points in groups:
+            for left, fastest in _monotone(f"mpi.{name}", points):
+                checked += 1
+                rows += points.violation(f"{name}(m) ≤ {name}(m'){_LARGER}", left, [fastest])
     table = pd.DataFrame(rows, columns=_COLUMNS)
-    table = table[table["ratio"] > 1].sort_values(["certain", "ratio"], ascending=False, ignore_index=True)
+    table = table.sort_values(["certain", "ratio"], ascending=False, ignore_index=True)
     return Verdict(table, checked, pd.DataFrame(missing, columns=["guideline", "reason"]), _sentence(table, checked))
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A row of the summary, as far as it is needed."""
+class _Points:
+    """Points of one context as columns, without those that have no latency.
 
-    benchmark: str
-    size: int
-    ranks: int
-    setting: str
-    options: dict[str, Any]
-    value: _Value
+    Parameters
+    ----------
+    rows : of the summary.
+    named : columns that name a setting.
+    options : benchmark → those of its options that vary, which name it too.
+    """
 
-    def fits(self, other: _Point) -> bool:
-        """Whether the options that both have are the same."""
-        return all(other.options.get(name, value) == value for name, value in self.options.items())
+    def __init__(self, rows: pd.DataFrame, named: Sequence[str], options: Mapping[str, Sequence[str]]) -> None:
+        centre = f"latency_us_{headline_statistic(rows, 'latency_us')}"
+        rows = rows[rows[centre].notna()]
+        self._shown = {name: [*named, *own] for name, own in options.items()}
+        columns = {*OF_SOURCES, *(name for shown in self._shown.values() for name in shown)}
+        self._columns = {name: rows[name].tolist() for name in columns if name in rows}
+        self.benchmarks: list[str] = rows["benchmark"].tolist()
+        self.sizes: list[int] = rows["message_size_B"].tolist()
+        self.ranks: list[int] = rows["ranks"].tolist()
+        self.options: list[str] = rows["options"].tolist()
+        self.centres: list[float] = rows[centre].tolist()
+        self.ends, self.bases = _intervals(rows, centre)
+        self.places: dict[tuple[str, int], dict[str, int]] = {}
+        for place, (name, size, text) in enumerate(zip(self.benchmarks, self.sizes, self.options, strict=True)):
+            same = self.places.setdefault((name, size), {})  # of equal options, the slowest counts
+            if text not in same or self.centres[place] > self.centres[same[text]]:
+                same[text] = place
+        self.of: dict[str, list[int]] = {}
+        for place, name in enumerate(self.benchmarks):
+            self.of.setdefault(name, []).append(place)
 
+    def slowest(self, name: str, size: Fraction, options: str) -> int | None:
+        """Return the slowest point of a benchmark and size with options that fit; None if there is none."""
+        same = self.places.get((name, int(size)), {}) if size.denominator == 1 else {}
+        fitting = [place for text, place in same.items() if _fits(options, text)]
+        return max(fitting, key=lambda place: (self.centres[place], -place), default=None)
 
-def _points(group: pd.DataFrame, named: Sequence[str], options: Mapping[str, Sequence[str]]) -> list[_Point]:
-    """Points of one context; columns name their setting, of each benchmark also those of its options that vary."""
-    centre = headline_statistic(group, "latency_us")
-    rows = group.to_dict("records")
-    return [
-        _Point(
-            row["benchmark"],
-            int(row["message_size_B"]),
-            int(row["ranks"]),
-            setting(row, [*named, *options[row["benchmark"]]]),
-            json.loads(row["options"] or "{}"),
-            _value(row, f"latency_us_{centre}"),
+    def violation(self, guideline: str, left: int, right: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the row of a comparison where the left side takes longer."""
+        total, high = sum(self.centres[place] for place in right), sum(self.ends[place][1] for place in right)
+        ratio = self.centres[left] / total if total else math.nan
+        if not ratio > 1:
+            return
+        row = {name: values[left] for name, values in self._columns.items()}
+        parts = (
+            f"{self.benchmarks[place].removeprefix('mpi.')} at {format_size(self.sizes[place])}" for place in right
         )
-        for row in rows
-        if not math.isnan(row[f"latency_us_{centre}"])
-    ]
+        yield (
+            guideline,
+            self.sizes[left],
+            self.ranks[left],
+            setting(row, self._shown[self.benchmarks[left]]),
+            self.centres[left],
+            total,
+            ratio,
+            self.ends[left][0] > high,  # false where an end is NaN
+            joined(dict.fromkeys(self.bases[place] for place in (left, *right))),
+            " + ".join(parts),
+        )
 
 
-def _value(row: dict[str, Any], centre: str) -> _Value:
-    """Latency and its best interval: over 6 launches or more, the range of fewer, or that inside the only launch."""
-    ends = [row.get(f"{centre}_{end}", math.nan) for end in ("low", "high")]
-    basis = row["headline"]
-    if math.isnan(ends[0]) and not centre.endswith("_p50"):
-        basis = "no interval"
-    elif math.isnan(ends[0]):
-        ends = [row.get(f"latency_us_{end}", math.nan) for end in ("ci_low", "ci_high")]
-        basis = "no interval" if math.isnan(ends[0]) else f"{stats.LEVEL * 100:.0f} % interval inside 1 launch"
-    return _Value(row[centre], ends[0], ends[1], (basis,))
+@cache
+def _fits(options: str, others: str) -> bool:
+    """Return whether the options that both have are the same."""
+    first, second = _parsed(options), _parsed(others)
+    return all(second.get(name, value) == value for name, value in first.items())
 
 
-def _compared(guideline: Guideline, points: list[_Point]) -> Iterator[dict[str, Any]]:
-    """Rows of one guideline in one context: one for each point of the left side whose right side was measured."""
-    for left in (point for point in points if point.benchmark == f"mpi.{guideline.left}"):
+@cache
+def _parsed(options: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(options or "{}")
+    return parsed
+
+
+@cache
+def _key(options: str) -> object:
+    """Return what is equal for equal options."""
+    return frozenset(
+        (name, str(one) if isinstance(one, list | dict) else one) for name, one in _parsed(options).items()
+    )
+
+
+def _intervals(rows: pd.DataFrame, centre: str) -> tuple[list[tuple[float, float]], list[str]]:
+    """Return the best interval of each point and its basis: over launches, or that inside the only launch."""
+
+    def column(name: str) -> NDArray[np.float64]:
+        return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
+
+    low, high = column(f"{centre}_low"), column(f"{centre}_high")
+    bases = rows["headline"].to_numpy(object).copy()
+    alone = np.isnan(low)
+    if not centre.endswith("_p50"):
+        bases[alone] = "no interval"
+    else:
+        inside = column("latency_us_ci_low")
+        low, high = np.where(alone, inside, low), np.where(alone, column("latency_us_ci_high"), high)
+        word = f"{stats.LEVEL * 100:.0f} % interval inside 1 launch"
+        bases[alone] = np.where(np.isnan(inside[alone]), "no interval", word)
+    return [*zip(low.tolist(), high.tolist(), strict=True)], bases.tolist()
+
+
+def _compared(guideline: Guideline, points: _Points) -> Iterator[tuple[int, list[int]]]:
+    """Yield each point of the left side whose right side was measured, with this."""
+    for left in points.of.get(f"mpi.{guideline.left}", ()):
         chosen = []
         for name, factor in guideline.parts:
-            size = factor(left.ranks) * left.size
-            fit = [p for p in points if p.benchmark == name and p.size == size and left.fits(p)]
-            if fit:
-                chosen.append(max(fit, key=lambda p: p.value.centre))
-        if len(chosen) == len(guideline.parts):
-            yield _row(str(guideline), left, chosen)
+            size = factor(points.ranks[left]) * points.sizes[left]
+            if (place := points.slowest(name, size, points.options[left])) is None:
+                break
+            chosen.append(place)
+        else:
+            yield left, chosen
 
 
-def _monotone(benchmark: str, points: list[_Point]) -> Iterator[dict[str, Any]]:
-    """Rows that compare each size with the fastest of the larger ones."""
-    series = [point for point in points if point.benchmark == benchmark]
-    for left in series:
-        larger = [p for p in series if p.size > left.size and p.options == left.options]
-        if larger:
-            name = benchmark.removeprefix("mpi.")
-            yield _row(f"{name}(m) ≤ {name}(m'){_LARGER}", left, [min(larger, key=lambda p: p.value.centre)])
+def _monotone(benchmark: str, points: _Points) -> Iterator[tuple[int, int]]:
+    """Yield each point with the fastest of a larger size and the same options."""
+    series: dict[object, list[int]] = {}
+    for place in points.of.get(benchmark, ()):
+        series.setdefault(_key(points.options[place]), []).append(place)
+    fastest: dict[int, int] = {}
+    for places in series.values():
+        falling = sorted(places, key=lambda place: -points.sizes[place])
+        best: int | None = None
+        for _, same in groupby(falling, key=lambda place: points.sizes[place]):
+            some = [*same]
+            if best is not None:
+                fastest |= dict.fromkeys(some, best)
+                some.append(best)
+            best = min(some, key=lambda place: (points.centres[place], place))
+    yield from sorted(fastest.items())
 
 
-def _row(guideline: str, left: _Point, right: list[_Point]) -> dict[str, Any]:
-    """One comparison."""
-    total = right[0].value
-    for part in right[1:]:
-        total = total + part.value
-    both = left.value + total
-    certain = left.value.low > total.high  # false where an end is NaN
-    description = " + ".join(f"{p.benchmark.removeprefix('mpi.')} at {format_size(p.size)}" for p in right)
-    values = (
-        guideline,
-        left.size,
-        left.ranks,
-        left.setting,
-        left.value.centre,
-        total.centre,
-        left.value.centre / total.centre if total.centre else math.nan,
-        bool(certain),
-        joined(both.basis),
-        description,
-    )
-    return dict(zip(_COLUMNS, values, strict=True))
-
-
-def _why_not(guideline: Guideline, groups: list[list[_Point]]) -> str:
+def _why_not(guideline: Guideline, groups: Sequence[_Points]) -> str:
     """Why a guideline could not be checked at any size."""
-    measured = {point.benchmark for points in groups for point in points}
     wanted = [f"mpi.{guideline.left}", *(name for name, _ in guideline.parts)]
-    if absent := [name for name in dict.fromkeys(wanted) if name not in measured]:
+    if absent := [name for name in dict.fromkeys(wanted) if not any(name in points.of for points in groups)]:
         return f"not measured: {', '.join(absent)}"
     for points in groups:
-        for left in (p for p in points if p.benchmark == wanted[0]):
+        for left in points.of.get(wanted[0], ()):
             for name, factor in guideline.parts:
-                size = factor(left.ranks) * left.size
+                size = factor(points.ranks[left]) * points.sizes[left]
                 if size.denominator > 1:
-                    return f"{left.size} B do not divide among {left.ranks} ranks, nor do other sizes fit"
-                if not any(p.benchmark == name and p.size == size for p in points):
+                    return (
+                        f"{points.sizes[left]} B do not divide among {points.ranks[left]} ranks, nor do other sizes fit"
+                    )
+                if (name, int(size)) not in points.places:
                     return f"{name} was not measured at {size} B, nor at what other sizes need"
     return "measured with different options, or on different systems"
 
