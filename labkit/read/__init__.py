@@ -190,7 +190,9 @@ class Launches:
     def kind(self) -> NDArray[np.intp]:
         """Place among the kinds of each row, (launches,)."""
         begins = np.cumsum([0, *(len(part.kinds) for part in self._parts)])
-        parts = [part.kind + begin for part, begin in zip(self._parts, begins.tolist(), strict=False)]
+        parts: list[NDArray[np.intp]] = [
+            part.kind + begin for part, begin in zip(self._parts, begins.tolist(), strict=False)
+        ]
         return np.concatenate([np.empty(0, np.intp), *parts])
 
     def fact(self, fact: Fact[Any]) -> list[Any]:
@@ -205,7 +207,7 @@ class Launches:
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:
         """Size of each row, (launches,), B."""
-        return self.records["message_size_B"].to_numpy(np.int64)
+        return np.asarray(self.records["message_size_B"], np.int64)
 
     def samples(self, rows: Sequence[int]) -> list[Samples]:
         """Return the launches of some rows as objects; for what concerns few of them."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from labkit.models import costs, verdict
 from labkit.models.verdict import Judged
-from labkit.read import of_samples
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.findings import listed
@@ -35,7 +34,7 @@ def judged(content: Content, source: Source, member: Member, rows: pd.DataFrame 
     def made() -> list[Judged]:
         if not len(chosen):
             return []
-        return verdict.judge(of_samples(source.points, source.records), chosen, None, costs.of(member.summary))
+        return verdict.judge(source.launches, chosen, None, costs.of(member.summary))
 
     name = f"judged {source.path} {member.name} {sorted(chosen['fingerprint']) if len(chosen) else ''}"
     if name not in content.made:
