@@ -708,3 +708,12 @@ def test_variables_that_choose_a_path_need_proof(variables: dict[str, str]) -> N
         assert _path("mpi.latency", "shm", _TCP, **how) == ["loopback", "path mismatch"]
         assert _path("mpi.init", "tcp", {}, **how) == ["path unknown"]
     assert _path("mpi.init", "shm", {}, variables=["OMPI_MCA_rmaps_base_oversubscribe", "HOME"]) == ["shared memory"]
+
+
+def test_whose_programs_a_library_loads_stands_in_the_file_of_its_launcher() -> None:
+    assert {name: launch.abi(name) for name in ("openmpi", "mpich", "intelmpi", "other")} == {
+        "openmpi": "openmpi",
+        "mpich": "mpich",
+        "intelmpi": "mpich",
+        "other": "other",
+    }

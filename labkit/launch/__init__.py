@@ -19,7 +19,7 @@ from pathlib import Path
 from labkit import causes, extras, project
 from labkit.errors import LaunchError, SpecError, known
 from labkit.host import Program, eager
-from labkit.launch._files import LauncherFile, file, libraries, names, own_library, programs
+from labkit.launch._files import LauncherFile, abi, file, libraries, names, own_library, programs
 from labkit.launch._hosts import listed, named, slots, spread
 from labkit.launch._inherited import SETTINGS, inherited
 from labkit.launch._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
@@ -33,6 +33,7 @@ __all__ = [
     "Launcher",
     "LauncherFile",
     "Placement",
+    "abi",
     "eager_limits",
     "get",
     "inherited",

@@ -46,6 +46,17 @@ class WithEagerLimits(LauncherFile, Protocol):
         """The limit over each path, as the library that `program` belongs to has it."""
 
 
+class WithAbi(LauncherFile, Protocol):
+    """What the file defines as well if its library loads programs that are linked to another one.
+
+    Attributes
+    ----------
+    ABI : launcher of the library that those programs are linked to.
+    """
+
+    ABI: str
+
+
 class UnderSrun(LauncherFile, Protocol):
     """What the file defines as well if srun can start ranks of its library."""
 
@@ -94,6 +105,11 @@ def file(name: str) -> Any:
 def own_library(module: LauncherFile) -> bool:
     """Whether a launcher starts the ranks of its own MPI library only."""
     return not hasattr(module, "launcher")
+
+
+def abi(kind: str) -> str:
+    """The launcher of the library that programs are linked to which a library loads: its own, or that of its ABI."""
+    return str(getattr(file(kind), "ABI", kind)) if kind in names() else kind
 
 
 def libraries() -> dict[str, LauncherFile]:

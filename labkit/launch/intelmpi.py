@@ -17,7 +17,7 @@ PROGRAM = Program(
     purpose="starting ranks",
     mpi=True,
 )
-LIBRARY, BANNER, ORDER = "Intel MPI", "Intel(R) MPI", 30
+LIBRARY, BANNER, ORDER, ABI = "Intel MPI", "Intel(R) MPI", 30, "mpich"
 _PMI2 = ("/usr/lib64/libpmi2.so", "/usr/lib64/slurmpmi/libpmi2.so", "/usr/lib/x86_64-linux-gnu/libpmi2.so.0")
 TRANSPORTS = ("auto", "shm", "tcp")
 

@@ -29,7 +29,6 @@ from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Invocation, Place
 
-_ABI = {"intelmpi": "mpich"}  # launcher's kind → the kind whose programs its library can load too
 COMMANDS = 512  # B of command lines from which they are a part of the start's record
 
 
@@ -91,7 +90,7 @@ def launcher(invocation: Invocation, spec: Spec) -> Launcher:
     if spec.launcher == "auto" and invocation.mpi:
         return _own(invocation)
     found = launch.get(spec.launcher)
-    if invocation.mpi and _ABI.get(found.kind, found.kind) != invocation.mpi:
+    if invocation.mpi and launch.abi(found.kind) != invocation.mpi:
         raise LaunchError(
             f"{invocation.tool} is linked to {invocation.mpi}, but --launcher {spec.launcher} is {found.library}: each "
             f"of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a {invocation.programs[0]} "
@@ -103,7 +102,7 @@ def launcher(invocation: Invocation, spec: Spec) -> Launcher:
 
 def _own(invocation: Invocation) -> Launcher:
     """The launcher in the same installation as the library that a program loads; else the first of its kind."""
-    installed = [one for one in launch.installed().values() if _ABI.get(one.kind, one.kind) == invocation.mpi]
+    installed = [one for one in launch.installed().values() if launch.abi(one.kind) == invocation.mpi]
     folders = [folder for parent in Path(invocation.mpi_folder).parents for folder in (parent, parent / "bin")]
     beside = next((one for one in installed if Path(one.program).parent in folders), None)
     for folder in Path(invocation.mpi_folder).parents if beside is None and invocation.mpi_folder else ():
