@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -151,9 +151,9 @@ class Evidence:
         return Breach(str(row["benchmark"]), self.label(str(row["fingerprint"])), what, row["origin"] in BROUGHT)
 
     @staticmethod
-    def of(rows: pd.DataFrame, what: str, point: str = "") -> Breach:
-        """Say what is wrong with several points of one benchmark."""
-        return Breach(str(rows["benchmark"].iloc[0]), point, what, set(rows["origin"]) <= {*BROUGHT})
+    def of(rows: pd.DataFrame) -> Callable[[str, str], Breach]:
+        """Return a function of a place and of what is wrong there with several points of one benchmark."""
+        return partial(Breach, str(rows["benchmark"].iloc[0]), brought=set(rows["origin"]) <= {*BROUGHT})
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def failed(evidence: Evidence) -> Iterator[Breach]:
 def uneven_sizes(evidence: Evidence) -> Iterator[Breach]:
     """Yield levels of a factor that were measured at other sizes than the other levels."""
     for name, rows in evidence.by_benchmark():
-        measured = rows["message_size_B"].to_numpy()
+        measured, breach = rows["message_size_B"].to_numpy(), evidence.of(rows)
         sizes = np.unique(measured)
         for factor in evidence.factors[name]:
             codes, levels = coded(rows[factor])
@@ -132,7 +132,7 @@ def uneven_sizes(evidence: Evidence) -> Iterator[Breach]:
                     lacking = islice((size for place, size in enumerate(sizes) if place not in there), 3)
                     text = ", ".join(format_size(int(size)) for size in lacking)
                     more = f" and {plural(count - 3, 'more size')}" if count > 3 else ""
-                    yield evidence.of(rows, f"not measured at {text}{more}", f"{named(factor)}={value}")
+                    yield breach(f"{named(factor)}={value}", f"not measured at {text}{more}")
 
 
 def mean_of_rates(evidence: Evidence) -> Iterator[Breach]:
@@ -183,7 +183,7 @@ def time_order(evidence: Evidence) -> Iterator[Breach]:
             ends = list(zip(spans["min"], spans["max"], strict=True))
             if len(ends) > 1 and all(before[1] < after[0] for before, after in pairwise(ends)):
                 order = " before ".join(map(str, spans.index[:3]))
-                yield evidence.of(rows, f"{named(factor)}: all points of {order}")
+                yield evidence.of(rows)("", f"{named(factor)}: all points of {order}")
 
 
 def confounded(evidence: Evidence) -> Iterator[Breach]:
@@ -193,7 +193,7 @@ def confounded(evidence: Evidence) -> Iterator[Breach]:
         complete = {factor: codes for factor, (codes, texts) in levels.items() if NONE not in texts}
         for first, second in combinations(complete, 2):
             if one_each(complete[first], complete[second]) and one_each(complete[second], complete[first]):
-                yield evidence.of(rows, f"{named(first)} and {named(second)} always change together")
+                yield evidence.of(rows)("", f"{named(first)} and {named(second)} always change together")
 
 
 def no_tail(evidence: Evidence) -> Iterator[Breach]:
@@ -276,7 +276,9 @@ def sparse_sizes(evidence: Evidence) -> Iterator[Breach]:
         gaps = [(a, b) for a, b in pairwise(sizes) if b > _STEP * a] if len(sizes) > 2 else []
         for low, high in gaps:
             ratio = format_number(high / low, digits=2)
-            yield evidence.of(rows, f"no size between {format_size(low)} and {format_size(high)}, {ratio} times apart")
+            yield evidence.of(rows)(
+                "", f"no size between {format_size(low)} and {format_size(high)}, {ratio} times apart"
+            )
 
 
 def round_ranks(evidence: Evidence) -> Iterator[Breach]:
@@ -284,7 +286,7 @@ def round_ranks(evidence: Evidence) -> Iterator[Breach]:
     for _, rows in evidence.by_benchmark():
         ranks = [int(count) for count in np.unique(rows["ranks"]).tolist()]
         if len(ranks) > 2 and all(math.log2(count).is_integer() for count in ranks):
-            yield evidence.of(rows, f"ranks {', '.join(map(str, ranks))} are all powers of two")
+            yield evidence.of(rows)("", f"ranks {', '.join(map(str, ranks))} are all powers of two")
 
 
 _MORE_LAUNCHES = "Run again with --launches 6; labkit adds the missing launches."

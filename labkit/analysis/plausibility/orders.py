@@ -22,10 +22,10 @@ from labkit.columns import METRICS, STATISTICS
 from labkit.errors import SpecError
 from labkit.stats import shift
 from labkit.testbeds import parse
-from labkit.units import format_number, format_size, plural
+from labkit.units import format_number, plural
 
 JUMP = 8.0  # times the line through its neighbours that a time may be; protocols of libraries change it by less
-_BLOCK = 1 << 20  # pairs that are compared at once
+_BLOCK, _TESTED = 1 << 20, 1 << 14  # pairs that are compared, and tested, at once
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([a-z]*)")
 _PREFIX = {"": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -138,11 +138,13 @@ def _tested(series: Series, rises: bool, one: int, other: int, least: float) -> 
         times = _times(series, rises, firsts[rows][:, None], lasts[None])
         open_ = (times >= RELEVANT) & (firsts[rows][:, None] < lasts) & (near_first[rows, 1:] > near_last[:, 1])
         sure = open_ & (near_first[rows, :1] > near_last[:, 0]) if alike else np.zeros_like(open_)
-        for row, column in np.argwhere(open_ & ~sure).tolist():
-            sure[row, column] = shift.rank_sum_p(of_first[rows[row]], of_last[column]) / 2 * tests <= CHANCE
+        pairs = np.argwhere(open_ & ~sure)
+        for some in np.array_split(pairs, len(pairs) // _TESTED + 1):
+            row, column = some.T
+            sure[row, column] = shift.rank_sum_ps(of_first[rows[row]], of_last[column]) / 2 * tests <= CHANCE
         if sure.any():
-            row, column = divmod(int(np.argmax(np.where(sure, times, 0.0))), len(lasts))
-            yield Wrong(float(times[row, column]), int(firsts[rows[row]]), int(lasts[column]), int(sure.sum()))
+            first, last = divmod(int(np.argmax(np.where(sure, times, 0.0))), len(lasts))
+            yield Wrong(float(times[first, last]), int(firsts[rows[first]]), int(lasts[last]), int(sure.sum()))
 
 
 def _indicated(series: Series, rises: bool) -> Wrong | None:
@@ -259,17 +261,9 @@ def _wrong_order(view: View, series: Series, rule: str, rises: bool, factor: str
     )
 
 
-def _size(size: int) -> float | None:
-    return float(size) or None
-
-
-def _sized(view: View) -> Iterator[Series]:
-    return view.series("message_size_B", _size, lambda size: format_size(int(size)))
-
-
 def size_order(view: View) -> Iterator[Oddity]:
     """Yield series whose time of a message falls, or whose bytes per time fall, with the size."""
-    for series in _sized(view):
+    for series in view.sized:
         rises = series.metric in (*TIMED, *PER_BYTE)
         yield from _wrong_order(view, series, "size-order", rises, "messages are larger")
 
@@ -283,7 +277,7 @@ def _message_times(series: Series, values: NDArray[np.float64]) -> NDArray[np.fl
 
 def size_jump(view: View) -> Iterator[Oddity]:
     """Yield sizes whose time is far above what their neighbours allow."""
-    for series in _sized(view):
+    for series in view.sized:
         allowed, low = _allowed(series)
         jumps = np.flatnonzero(low >= JUMP * allowed)
         if not len(jumps):

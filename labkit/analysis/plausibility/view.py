@@ -342,6 +342,13 @@ class View:
                 return table.row(place)
         return None
 
+    @cached_property
+    def sized(self) -> tuple[Series, ...]:
+        """Points that differ in their size."""
+        return tuple(
+            self.series("message_size_B", lambda size: float(size) or None, lambda size: format_size(int(size)))
+        )
+
     def series(
         self,
         along: str,
