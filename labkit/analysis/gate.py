@@ -7,18 +7,19 @@ point has a limit that depends on no other point. `labkit.stats.limits` makes th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from labkit import notes
-from labkit.analysis.alike import TAIL, Key, grouped, identifying, joined, labelled, statistics_of, variables
+from labkit import notes, stats
+from labkit.analysis.alike import Key, Points, compared, grouped, identifying, joined, labelled, variables
 from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.errors import DataError
-from labkit.records.factors import NONE, level, named
+from labkit.records.factors import NONE, distinct, level, named, noted
 from labkit.records.resolution import MOST, STEPS, coarse_of, columns, sign, spans
 from labkit.stats import limits
 from labkit.units import format_number, format_share, plural
@@ -260,67 +261,122 @@ def gate(
     past = [frame.assign(campaign=f"{label}/" + frame["campaign"].astype(str)) for label, frame in history]
     past = [frame for frame in past if len(frame)]
     keys = identifying(new, past)
-    groups = grouped(joined(past), keys) if past else {}
-    points = {key: rows for key, rows in grouped(new, keys).items() if key in groups}
-    if not points:
+    before, now = grouped(joined(past) if past else new[:0], keys), grouped(new, keys)
+    places = {key: place for place, key in enumerate(before.keys)}
+    common = [place for place, key in enumerate(now.keys) if key in places]
+    if not common:
         names = ", ".join(label for label, _ in history) or "the history"
         raise DataError(
             f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
         )
-    wanted = [(key, *which) for key, rows in points.items() for which in statistics_of(rows, groups[key])]
-    labels = labelled(points, keys)
-    share = chance / max(len(wanted), 1)
-    verdicts = [
-        _verdict(labels[key], points[key], groups[key], metric, statistic, share, worse)
-        for key, metric, statistic in wanted
-    ]
-    verdicts += _absent(groups, points, keys, len(past))
+    now = now.chosen(common)
+    same = before.chosen([places[key] for key in now.keys])
+    wanted = compared(now, same)
+    comparisons = sum(map(len, wanted))
+    made = _Verdicts(now, same, labelled(now, keys), chance / max(comparisons, 1), worse)
+    verdicts = list(made.of(wanted))
+    verdicts += _absent(before, {*now.keys}, keys, len(past))
     verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
-    return Result(name, tuple(verdicts), chance, len(wanted), tuple(label for label, _ in history))
+    return Result(name, tuple(verdicts), chance, comparisons, tuple(label for label, _ in history))
 
 
-def _verdict(
-    label: str, new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str, share: float, worse: float
-) -> Verdict:
-    """Compare one statistic of a point."""
-    column, higher = statistic_column(metric, statistic), METRICS[metric].better == "lower"
-    values = new[column].dropna().to_numpy(np.float64)
-    campaigns = [rows[column].dropna().to_numpy(np.float64) for _, rows in past.groupby("campaign", sort=False)]
-    usual = float(np.median(np.concatenate(campaigns)))
-    bounds, finest = _resolved(new, past, metric, statistic)
-    limit = limits.limit(campaigns, len(values), share, higher=higher)
-    if finest > 1:  # a time that is two steps longer is beyond the limit
-        least = usual * finest * (1 - _STEP) if higher else usual / finest * (1 + _STEP)
-        limit = replace(limit, value=max(limit.value, least) if higher else min(limit.value, least))
-    beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
-    less = max(1 + worse, finest * (1 - _STEP))
-    over = sum(times_worse(float(one), usual, METRICS[metric].better) >= less for one in values) if worse else 0
-    one = Verdict(
-        benchmark=str(new["benchmark"].iloc[0]),
-        point=label,
-        metric=metric,
-        statistic=statistic,
-        outcome="pass",
-        value=float(np.median(values)),
-        launches=len(values),
-        usual=usual,
-        limit=limit,
-        beyond=beyond,
-        differs=_differs(new, past),
-        worse=worse,
-        over=over,
-        coarse=bounds,
-        finest=finest,
-    )
-    return replace(one, outcome=_outcome(one))
+class _Verdicts:
+    """Verdicts on the statistics of points.
+
+    Parameters
+    ----------
+    new, past : the same points, of the new campaign and of the past ones.
+    labels : of the points.
+    share : chance of a false alarm of a comparison.
+    worse : practical rule, as in `gate`.
+    """
+
+    def __init__(self, new: Points, past: Points, labels: Sequence[str], share: float, worse: float) -> None:
+        self._new, self._past, self._labels, self._share, self._worse = new, past, labels, share, worse
+        self._differs = _differs(new, past)
+        self._campaign = pd.factorize(past.frame["campaign"])[0][past.rows]
+
+    def of(self, wanted: Sequence[Sequence[tuple[str, str]]]) -> Iterator[Verdict]:
+        """Yield the verdict on each metric and statistic of each point."""
+        compared = {names: self._compared(*names) for names in dict.fromkeys(one for each in wanted for one in each)}
+        for place, names in enumerate(wanted):
+            for one in names:
+                yield self._verdict(place, *one, *(part[place] for part in compared[one]))
+
+    def _compared(self, metric: str, statistic: str) -> tuple[Sequence[Any], ...]:
+        """Return what a comparison needs of each point: values of both, medians of campaigns, and what is resolved."""
+        column, count = statistic_column(metric, statistic), len(self._new)
+        values, number = self._new.numbers(column)
+        ends = np.cumsum(np.bincount(number, minlength=count))[:-1]
+        past, of_past = self._past.numbers(column)
+        known = ~np.isnan(self._past.frame[column].to_numpy(np.float64)[self._past.rows])
+        several = int(self._campaign.max(initial=0)) + 1
+        groups, places = np.unique(of_past * several + self._campaign[known], return_inverse=True)
+        medians = stats.medians(past, places.astype(np.intp), len(groups))
+        of_point = np.cumsum(np.bincount(groups // several, minlength=count))[:-1]
+        ordered = past[np.lexsort((past, of_past))]
+        return (
+            np.split(values, ends),
+            stats.medians(values, number, count).tolist(),
+            np.split(ordered, np.cumsum(np.bincount(of_past, minlength=count))[:-1]),
+            stats.medians(past, of_past, count).tolist(),
+            np.split(medians, of_point),
+            *_resolved(self._new, self._past, metric, statistic),
+        )
+
+    def _verdict(
+        self,
+        place: int,
+        metric: str,
+        statistic: str,
+        values: NDArray[np.float64],
+        value: float,
+        past: NDArray[np.float64],
+        usual: float,
+        medians: NDArray[np.float64],
+        bounds: tuple[bool, bool],
+        finest: float,
+    ) -> Verdict:
+        """Compare one statistic of a point."""
+        higher, worse = METRICS[metric].better == "lower", self._worse
+        limit = limits.limit_of(past, medians, len(values), self._share, higher=higher)
+        if finest > 1:  # a time that is two steps longer is beyond the limit
+            least = usual * finest * (1 - _STEP) if higher else usual / finest * (1 + _STEP)
+            limit = replace(limit, value=max(limit.value, least) if higher else min(limit.value, least))
+        beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
+        less = max(1 + worse, finest * (1 - _STEP))
+        over = 0
+        if worse:
+            over = sum(times_worse(one, usual, METRICS[metric].better) >= less for one in values.tolist())
+        one = Verdict(
+            benchmark=self._new.keys[place][0],
+            point=self._labels[place],
+            metric=metric,
+            statistic=statistic,
+            outcome="pass",
+            value=value,
+            launches=len(values),
+            usual=usual,
+            limit=limit,
+            beyond=beyond,
+            differs=self._differs[place],
+            worse=worse,
+            over=over,
+            coarse=bounds,
+            finest=finest,
+        )
+        return replace(one, outcome=_outcome(one))
 
 
-def _resolved(new: pd.DataFrame, past: pd.DataFrame, metric: str, statistic: str) -> tuple[tuple[bool, bool], float]:
+def _resolved(new: Points, past: Points, metric: str, statistic: str) -> tuple[list[tuple[bool, bool]], list[float]]:
     """Return whether the new and the usual value are bounds, and the smallest factor that the clock resolves."""
-    tables = [columns(frame, metric) for frame in (new, past)]
-    bounds = [bool(one.sum() >= MOST * len(one)) for one in (coarse_of(each, metric, statistic) for each in tables)]
-    steps = max(float(np.nanmedian(spans(tables[1], metric, statistic))), 1) if bounds[1] else math.inf
-    return (bounds[0], bounds[1]), 1 + STEPS / steps
+    bounds = []
+    for points in (new, past):
+        found = coarse_of(columns(points.frame, metric), metric, statistic)[points.rows]
+        bounds.append((np.bincount(points.number, found, len(points)) >= MOST * points.counts).tolist())
+    counts = spans(columns(past.frame, metric), metric, statistic)[past.rows]
+    steps = np.where(bounds[1], np.maximum(stats.medians(counts, past.number, len(past)), 1), math.inf)
+    return list(zip(*bounds, strict=True)), (1 + STEPS / steps).tolist()
 
 
 def _outcome(one: Verdict) -> Outcome:
@@ -333,30 +389,80 @@ def _outcome(one: Verdict) -> Outcome:
     return "blind" if one.times > BLIND else "pass"
 
 
-def _differs(new: pd.DataFrame, past: pd.DataFrame) -> tuple[str, ...]:
-    """Return conditions of the new launches that no past launch had: libraries, hosts, variables, badges."""
+def _differs(new: Points, past: Points) -> list[tuple[str, ...]]:
+    """Return what of the new launches of each point no past launch had: libraries, hosts, variables, badges."""
+    names = list(dict.fromkeys([*_FOUND, *variables(new.frame), *variables(past.frame)]))
+    levels = [list(zip(_levels(new, name), _levels(past, name), strict=True)) for name in names]
+    marks = list(zip(_badges(new), _badges(past), strict=True))
+    known: dict[Any, tuple[str, ...]] = {}
+    found = []
+    for key in zip(*levels, marks, strict=True):
+        if key not in known:
+            known[key] = _unlike(names, key[:-1], *key[-1])
+        found.append(known[key])
+    return found
+
+
+def _levels(points: Points, column: str) -> list[frozenset[str]]:
+    """Return the levels of a factor at each point."""
+    if column not in points.frame:
+        return [frozenset({NONE})] * len(points)
+    codes, values = distinct(points.frame[column])
+    words = [level(value) for value in values]
+    known: dict[tuple[int, ...], frozenset[str]] = {}
+    return [known.setdefault(one, frozenset(words[code] for code in one)) for one in _sets(points, codes)]
+
+
+def _sets(points: Points, codes: NDArray[np.intp]) -> list[tuple[int, ...]]:
+    """Return the different codes of each point in the order they occur in; equal ones are one object."""
+    own = codes[points.rows]
+    low, high = (one.reduceat(own, points.starts) for one in (np.minimum, np.maximum))
+    single: dict[int, tuple[int, ...]] = {code: (code,) for code in np.unique(low).tolist()}
+    found = [single[code] for code in low.tolist()]
+    for place in np.flatnonzero(low != high).tolist():
+        begin = points.starts[place]
+        found[place] = tuple(dict.fromkeys(own[begin : begin + points.counts[place]].tolist()))
+    return found
+
+
+def _badges(points: Points) -> list[tuple[tuple[notes.Note, ...], ...]]:
+    """Return the different lists of badges of each point."""
+    codes, cells = noted(points.frame["badges"])
+    known: dict[tuple[int, ...], tuple[tuple[notes.Note, ...], ...]] = {}
+    return [known.setdefault(one, tuple(cells[code] for code in one)) for one in _sets(points, codes)]
+
+
+def _unlike(
+    names: Sequence[str],
+    levels: Sequence[tuple[frozenset[str], frozenset[str]]],
+    new: Sequence[tuple[notes.Note, ...]],
+    past: Sequence[tuple[notes.Note, ...]],
+) -> tuple[str, ...]:
+    """Return what of the levels and badges of a point no past launch had."""
     texts = []
-    for column in dict.fromkeys([*_FOUND, *variables(new), *variables(past)]):
-        now, before = ({*frame[column].map(level)} if column in frame else {NONE} for frame in (new, past))
+    for column, (now, before) in zip(names, levels, strict=True):
         if fresh := sorted(now - before):
             earlier = ", ".join(sorted(before)[:2])
             texts.append(f"{named(column)} {', '.join(fresh[:2])} instead of {earlier}")
-    badges = {one.code for cell in past["badges"] for one in cell}
-    texts += [one.text for one in notes.once(new["badges"]) if one.code not in badges]
-    return tuple(texts)
+    badges = {one.code for cell in past for one in cell}
+    return (*texts, *(one.text for one in notes.once(new) if one.code not in badges))
 
 
-def _absent(
-    groups: Mapping[Key, pd.DataFrame], points: Mapping[Key, Any], keys: Sequence[str], campaigns: int
-) -> Iterator[Verdict]:
+def _absent(past: Points, measured: Collection[Key], keys: Sequence[str], campaigns: int) -> Iterator[Verdict]:
     """Yield a verdict for each point that every earlier campaign has and the new one lacks."""
-    absent = {k: g for k, g in groups.items() if k not in points and g["campaign"].nunique() >= campaigns}
-    labels = labelled(absent, keys)
-    for key, past in absent.items():
-        for metric, statistic in statistics_of(past, past):
-            if statistic == TAIL:
-                continue
-            values = past[statistic_column(metric, statistic)].dropna().to_numpy(np.float64)
-            limit = limits.Limit(math.nan, 0, len(values), past["campaign"].nunique(), 0)
-            usual = float(np.median(values))
-            yield Verdict(key[0], labels[key], metric, statistic, "not measured", math.nan, 0, usual, limit, 0)
+    if not len(past):
+        return
+    several = past.different("campaign")
+    absent = [n for n, key in enumerate(past.keys) if key not in measured and several[n] >= campaigns]
+    lacking, several = past.chosen(absent), several[absent]
+    names = [names[:1] for names in compared(lacking, lacking)]
+    usual = {}
+    for metric, statistic in dict.fromkeys(one for each in names for one in each):
+        values, number = lacking.numbers(statistic_column(metric, statistic))
+        counts = np.bincount(number, minlength=len(lacking)).tolist()
+        usual[metric, statistic] = list(zip(stats.medians(values, number, len(lacking)).tolist(), counts, strict=True))
+    for place, label in enumerate(labelled(lacking, keys)):
+        for one in names[place]:
+            value, count = usual[one][place]
+            limit = limits.Limit(math.nan, 0, count, int(several[place]), 0)
+            yield Verdict(lacking.keys[place][0], label, *one, "not measured", math.nan, 0, value, limit, 0)

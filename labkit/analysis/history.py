@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from labkit import notes, stats
-from labkit.analysis.alike import grouped, identifying, joined, labelled, statistics_of, variables
+from labkit.analysis.alike import compared, grouped, identifying, joined, labelled, variables
 from labkit.columns import METRICS, STATISTICS, statistic_column
 from labkit.records.factors import level, named
 from labkit.stats import changes
@@ -212,15 +212,27 @@ def _series(runs: Sequence[Run]) -> Iterator[Series]:
     """Yield the median and the tail of each point that two or more campaigns have."""
     tables = [one.records.assign(run=place) for place, one in enumerate(runs)]
     keys = identifying(tables[-1], tables[:-1])
-    points = {k: rows for k, rows in grouped(joined(tables), keys).items() if rows["run"].nunique() >= FEWEST}
-    labels = labelled(points, keys)
-    for key, rows in points.items():
-        for metric, statistic in statistics_of(rows, rows):
-            column = statistic_column(metric, statistic)
-            values = [(int(p), part[column].dropna().to_numpy(np.float64)) for p, part in rows.groupby("run")]
-            moments = tuple(_moment(place, runs[place], each) for place, each in values if each.size)
-            if len(moments) >= FEWEST:
-                yield Series(key[0], labels[key], metric, statistic, moments)
+    every = grouped(joined(tables), keys)
+    points = every.chosen(np.flatnonzero(every.different("run") >= FEWEST).tolist())
+    run = points.frame["run"].to_numpy(np.intp)[points.rows]
+    labels, names = labelled(points, keys), compared(points, points)
+    moments = {}
+    for metric, statistic in dict.fromkeys(one for each in names for one in each):
+        column = statistic_column(metric, statistic)
+        values, number = points.numbers(column)
+        when = run[points.frame[column].notna().to_numpy()[points.rows]]
+        order = np.lexsort((when, number))
+        groups, begins = np.unique((number * len(runs) + when)[order], return_index=True)
+        parts = np.split(values[order], begins[1:])
+        found: list[list[Moment]] = [[] for _ in labels]
+        for group, part in zip(groups.tolist(), parts, strict=False):
+            place, moment = divmod(group, len(runs))
+            found[place].append(_moment(moment, runs[moment], part))
+        moments[metric, statistic] = found
+    for place, (key, label) in enumerate(zip(points.keys, labels, strict=True)):
+        for one in names[place]:
+            if len(listed := moments[one][place]) >= FEWEST:
+                yield Series(key[0], label, *one, tuple(listed))
 
 
 def _moment(place: int, run: Run, values: Any) -> Moment:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit.notes import Note
 from labkit.records.aggregate import GIVEN
 from labkit.samples.facts import BROUGHT
 from labkit.units import format_exact
@@ -102,6 +103,17 @@ def distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
         return np.array(codes, np.intp), [value for _, value in known]
     places, values = pd.factorize(column, use_na_sentinel=False)
     return places, values.tolist()
+
+
+def noted(cells: pd.Series) -> tuple[NDArray[np.intp], list[tuple[Note, ...]]]:
+    """`distinct` of lists of notes; lists that are one object are not compared."""
+    same: dict[int, int] = {}
+    known: dict[tuple[Note, ...], int] = {}
+    listed = cells.tolist()
+    for cell in listed:
+        if id(cell) not in same:
+            same[id(cell)] = known.setdefault(cell, len(known))
+    return np.fromiter((same[id(cell)] for cell in listed), np.intp, len(listed)), list(known)
 
 
 def coded(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 CAMPAIGNS = 5  # from so many on, the limit from the campaigns counts too
 _EXPONENT = 700.0  # of the largest limit, which stands for none
@@ -154,17 +154,24 @@ def limit(past: Sequence[ArrayLike], new: int, chance: float, *, higher: bool) -
     chance : of a false alarm.
     higher : whether higher values are worse.
     """
-    sign = 1.0 if higher else -1.0
-    campaigns = [sign * array for values in past if (array := np.asarray(values, np.float64).ravel()).size]
+    campaigns = [array for values in past if (array := np.asarray(values, np.float64).ravel()).size]
     every = np.sort(np.concatenate(campaigns)) if campaigns else np.empty(0)
-    place, least = order(every.size, new, chance), needed(new, chance)
+    return limit_of(every, np.array([np.median(values) for values in campaigns]), new, chance, higher=higher)
+
+
+def limit_of(
+    every: NDArray[np.float64], medians: NDArray[np.float64], new: int, chance: float, *, higher: bool
+) -> Limit:
+    """`limit` from the values of all launches of the past, sorted, and the median of each campaign."""
+    sign = 1.0 if higher else -1.0
+    place, least = order(len(every), new, chance), needed(new, chance)
     if place is None:
-        return Limit(math.nan, new // 2 + 1, int(every.size), len(campaigns), least)
-    value, by_campaigns = float(every[place[0] - 1]), False
-    if len(campaigns) >= CAMPAIGNS:
-        predicted = _predicted([float(np.median(values)) for values in campaigns], chance)
+        return Limit(math.nan, new // 2 + 1, len(every), len(medians), least)
+    value, by_campaigns = sign * float(every[place[0] - 1 if higher else -place[0]]), False
+    if len(medians) >= CAMPAIGNS:
+        predicted = _predicted((sign * medians).tolist(), chance)
         value, by_campaigns = max(value, predicted), predicted > value
-    return Limit(sign * value, place[1], int(every.size), len(campaigns), least, by_campaigns)
+    return Limit(sign * value, place[1], len(every), len(medians), least, by_campaigns)
 
 
 def _predicted(medians: Sequence[float], chance: float) -> float:

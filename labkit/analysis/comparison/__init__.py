@@ -42,6 +42,7 @@ from labkit.analysis.comparison.sides import Launches, Side, by_levels, known, o
 from labkit.columns import METRICS, statistic_column
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.notes import Note, joined
+from labkit.records.factors import noted
 from labkit.records.resolution import TICKS, sign
 from labkit.stats.binomial import at_least
 from labkit.stats.rank_interval import LEVEL
@@ -412,26 +413,16 @@ def _values(points: Points, side: int, metric: str, statistic: str) -> list[Valu
     ]
 
 
-def _coded(points: Sequence[Points], column: str) -> tuple[list[list[NDArray[np.intp]]], list[tuple[Note, ...]]]:
-    """Return the place of the notes of each launch among the different ones, by points and side, and these."""
-    same: dict[int, int] = {}
-    known: dict[tuple[Note, ...], int] = {}
-
-    def codes(cells: pd.Series) -> NDArray[np.intp]:
-        for cell in cells:
-            if id(cell) not in same:
-                same[id(cell)] = known.setdefault(cell, len(known))
-        return np.fromiter((same[id(cell)] for cell in cells), np.intp, len(cells))
-
-    found = [
-        [codes(side.rows[column])[rows] for side, rows in zip(some.sides, some.rows, strict=True)] for some in points
-    ]
-    return found, list(known)
+def _coded(points: Points, column: str) -> tuple[list[NDArray[np.intp]], list[tuple[Note, ...]]]:
+    """Return the place of the notes of each launch among the different ones, by sides, and these."""
+    codes, cells = noted(pd.concat([side.rows[column] for side in points.sides]))
+    parts = np.split(codes, np.cumsum([len(side) for side in points.sides])[:-1])
+    return [part[rows] for part, rows in zip(parts, points.rows, strict=True)], cells
 
 
 def _badges(points: Points) -> list[Mapping[str, tuple[int, ...]]]:
     """Return the badges of each point, each with the number of launches of each side that have it."""
-    [codes], cells = _coded([points], "badges")
+    codes, cells = _coded(points, "badges")
     texts = [tuple(map(str, cell)) for cell in cells]
     parts = [np.split(each, starts[1:]) for each, starts in zip(codes, points.starts, strict=True)]
     known: dict[tuple[bytes, ...], Mapping[str, tuple[int, ...]]] = {}
@@ -460,11 +451,11 @@ def _twice(sides: Mapping[str, Side]) -> list[str]:
 
 def _definitions(points: Sequence[Points]) -> list[str]:
     """Say where definitions differ: equivalents that are not quite the same, and other doubts of imported points."""
-    codes, cells = _coded(points, "warnings")
-    told = [[one.text for one in cell if one.code in ("unlike", "groups", "ranks-assumed")] for cell in cells]
     texts: dict[str, None] = {}
-    for some, of_sides in zip(points, codes, strict=True):
-        number = np.concatenate([some.number(side) for side in range(len(of_sides))])
-        every = np.concatenate(of_sides)[np.argsort(number, kind="stable")]  # point after point, side after side
-        texts |= dict.fromkeys(text for code in pd.unique(every).tolist() for text in told[code])
+    for some in points:
+        codes, cells = _coded(some, "warnings")
+        number = np.concatenate([some.number(side) for side in range(len(codes))])
+        every = np.concatenate(codes)[np.argsort(number, kind="stable")]  # point after point, side after side
+        listed = (one for code in pd.unique(every).tolist() for one in cells[code])
+        texts |= dict.fromkeys(one.text for one in listed if one.code in ("unlike", "groups", "ranks-assumed"))
     return [f"definitions differ: {text}" if " is not quite " in text else text for text in texts]
