@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from labkit import benchmarks, figures, project, records, studies
+from labkit import benchmarks, figures, project, read, studies
 from labkit.analysis import inspector
 from labkit.analysis.inspector import Observation
 from labkit.campaign import Campaign
 from labkit.cli import main
 from labkit.errors import DataError
+from labkit.models import verdict
+from labkit.models.bounds import Stated
 from labkit.read import of_samples
 from labkit.records import again
 from labkit.samples import Samples
@@ -39,8 +43,8 @@ def launch(times: Any, number: int = 0, name: str = "mpi.latency", **fields: Any
 
 def observed(*launches: Samples) -> list[Observation]:
     """What is observed in launches of a point."""
-    read = of_samples(launches)
-    return inspector.inspect(read, records.summary(read.records))
+    together = of_samples(launches)
+    return inspector.inspect(together, together.summary)
 
 
 def quiet(seed: int, count: int = 1000, middle: float = 2000.0) -> Any:
@@ -60,8 +64,8 @@ def test_nothing_is_observed_in_quiet_times() -> None:
 
 def test_few_quiet_campaigns_have_a_false_observation() -> None:
     """Of 300 launches without any effect, at a chance of 0.001 a rule, three hold one at most."""
-    read = of_samples([launch(quiet(number), number) for number in range(300)])
-    assert len({one.row for times in read.times() for one in inspector.of_times(times, read)}) <= 3
+    together = of_samples([launch(quiet(number), number) for number in range(300)])
+    assert len({one.row for times in together.times() for one in inspector.of_times(times, together)}) <= 3
 
 
 @pytest.mark.parametrize(
@@ -79,6 +83,42 @@ def test_an_effect_is_observed_if_most_launches_show_it(kind: str, change: Any, 
     assert said in one.sentence
     assert "so in 3 of 3 launches" in one.evidence
     assert observed(shown[0], *(launch(quiet(number), number) for number in (1, 2))) == []
+
+
+def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path) -> None:
+    """Launches that are read as one batch, some of them with each effect, in points of several sizes."""
+    count = np.arange(400)
+    effects = [
+        np.ones(400),
+        np.where(count < 20, 1.5, 1.0),
+        np.linspace(1, 1.2, 400),
+        np.where(count % 3 == 0, 2.0, 1.0),
+    ]
+    campaign, points = Campaign(tmp_path / "c"), []
+    for place, effect in enumerate(effects * 3):
+        for number in range(3):
+            times = quiet(10 * place + number, 400, 2000.0 + 50 * place) * effect
+            one = launch(times, number, meta={"fingerprint": f"{place:016x}"})
+            points.append(dataclasses.replace(one, spec=one.spec.replace(size=8 + place)))
+            campaign.save(points[-1], f"{place:016x}")
+    campaign.compact()
+    together = read.of(campaign)
+    assert max(len(times.rows) for times in together.times()) > 1
+    seen = inspector.inspect(together, together.summary)
+    assert [one.kind for one in seen].count("drift") == 3
+    assert {one.kind for one in seen} >= {"warm-up", "drift", "two modes"}
+    alone = of_samples(points)
+    assert seen == inspector.inspect(alone, together.summary)
+    stated = Stated(link="1gbit")
+    judged = verdict.judge(together, together.summary, stated)
+    assert len(judged) == 1
+    assert judged == verdict.judge(alone, together.summary, stated)
+
+
+def test_times_below_the_step_of_the_clock_show_no_warm_up() -> None:
+    """Of most iterations the time is 0, so the first have no ratio to them."""
+    times = np.where(np.arange(1000) < 50, 100, 0)
+    assert [one.kind for one in observed(*(launch(times, number) for number in range(2)))] == []
 
 
 @pytest.mark.parametrize(("rate", "said"), [(250, "HZ=250"), (1000, "HZ=1000"), (77, "no rate of a Linux tick")])

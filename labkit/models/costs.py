@@ -132,7 +132,9 @@ def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:
         return []
     column, factor = statistic_column(metric, headline_statistic(rows, metric)), METRICS[metric].factor
     costs = []
-    for row in records.sound(rows[rows[column].notna()], metric).to_dict("records"):
+    needed = {column, f"{metric}_low", f"{metric}_high", "launches", "options", "message_size_B"}
+    known = records.sound(rows[rows[column].notna()], metric)
+    for row in known[[name for name in known if name in needed]].to_dict("records"):
         value, low, high = (float(row[name]) / factor for name in (column, f"{metric}_low", f"{metric}_high"))
         cost = Cost(metric=metric, value=value, low=low, high=high, launches=int(row["launches"]))
         options = json.loads(row.get("options") or "{}")
