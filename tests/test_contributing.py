@@ -408,6 +408,7 @@ from tests.made import samples, values
 import labkit
 from labkit import figures, importing, records, testbeds
 from labkit.host import allocation
+from labkit.errors import SpecError
 from labkit.spec import Effort
 from labkit.models import bounds
 from labkit.models.bounds import Stated
@@ -445,6 +446,10 @@ with tempfile.TemporaryDirectory() as folder:
     log.write_text(original.replace("MIGRATED TCP REQ", "MIGRATED SCTP REQ"))
     rows = labkit.load(importing.bring([log], into=f"{folder}/c").campaign)
     found["log"] = [rows["benchmark"].tolist(), rows["origin"].tolist(), [rate > 0 for rate in rows["transaction_rate_per_s_mean"]]]
+try:
+    labkit.measure(spec.replace(testbed="nice:7", hosts=("a", "b")), Effort(launches=1), into="never")
+except SpecError as error:
+    found["refused"] = str(error)
 allocation._batch_job = lambda: allocation.Allocation("slurm", "7", "", ("n1", "n2", "n3"))
 found["ends"] = testbeds.local.hosts(spec)
 found["bounded"] = bounds.every_bounded()
@@ -474,6 +479,7 @@ def test_where_the_ends_of_a_tool_run_stands_in_its_benchmark(proved: Any) -> No
     assert proved["tool"] == [[40, "alone", "tcp", "local"], [40, "alone", "tcp", "nice:7"]]
     assert proved["commands"] == [sys.executable, "nice"]
     assert proved["ends"] == ["n1", "n2"]
+    assert proved["refused"].startswith("--hosts a,b, but kv.alone starts its server on this machine")
 
 
 @pytest.mark.simgrid

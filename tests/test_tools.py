@@ -17,6 +17,7 @@ import pytest
 
 from labkit import benchmarks, project, storage, testbeds, tools
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.measuring import programs
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
 from labkit.tools import Invocation, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
@@ -229,8 +230,8 @@ def test_what_a_tool_cannot_do_is_refused(
 def test_other_hosts_are_refused() -> None:
     spec = resolved("sockets.tcp_rr", 64).replace(hosts=("node1", "node2"))
     with pytest.raises(SpecError, match=r"--hosts node1,node2, but sockets\.tcp_rr starts its server on this machine"):
-        testbeds.outline("local").place(spec)
-    testbeds.outline("local").place(spec.replace(hosts=("localhost",)))
+        programs.launched(spec, SHORT)
+    programs.refuse_hosts(spec.replace(hosts=("localhost",)), testbeds.outline("local"))
 
 
 def test_options_with_sizes_are_the_same_work_however_they_are_written() -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from labkit import benchmarks, measuring, testbeds, tools
+from labkit import benchmarks, measuring, tools
 from labkit.errors import LaunchError, SpecError
+from labkit.measuring import programs
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
 from labkit.tools import Invocation, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
@@ -206,7 +207,7 @@ def test_hosts_are_those_of_a_testbed(name: str) -> None:
             continue
         assert make(spec.replace(testbed="virtual-cluster:2"), SHORT).client == usual.client
     with pytest.raises(SpecError, match=r"--hosts vc0,vc1, but .* Leave --hosts out, name two hosts of --testbed"):
-        testbeds.outline("local").place(spec)
+        programs.launched(spec, SHORT)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 
 from labkit import benchmarks, formats, host, launch, stats, testbeds, tools
 from labkit.campaign import Campaign
-from labkit.errors import LabkitError, LaunchError, of_point
+from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 from labkit.host import allocation
 from labkit.launch import Launcher, Placement
 from labkit.measuring import bounds, lines, paths
@@ -29,12 +29,14 @@ from labkit.spec import Effort, Spec
 from labkit.testbeds import Testbed
 from labkit.tools import Invocation, Place
 
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 COMMANDS = 512  # B of command lines from which they are a part of the start's record
 
 
 def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """Return a spec with the launcher of its ranks if it has any, and its tool with the libraries behind it."""
     outline = testbeds.outline(spec.testbed)
+    refuse_hosts(spec, outline)
     outline.place(spec)  # refuses hosts that it has not, before it is brought up
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
     parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
@@ -44,6 +46,25 @@ def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     with_ranks(invocation, spec, outline)  # refuses a transport it has not
     placement = Placement.of(spec, started, outline)
     return lines.with_settings(spec, started, placement), ", ".join((*parts, started.library))
+
+
+def refuse_hosts(spec: Spec, testbed: Testbed) -> None:
+    """Refuse hosts of a tool whose ends both run on this machine.
+
+    Raises
+    ------
+    SpecError
+        If the spec names other hosts, and neither the testbed nor a Slurm job has them.
+    """
+    benchmark, job = benchmarks.get(spec.benchmark), allocation.current()
+    in_job = job is not None and job.system == "slurm" and spec.testbed == "local" and benchmark.ends.where != ""
+    serves = not (benchmark.mpi or benchmark.ends.rdma or benchmark.ends.where in ("unix", "none"))
+    if serves and not in_job and not testbed.hosts and set(spec.hosts) - LOOPBACK:
+        raise SpecError(
+            f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
+            "and measures the loopback. Leave --hosts out, name two hosts of --testbed virtual-cluster, or run it in a "
+            "Slurm job."
+        )
 
 
 def run(

@@ -55,25 +55,6 @@ def hosts(spec: Spec) -> tuple[str, ...]:
     return job.hosts if benchmark.ends.where == "all" else job.hosts[:2]
 
 
-def refuse(spec: Spec) -> None:
-    """Refuse hosts of a tool whose ends both run on this machine.
-
-    Raises
-    ------
-    SpecError
-        If the spec names other hosts, and no Slurm job has them.
-    """
-    job, benchmark = allocation.current(), benchmarks.get(spec.benchmark)
-    in_job = job is not None and job.system == "slurm" and benchmark.ends.where != ""
-    serves = not (benchmark.mpi or benchmark.ends.rdma or benchmark.ends.where in ("unix", "none"))
-    if serves and not in_job and set(spec.hosts) - _HERE:
-        raise SpecError(
-            f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
-            "and measures the loopback. Leave --hosts out, name two hosts of --testbed virtual-cluster, or run it in a "
-            "Slurm job."
-        )
-
-
 def place(spec: Spec) -> Place:
     """Return the ends of a tool on its hosts: the server on the second, services on all but the first.
 
