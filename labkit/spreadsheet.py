@@ -33,6 +33,12 @@ def harmless(cell: Any) -> Any:
     return f"'{text}" if len(text) > 1 and text.startswith(_FORMULA) and not _is_number(text) else text
 
 
+def _harmless(cells: pd.Series) -> pd.Series:
+    """Return the cells of a column as `harmless` changes them; each text is looked at once."""
+    changed = {text: harmless(text) for text in cells.unique() if isinstance(text, str)}
+    return cells.map(lambda cell: changed[cell] if isinstance(cell, str) else cell)
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -56,5 +62,5 @@ def of_rows(rows: Iterable[Mapping[str, Any]]) -> str:
 def of_frame(frame: pd.DataFrame) -> str:
     """CSV of a data frame without its index."""
     texts = frame.select_dtypes(exclude=["number", "bool"])
-    safe = frame.assign(**{name: texts[name].map(harmless) for name in texts}).rename(columns=harmless)
+    safe = frame.assign(**{name: _harmless(texts[name]) for name in texts}).rename(columns=harmless)
     return str(safe.to_csv(index=False, lineterminator="\n"))

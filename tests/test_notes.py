@@ -54,6 +54,27 @@ def test_a_warning_that_holds_a_semicolon_is_one_warning_everywhere(tmp_path: Pa
     assert [one["warnings"] for one in printed["records"]] == [[SPLIT], [SPLIT]]
 
 
+def test_records_are_the_json_that_the_standard_library_writes() -> None:
+    """Equal values of other types, notes, and numbers that JSON lacks are written cell by cell."""
+    cells = {
+        "warnings": [(), (note("a", 'é "x"'), note("b", "B")), ()],
+        "mixed": pd.Series([True, 1, 1.0], dtype=object),
+        "text": ["true", "1", None],
+        "number": [0.1, float("nan"), float("inf")],
+        "count": [1, 2, 3],
+        "verified": [True, False, True],
+    }
+    table = pd.DataFrame(cells)
+    rows = [
+        {"warnings": [], "mixed": True, "text": "true", "number": 0.1, "count": 1, "verified": True},
+        {"warnings": ['é "x"', "B"], "mixed": 1, "text": "1", "number": None, "count": 2, "verified": False},
+        {"warnings": [], "mixed": 1.0, "text": None, "number": None, "count": 3, "verified": True},
+    ]
+    document = {"records": rows, "warnings": ["B", 'é "x"'], "published": [{"name": "n"}]}
+    assert show.result_json(table, [{"name": "n"}]) == json.dumps(document, indent=1)
+    assert show.result_json(table[:0]) == json.dumps({"records": [], "warnings": []}, indent=1)
+
+
 @given(st.lists(NOTE | WITH_VALUES), st.lists(NOTE | WITH_VALUES))
 def test_notes_survive_metadata_and_tables(badges: list[Note], warnings: list[Note]) -> None:
     unique = [tuple({one.text: one for one in each}.values()) for each in (badges, warnings)]

@@ -23,12 +23,14 @@ WORDS = (*(name for name in _LISTS if name not in NOTED), "stopped_by")  # a sum
 
 def printed(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with one text in place of several notes, for CSV and for people."""
-    lists = {name: [_text(cell) for cell in frame[name]] for name in (*NOTED, *WORDS) if name in frame}
+    lists = {name: _texts(frame[name].tolist()) for name in (*NOTED, *WORDS) if name in frame}
     return frame.assign(**lists)
 
 
-def _text(cell: object) -> object:
-    return notes.joined(cell) if isinstance(cell, tuple) else cell
+def _texts(cells: Sequence[object]) -> list[object]:
+    """Return one text in place of each list; cells that are one object are joined once."""
+    texts = {id(cell): notes.joined(cell) if isinstance(cell, tuple) else cell for cell in cells}
+    return [texts[id(cell)] for cell in cells]
 
 
 def arrow(frame: pd.DataFrame) -> pa.Table:

@@ -285,12 +285,40 @@ def result_json(frame: pd.DataFrame, beside: Sequence[dict[str, Any]] | None = N
     ----------
     beside : published numbers, which get a list ``published`` of their own; None for no such list.
     """
-    rows = [{k: _plain(v) for k, v in row.items()} for row in frame.to_dict("records")]
-    warnings = sorted({note.text for cell in frame["warnings"] for note in cell}) if len(frame) else []
-    document: dict[str, Any] = {"records": rows, "warnings": warnings}
+    warnings = sorted({note.text for cell in _once(frame["warnings"]) for note in cell}) if len(frame) else []
+    document: dict[str, Any] = {"warnings": warnings}
     if beside is not None:
         document["published"] = list(beside)
-    return json.dumps(document, indent=1, allow_nan=False)
+    rest = json.dumps(document, indent=1, allow_nan=False)[1:]
+    if not len(frame):
+        return f'{{\n "records": [],{rest}'
+    columns = [_encoded(frame[name], f"   {json.dumps(name)}: ") for name in frame]
+    rows = "\n  },\n  {\n".join(map(",\n".join, zip(*columns, strict=True)))
+    return f'{{\n "records": [\n  {{\n{rows}\n  }}\n ],{rest}'
+
+
+def _once(cells: pd.Series) -> list[Any]:
+    """Return the different objects in a column; many cells are one."""
+    return list({id(cell): cell for cell in cells.tolist()}.values())
+
+
+def _encoded(column: pd.Series, key: str) -> list[str]:
+    """Return each value as the line, or lines, of a JSON document in which rows are indented by three."""
+    values = column.tolist()
+    if column.dtype.kind == "f":
+        return [f"{key}{value!r}" if math.isfinite(value) else f"{key}null" for value in values]
+    if column.dtype.kind in "iu":
+        return [f"{key}{value}" for value in values]
+    known: dict[
+        Any, str
+    ] = {}  # True, 1 and 1.0 are equal, but not of one type; equal lists of notes are mostly one object
+    lines = []
+    for value in values:
+        same = id(value) if isinstance(value, tuple) else (type(value), value)
+        if same not in known:
+            known[same] = key + json.dumps(_plain(value), indent=1, allow_nan=False).replace("\n", "\n   ")
+        lines.append(known[same])
+    return lines
 
 
 def _plain(value: Any) -> Any:
