@@ -19,12 +19,13 @@ import psutil
 import pytest
 from numpy.typing import NDArray
 
-from labkit import benchmarks, studies, tools
+from labkit import benchmarks, studies, testbeds, tools
 from labkit.analysis import traces
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
+from labkit.measuring import programs
 from labkit.notes import texts
 from labkit.spec import Effort, Spec
 from labkit.tools import _call_graph, _microservices, memcached, microservices
@@ -517,3 +518,19 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     requests = linked.time_ns.size
     assert crossed["vc0.eth0.tx_bytes"] > 512 * requests  # the client's queries, on its link
     assert crossed["vc2.eth0.tx_bytes"] > 80 * requests  # answers of leaves on the third host
+
+
+def test_services_run_on_every_testbed_but_in_a_guest() -> None:
+    spec = benchmarks.resolve(Spec(benchmark="services.router", size=1000, testbed="virtual-cluster,rate=200mbit"))
+    programs.refuse_place(spec, testbeds.outline(spec.testbed))
+    with pytest.raises(SpecError, match=r"services\.router: testbed=soft-roce, but services run here or on a virtual"):
+        programs.refuse_place(spec.replace(testbed="soft-roce"), testbeds.outline("soft-roce"))
+
+
+@pytest.mark.parametrize("name", ["services.router", "kv.closed_loop", "kv.redis_benchmark", "rpc.latency"])
+def test_a_unix_socket_stays_on_one_host(name: str) -> None:
+    spec = benchmarks.resolve(Spec(benchmark=name, size=1000, transport="unix"))
+    programs.refuse_place(spec, testbeds.outline("local"))
+    for testbed in ("virtual-cluster:2", "soft-roce"):
+        with pytest.raises(SpecError, match="transport=unix stays inside one host"):
+            programs.refuse_place(spec.replace(testbed=testbed), testbeds.outline(testbed))

@@ -231,7 +231,7 @@ def test_other_hosts_are_refused() -> None:
     spec = resolved("sockets.tcp_rr", 64).replace(hosts=("node1", "node2"))
     with pytest.raises(SpecError, match=r"--hosts node1,node2, but sockets\.tcp_rr starts its server on this machine"):
         programs.launched(spec, SHORT)
-    programs.refuse_hosts(spec.replace(hosts=("localhost",)), testbeds.outline("local"))
+    programs.refuse_place(spec.replace(hosts=("localhost",)), testbeds.outline("local"))
 
 
 def test_options_with_sizes_are_the_same_work_however_they_are_written() -> None:

@@ -36,7 +36,7 @@ COMMANDS = 512  # B of command lines from which they are a part of the start's r
 def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     """Return a spec with the launcher of its ranks if it has any, and its tool with the libraries behind it."""
     outline = testbeds.outline(spec.testbed)
-    refuse_hosts(spec, outline)
+    refuse_place(spec, outline)
     outline.place(spec)  # refuses hosts that it has not, before it is brought up
     invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
     parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
@@ -48,17 +48,26 @@ def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
     return lines.with_settings(spec, started, placement), ", ".join((*parts, started.library))
 
 
-def refuse_hosts(spec: Spec, testbed: Testbed) -> None:
-    """Refuse hosts of a tool whose ends both run on this machine.
+def refuse_place(spec: Spec, testbed: Testbed) -> None:
+    """Refuse a testbed or hosts on which the ends of a tool cannot run.
 
     Raises
     ------
     SpecError
-        If the spec names other hosts, and neither the testbed nor a Slurm job has them.
+        If a Unix socket would have to leave its host, services would share a guest, or the spec names other hosts that
+        neither the testbed nor a Slurm job has.
     """
     benchmark, job = benchmarks.get(spec.benchmark), allocation.current()
-    in_job = job is not None and job.system == "slurm" and spec.testbed == "local" and benchmark.ends.where != ""
-    serves = not (benchmark.mpi or benchmark.ends.rdma or benchmark.ends.where in ("unix", "none"))
+    ends = benchmark.ends
+    if ends.transports and spec.transport == "unix" and (testbed.hosts or testbed.guest):
+        raise SpecError(f"{spec.benchmark}: transport=unix stays inside one host. Set testbed=local, or transport=tcp.")
+    if ends.where == "all" and testbed.guest:
+        raise SpecError(
+            f"{spec.benchmark}: testbed={spec.testbed}, but services run here or on a virtual cluster. "
+            "Set testbed=virtual-cluster:4."
+        )
+    in_job = job is not None and job.system == "slurm" and spec.testbed == "local" and ends.where != ""
+    serves = not (benchmark.mpi or ends.rdma or ends.where in ("unix", "none"))
     if serves and not in_job and not testbed.hosts and set(spec.hosts) - LOOPBACK:
         raise SpecError(
             f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
