@@ -178,7 +178,7 @@ def _compared(spec: Spec, old: float, new: float) -> comparison.Comparison:
             )
             for n in range(8)
         ]
-        sides[name] = comparison.of_samples(points, name)
+        sides[name] = comparison.of_samples(points)
     return comparison.compare(sides)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, records
+from labkit import read as reading
 from labkit.analysis.comparison.judging import DECILES
 from labkit.campaign import Campaign
 from labkit.columns import METRICS, statistic_column
@@ -19,7 +20,8 @@ from labkit.records import GIVEN
 from labkit.records.factors import ASSUMED, NONE, SETTING, distinct
 from labkit.records.factors import level as level_text
 from labkit.samples import Samples
-from labkit.samples.facts import BROUGHT, FINGERPRINT, TIMING
+from labkit.samples.batch import Batch
+from labkit.samples.facts import BROUGHT, TIMING
 
 # where and for how long: these must be the same on all sides, but launches of one side may differ in them
 CONDITIONS = ("host", "cpu_model", "nic", "kernel", "effort")
@@ -102,49 +104,41 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
     return [
         launches
         for name in campaign.benchmarks(benchmark)
-        for launches in of_samples(campaign.samples(name), campaign.name, metric)
+        for launches in _of(reading.of(campaign, benchmark=name), metric)
     ]
 
 
-def of_samples(samples: Iterable[Samples], campaign: str = "", metric: str = "") -> list[Launches]:
-    """Make the launches of a comparison from samples, which are read once and not kept.
+def of_samples(samples: Sequence[Samples], metric: str = "") -> list[Launches]:
+    """Make the launches of a comparison from samples.
 
     Parameters
     ----------
-    campaign : name of the campaign they are from.
     metric : to take deciles of (default: the first of each benchmark).
 
     Returns
     -------
     Those of each benchmark.
     """
-    beside: dict[tuple[str, int], tuple[dict[str, str], dict[str, NDArray[np.float64]]]] = {}
-
-    def watched() -> Iterator[Samples]:
-        for one in samples:
-            beside[str(FINGERPRINT.of(one.meta)), one.launch] = _conditions(one), _deciles(one, metric)
-            yield one
-
-    frame = records.table(watched(), campaign=campaign)
-    found = [beside.get(name, ({}, {})) for name in zip(frame["fingerprint"], frame["launch"].tolist(), strict=True)]
-    names = dict.fromkeys(name for conditions, _ in found for name in conditions)
-    conditions = {name: np.array([each.get(name, NONE) for each, _ in found], object) for name in names}
-    nothing = np.full(len(DECILES), np.nan)
-    deciles = {
-        name: np.array([each.get(name, nothing) for _, each in found])
-        for name in dict.fromkeys(name for _, each in found for name in each)
-    }
-    return _of_records(frame, conditions, deciles)
+    return _of(reading.of_samples(samples), metric)
 
 
-def _of_records(
-    frame: pd.DataFrame, conditions: Mapping[str, NDArray[np.object_]], deciles: Mapping[str, NDArray[np.float64]]
-) -> list[Launches]:
-    """Return the launches of each benchmark from their records, and what these do not have."""
+def _of(launches: reading.Launches, metric: str) -> list[Launches]:
+    """Return the launches of each benchmark with what records do not have."""
+    frame = launches.records
+    if not len(frame):
+        return []
     needed = [name for name in frame if name in _NEEDED or name.startswith(GIVEN)]  # a row has hundreds of columns
-    every = Launches("", frame[needed], {**_factors(frame), **conditions}, deciles)
-    benchmarks_of = frame["benchmark"].to_numpy(object)
-    return [replace(every.where(benchmarks_of == name), benchmark=str(name)) for name in dict.fromkeys(benchmarks_of)]
+    factors = _factors(frame)
+    conditions = [_conditions(kind) for kind in launches.kinds]
+    for name in dict.fromkeys(name for each in conditions for name in each):
+        factors[name] = np.array([each.get(name, NONE) for each in conditions], object)[launches.kind]
+    deciles: dict[str, NDArray[np.float64]] = {}
+    for times in launches.times():
+        for name, values in _deciles(times.batch, metric).items():
+            deciles.setdefault(name, np.full((len(frame), len(DECILES)), np.nan))[times.rows] = values
+    every = Launches("", frame[needed], factors, deciles)
+    names = frame["benchmark"].to_numpy(object)
+    return [replace(every.where(names == name), benchmark=str(name)) for name in dict.fromkeys(names.tolist())]
 
 
 def _conditions(one: Samples) -> dict[str, str]:
@@ -173,15 +167,15 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
 
 
-def _deciles(one: Samples, metric: str) -> dict[str, NDArray[np.float64]]:
-    """Return the deciles of the iterations of a launch, values that occurred."""
-    benchmark = benchmarks.find().get(one.spec.benchmark)
+def _deciles(batch: Batch, metric: str) -> dict[str, NDArray[np.float64]]:
+    """Return the deciles of the iterations of launches, values that occurred, (launches, 9)."""
+    benchmark = benchmarks.find().get(batch.kind.spec.benchmark)
     name = metric or next(iter(benchmark.metrics if benchmark else ()), "")
-    if not one.n or not benchmark or name not in benchmark.metrics or TIMING.of(one.meta) == "total":
+    if not batch.n or not benchmark or name not in benchmark.metrics or TIMING.of(batch.kind.meta) == "total":
         return {}
     parts = np.array(DECILES) / 100
     parts = 1 - parts if METRICS[name].kind == "rate" else parts
-    return {name: np.quantile(records.values(one, name), parts, method="inverted_cdf")}
+    return {name: np.quantile(records.values_of(batch, name), parts, axis=1, method="inverted_cdf").T}
 
 
 def _factors(frame: pd.DataFrame) -> dict[str, NDArray[np.object_]]:
