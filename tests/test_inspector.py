@@ -65,7 +65,7 @@ def test_nothing_is_observed_in_quiet_times() -> None:
 def test_few_quiet_campaigns_have_a_false_observation() -> None:
     """Of 300 launches without any effect, at a chance of 0.001 a rule, three hold one at most."""
     together = of_samples([launch(quiet(number), number) for number in range(300)])
-    assert len({one.row for times in together.times() for one in inspector.of_times(times, together)}) <= 3
+    assert len({one.row for times in together.times() for one in inspector.of_times(times)}) <= 3
 
 
 @pytest.mark.parametrize(

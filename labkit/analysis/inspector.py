@@ -103,7 +103,7 @@ def inspect(launches: Launches, summary: pd.DataFrame) -> list[Observation]:
     launches : of the campaign; their times are read once.
     summary : of the same campaign, from `labkit.records.summary`.
     """
-    seen = [one for times in launches.times() for one in of_times(times, launches)]
+    seen = [one for times in launches.times() for one in of_times(times)]
     return [*switch_points(summary), *violations(summary), *_agreeing(seen, launches, summary)]
 
 
@@ -229,12 +229,11 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
 # ---- rules on the samples of one launch ------------------------------------------------------------------------------
 
 
-def of_times(times: Times, launches: Launches) -> Iterator[_Seen]:
+def of_times(times: Times) -> Iterator[_Seen]:
     """Yield what launches of a benchmark with equally many iterations show."""
-    count = int(launches.records["n"].iloc[times.rows[0]])
+    count, benchmark = times.batch.n, times.batch.kind.spec.benchmark
     if not count:
         return
-    benchmark = str(launches.records["benchmark"].iloc[times.rows[0]])
     if benchmark == _NOISE:
         for row, one in zip(times.rows.tolist(), times.batch.each(), strict=True):
             yield from (_Seen(row, "noise", (told,)) for told in noise(one))

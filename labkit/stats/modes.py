@@ -75,6 +75,8 @@ def _of_block(rows: NDArray[np.float64]) -> Iterator[tuple[int, Modes]]:
     # the medians of two parts that are large enough lie between these places, so most launches need no further look
     ends = rows[:, [cut + max(0, int(size * SHARE / 2) - 1), cut + min(size - 1, math.ceil(size * (1 - SHARE / 2)))]]
     kept = np.flatnonzero((rows[:, 0] > 0) & (ends[:, 1] >= ends[:, 0] * (APART * (1 - 1e-9))))
+    if not len(kept):
+        return
     logs = np.log(rows[kept, cut : iterations - cut])
     count, total = np.arange(1, size), np.cumsum(logs, axis=1)
     left, right = total[:, :-1] / count, (total[:, -1:] - total[:, :-1]) / (size - count)
@@ -86,6 +88,8 @@ def _of_block(rows: NDArray[np.float64]) -> Iterator[tuple[int, Modes]]:
         kept, logs, low, high, share = kept[which], logs[which], low[which], high[which], share[which]
 
     keep((np.minimum(share, 1 - share) >= SHARE) & (high - low >= np.log(APART)))
+    if not len(kept):
+        return
     keep(_most_frequent(rows[kept]) < _MOST * iterations)
     width = (high - low) / 3
 
