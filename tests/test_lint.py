@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from labkit import cli, importing
 from labkit.analysis import lint
 from labkit.report import linting, sources
 from labkit.report.content import Content
-from labkit.samples import Samples
+from labkit.samples import Samples, facts
 from labkit.samples.facts import FACTS, MEASURED
 from labkit.show import linted
 from labkit.spec import Effort, Spec
@@ -166,6 +167,26 @@ def test_imports_are_not_told_to_measure(tmp_path: Path) -> None:
 def test_one_point_is_no_points() -> None:
     assert "The data of 1 point break" in check(six()[:3]).sentence
     assert "The data of 1 point break" in check(six()).sentence
+
+
+def test_levels_of_a_factor_name_the_first_sizes_that_they_lack() -> None:
+    points = [
+        *(one for size in (8, 16, 32, 64, 128) for one in six(size=size)),
+        *six(size=32, spec={"transport": "tcp"}),
+    ]
+    (one,) = [one.breach for one in check(points).findings if one.rule.code == "uneven-sizes"]
+    assert (one.point, one.what) == ("transport=tcp", "not measured at 8 B, 16 B, 64 B and 1 more size")
+
+
+def test_undocumented_launches_are_named_in_the_order_of_their_files() -> None:
+    lacking = [
+        replace(one, host=HOST | {"kernel": ""}) for one in [*six(size=8), *six(size=16)] if one.launch in (1, 4)
+    ]
+    rest = [one for one in [*six(size=8), *six(size=16)] if one.launch not in (1, 4)]
+    found = [one.breach for one in check([*lacking, *rest]).findings if one.rule.code == "undocumented"]
+    names = sorted((facts.FINGERPRINT.of(one.meta), one.launch, one.spec.size) for one in lacking)
+    assert [one.point for one in found] == [f"{size} B launch {launch}" for _, launch, size in names]
+    assert {one.what for one in found} == {"kernel of the host is missing"}
 
 
 def test_the_text_names_rule_place_and_remedy() -> None:
