@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, formats, stats
 from labkit.columns import METRICS, SHOWN, split, split_end, statistic_column
 from labkit.notes import Note, badge
-from labkit.records.aggregate import HEADLINES, statistic_of
+from labkit.records.aggregate import HEADLINES
 from labkit.samples import Samples
 from labkit.samples.batch import Batch
 from labkit.samples.facts import CLOCK_NS, ENGINE
@@ -113,15 +113,7 @@ def coarse(row: Mapping[str, Any], metric: str, statistic: str = "") -> bool:
     >>> coarse({"latency_us_p50": 10.0, "latency_us_step": 1.0}, "latency_us")
     False
     """
-    step = row.get(statistic_column(metric, "step"), math.nan)
-    if not step > 0 or row.get("origin") in NO_CLOCK:
-        return False
-    name = statistic or statistic_of(row, metric)
-    value = float(row.get(statistic_column(metric, name), math.nan)) if name else math.nan
-    if METRICS[metric].kind == "rate":  # the step is that at the headline
-        at = float(row.get(statistic_column(metric, statistic_of(row, metric)), math.nan))
-        value = at * at / value if value > 0 else math.nan
-    return value < (TICKS - _ROUNDING) * step and not _of_loop(row, name)
+    return bool(coarse_of(of_row(row, metric), metric, statistic)[0])
 
 
 Columns = Mapping[str, NDArray[Any]]  # some columns of records or of a summary, each (rows,)
@@ -200,10 +192,11 @@ def with_badges(batch: Batch, columns: Mapping[str, Any]) -> list[tuple[Note, ..
     own = {*known.metrics, *known.phases.values(), *known.derived} if known else {*METRICS}
     names = own & {parts[0] for column in columns if (parts := split(column))}
     there = [(name, s) for name in names for s in SHOWN if statistic_column(name, s) in columns]
+    numeric = {column: columns[column] for column in columns if split(column)}
     shown = np.zeros(len(batch), bool)
     for name, statistic in there if batch.kind.origin not in NO_CLOCK else ():
         if not (statistic == "osu_mean" and batch.n and known and known.loop):  # it comes from the time of a whole loop
-            shown |= _coarse(columns, name, statistic)
+            shown |= coarse_of(numeric, name, statistic)
     for place, one in enumerate(batch.reported):
         if one.name in own:
             shown |= coarse_values(batch, place)
@@ -213,26 +206,6 @@ def with_badges(batch: Batch, columns: Mapping[str, Any]) -> list[tuple[Note, ..
     marks = {step: badge("clock resolution", step_ns=step * 1e9) for step in {*steps}}
     rows = zip(columns["badges"], shown.tolist(), steps, strict=True)
     return [(*badges, marks[step]) if more else badges for badges, more, step in rows]
-
-
-def _coarse(columns: Mapping[str, Any], metric: str, statistic: str) -> NDArray[np.bool_]:
-    """`coarse` of each row, (rows,), of a statistic that some row has."""
-
-    def column(name: str) -> NDArray[np.float64]:
-        return np.asarray(columns[statistic_column(metric, name)], np.float64)
-
-    value = column(statistic)
-    if statistic_column(metric, "step") not in columns:
-        return np.zeros(len(value), bool)
-    step = column("step")
-    if METRICS[metric].kind == "rate":  # the step is that at the headline
-        at = np.full(len(value), math.nan)
-        for name in reversed(HEADLINES):
-            if statistic_column(metric, name) in columns:
-                at = np.where(np.isnan(column(name)), at, column(name))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(value > 0, at * at / value, math.nan)
-    return np.asarray((step > 0) & (value < (TICKS - _ROUNDING) * step))
 
 
 def known(seconds: NDArray[np.float64], samples: Samples, work: float = 1.0) -> NDArray[np.float64]:
@@ -256,6 +229,12 @@ def sound(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
 def of_metric(column: str, metric: str) -> bool:
     """Return whether a column holds a statistic of a metric, or an end of its interval."""
     return (split_end(column) or split(column) or ("",))[0] == metric
+
+
+def of_row(row: Mapping[Any, Any], metric: str) -> Columns:
+    """`columns` of one row."""
+    names = [name for name in row.keys() if name in BESIDE or of_metric(name, metric)]  # noqa: SIM118  (a Series)
+    return {"": np.zeros(1)} | {name: np.array([row[name]]) for name in names if row[name] is not None}
 
 
 def columns(rows: pd.DataFrame, metric: str) -> dict[str, NDArray[Any]]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from labkit import stats
 from labkit.columns import ENDS, METRICS, SHOWN, STATISTICS, end_column, statistic_column
-from labkit.records.resolution import BESIDE, Columns, coarse_of, columns, headlines_of, numbers, of_metric, sign
+from labkit.records.resolution import Columns, coarse_of, columns, headlines_of, numbers, of_row, sign
 from labkit.units import format_number, format_range, plural
 
 _EXACT = ("p50", "p95", "p99", "p999", "min", "max")  # times that occurred: they stand on the clock's steps
@@ -80,9 +80,7 @@ def value_of(row: Mapping[Any, Any], metric: str, statistic: str = "") -> Value:
     row : of `records.summary` or `records.table`.
     metric, statistic : as in `labkit.columns`; the statistic is never replaced by another.
     """
-    names = [name for name in row.keys() if name in BESIDE or of_metric(name, metric)]  # noqa: SIM118  (a Series)
-    cells = {name: np.array([row[name]]) for name in names if row[name] is not None}
-    return _values({"": np.zeros(1)} | cells, metric, statistic)[0]
+    return _values(of_row(row, metric), metric, statistic)[0]
 
 
 def values_in(rows: pd.DataFrame, metric: str, statistic: str = "") -> list[Value]:
