@@ -11,6 +11,7 @@ import fnmatch
 import json
 import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -291,8 +292,7 @@ def _read(campaign: Campaign, benchmark: str) -> tuple[pd.DataFrame, Kinds]:
 
     def each() -> Iterator[Batch]:
         begin = 0
-        for chunk in rows.chunks(campaign.files(benchmark)):
-            about = kinds.read(chunk.group.header, chunk.where)
+        for chunk, about in _ahead(rows.chunks(campaign.files(benchmark)), kinds):
             marks = {_KIND: about.kind, _PLACE: np.arange(begin, begin + len(chunk))}
 
             def make(places: NDArray[np.intp], about: metadata.Metadata = about, **parts: Any) -> Batch:
@@ -303,6 +303,19 @@ def _read(campaign: Campaign, benchmark: str) -> tuple[pd.DataFrame, Kinds]:
             begin += len(chunk)
 
     return records.of_batches(each(), campaign=campaign.name), kinds
+
+
+def _ahead(chunks: Iterator[rows.Chunk], kinds: Kinds) -> Iterator[tuple[rows.Chunk, metadata.Metadata]]:
+    """Yield launches with their metadata, which another thread reads meanwhile: DuckDB does not hold Python's lock."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting: tuple[rows.Chunk, Future[metadata.Metadata]] | None = None
+        for chunk in chunks:
+            submitted = thread.submit(kinds.read, chunk.group.header, chunk.where)
+            if waiting:
+                yield waiting[0], waiting[1].result()
+            waiting = chunk, submitted
+        if waiting:
+            yield waiting[0], waiting[1].result()
 
 
 def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
