@@ -12,6 +12,7 @@ from labkit.analysis import all_pairs
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.campaign import Campaign
 from labkit.errors import DataError
+from labkit.figures import small_print
 from labkit.samples import Samples
 from labkit.spec import Spec
 from labkit.studies import all_pairs as all_pairs_study
@@ -135,7 +136,7 @@ def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
     causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
     matrix = all_pairs.matrix(first)
     twice = figures.repeated_pairs(matrix, matrix, hosts, limits=[1, 1], causes=causes)
-    assert "124,750 pairs; of those that fall on one spot one is drawn" in twice.layout.xaxis.title.text
+    assert "124,750 pairs; of those that fall on one spot one is drawn" in [one.text for one in small_print.of(twice)]
     assert len(twice.to_json()) < 1_000_000
     assert len(twice.data[1].x) == 499
 
