@@ -155,7 +155,8 @@ def judge(
     names = launches.records["fingerprint"]
     places = np.flatnonzero(names.isin([one.fingerprint for one in chosen]))[::-1].tolist()
     first = dict(zip(names.iloc[places], places, strict=True))
-    points = dict(zip(first, launches.samples([*first.values()]), strict=True))
+    samples = launches.samples([*first.values()])
+    points = {name: samples[row] for name, row in first.items() if row in samples}
     costs = measured_costs.of(summary) if costs is None else costs
     stated = stated or Stated()
     return [_judged(one, points[one.fingerprint], stated, costs) for one in chosen if one.fingerprint in points]

@@ -100,13 +100,11 @@ class _Part:
                 yield Times(here[places], batch)
             begin += len(chunk)
 
-    def samples(self, rows: Sequence[int]) -> list[Samples]:
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
         """Return some launches with their times."""
-        names = [(str(self.fingerprints[row]), int(self.launches[row])) for row in rows]
-        found = {
-            (str(FINGERPRINT.of(one.meta)), one.launch): one for one in self.campaign.samples(self.benchmark, names)
-        }
-        return [found[name] for name in names]
+        wanted = {(str(self.fingerprints[row]), int(self.launches[row])): row for row in rows}
+        some = ((_name(one)[1:], one) for one in self.campaign.samples(self.benchmark, wanted.keys()))
+        return {wanted[name]: one for name, one in some if name in wanted}
 
     def fact(self, fact: Fact[Any]) -> list[Any]:
         """Return a fact of each launch, in the order of the rows."""
@@ -151,9 +149,9 @@ class _Given:
         """Return a fact of each launch."""
         return [fact.of(one.meta) for one in self.whole]
 
-    def samples(self, rows: Sequence[int]) -> list[Samples]:
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
         """Return some launches."""
-        return [self.whole[row] for row in rows]
+        return {row: self.whole[row] for row in rows}
 
 
 class Launches:
@@ -210,13 +208,14 @@ class Launches:
         """Size of each row, (launches,), B."""
         return np.asarray(self.records["message_size_B"], np.int64)
 
-    def samples(self, rows: Sequence[int]) -> list[Samples]:
-        """Return the launches of some rows as objects; for what concerns few of them."""
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
+        """Return the launches of some rows as objects, without those whose files are gone; for what concerns few."""
         found: dict[int, Samples] = {}
         for part, begin, end in zip(self._parts, self._begins.tolist(), self._begins[1:].tolist(), strict=False):
             own = [row for row in rows if begin <= row < end]
-            found |= zip(own, part.samples([row - begin for row in own]), strict=True) if own else ()
-        return [found[row] for row in rows]
+            some = part.samples([row - begin for row in own]) if own else {}
+            found |= {row + begin: one for row, one in some.items()}
+        return found
 
     def times(self, benchmark: str = "*") -> Iterator[Times]:
         """Yield the times of all launches, or of benchmarks that match a pattern; read anew with each call."""
