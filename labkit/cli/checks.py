@@ -128,6 +128,7 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
 def gate(options: argparse.Namespace) -> int:
     """Compare a campaign with earlier ones; return 2 if a point is worse, 3 if a comparison is blind."""
     from labkit import read
+    from labkit.analysis import alike
     from labkit.analysis import gate as gates
     from labkit.campaign import Campaign, collected, find
     from labkit.show import gated
@@ -150,7 +151,7 @@ def gate(options: argparse.Namespace) -> int:
         raise DataError(
             f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
         )
-    history = [(one.name, read.of(one, benchmark=options.benchmark).records) for one in earlier]
+    history = [(one.name, alike.needed(read.of(one, benchmark=options.benchmark).records)) for one in earlier]
     new = read.of(campaign, benchmark=options.benchmark).records
     result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
     result = replace(result, blind_allowed=options.allow_blind)
