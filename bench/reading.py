@@ -258,7 +258,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
     """Command lines by their names."""
     new, old = str(folder / "new"), str(folder / "old")
     return {
-        "show": ["show", new, "--benchmark", "*"],
+        "show": ["show", new, "--benchmark", "mpi.*"],
         "compare": ["compare", old, new],
         "lint": ["lint", new],
         "gate": ["gate", new, "--against", old, *(str(folder / f"older-{k}") for k in range(EARLIER))],
@@ -290,7 +290,7 @@ def points(counts: Sequence[int] = COUNTS) -> None:
             folder = Path(place)
             for seed, name in enumerate(["new", "old", *(f"older-{k}" for k in range(EARLIER))]):
                 campaign_of(count, folder / name, seed)
-            lines = {"first reading": ["show", str(folder / "new"), "--benchmark", "*", "--format", "csv"]}
+            lines = {"first reading": ["show", str(folder / "new"), "--benchmark", "mpi.*"]}
             for name, words in (lines | commands(folder)).items():
                 if name in ("compare", "gate"):
                     cost(words)  # keeps the records of the other campaigns

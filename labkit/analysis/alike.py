@@ -120,7 +120,7 @@ def _codes(frame: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.intp]:
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the rows of several campaigns, which need not have the same columns, as far as points need them."""
-    names = dict.fromkeys(str(name) for frame in frames for name in needed(frame))
+    names = dict.fromkeys(str(name) for frame in frames for name in frame if needed(str(name)))
     columns = {}
     for name in names:
         parts = [frame[name] if name in frame else pd.Series(np.nan, frame.index) for frame in frames]
@@ -130,13 +130,8 @@ def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def needed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of a campaign that points of the past need, which take a fraction of the memory of all."""
-    return frame[[name for name in frame if _needed(str(name))]]
-
-
-def _needed(name: str) -> bool:
-    """Return whether a column identifies or describes points, or holds a statistic that is compared."""
+def needed(name: str) -> bool:
+    """Return whether a column of the records identifies or describes points, or holds a statistic that is compared."""
     parts = split(name)
     if parts:
         return parts[1] in (*HEADLINES, TAIL, "step")

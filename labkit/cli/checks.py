@@ -151,8 +151,10 @@ def gate(options: argparse.Namespace) -> int:
         raise DataError(
             f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
         )
-    history = [(one.name, alike.needed(read.of(one, benchmark=options.benchmark).records)) for one in earlier]
-    new = read.of(campaign, benchmark=options.benchmark).records
+    *past, new = (
+        read.of(one, benchmark=options.benchmark, columns=alike.needed).records for one in (*earlier, campaign)
+    )
+    history = [(one.name, table) for one, table in zip(earlier, past, strict=True)]
     result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
     result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +35,7 @@ from labkit.spec import Spec
 __all__ = ["Launches", "Times", "of", "of_samples"]
 
 _KIND, _PLACE = "kind", "place"  # marks of records
+Columns = Callable[[str], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ class Launches:
     @cached_property
     def records(self) -> pd.DataFrame:
         """A row per point and launch, as `labkit.records.table`; campaign after campaign."""
-        frames, self._frames = [frame for frame in self._frames if len(frame)], []  # they take as much memory again
+        frames, self._frames = [frame for frame in self._frames if len(frame)], []
         if len(frames) < 2:
             return frames[0] if frames else records.table([])
         return _together(frames)
@@ -225,19 +226,20 @@ class Launches:
                     yield Times(times.rows + begin, times.batch)
 
 
-def of(*campaigns: Campaign, benchmark: str = "*") -> Launches:
+def of(*campaigns: Campaign, benchmark: str = "*", columns: Columns = kept.every) -> Launches:
     """Read the launches of campaigns.
 
     Parameters
     ----------
     benchmark : name, or a pattern such as ``mpi.*``.
+    columns : returns whether a column of the records is needed; those of `kept.ALWAYS` are there in any case.
 
     Raises
     ------
     DataError
         If a file is damaged. The message names it.
     """
-    return Launches([_part(one, name) for one in campaigns for name in one.benchmarks(benchmark)])
+    return Launches([_part(one, name, columns) for one in campaigns for name in one.benchmarks(benchmark)])
 
 
 def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) -> Launches:
@@ -265,10 +267,10 @@ def _name(one: Samples) -> tuple[str, str, int]:
     return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch
 
 
-def _part(campaign: Campaign, benchmark: str) -> tuple[_Part, pd.DataFrame]:
+def _part(campaign: Campaign, benchmark: str, columns: Columns) -> tuple[_Part, pd.DataFrame]:
     """Return the launches of one benchmark with their records: those that are kept, or from the samples."""
     place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
-    if (found := kept.read(place, valid)) is not None:
+    if (found := kept.read(place, valid, columns)) is not None:
         frame, kind, headers = found
         kinds = [described(header, place, campaign.starts) for header in headers]
     else:
@@ -277,8 +279,9 @@ def _part(campaign: Campaign, benchmark: str) -> tuple[_Part, pd.DataFrame]:
         lacking = {one.code == MISSING for notes in {*frame["warnings"]} for one in notes}  # may be there the next time
         if len(frame) >= kept.WORTH and True not in lacking:
             kept.keep(frame, kind, headers, place, valid)
-    order = frame.pop(f"{records.MARK}{_PLACE}").to_numpy()
-    del frame[f"{records.MARK}{_KIND}"]
+        frame = frame[[name for name in frame if columns(str(name)) or name in kept.ALWAYS]]
+    order = frame[f"{records.MARK}{_PLACE}"].to_numpy()
+    frame = frame[[name for name in frame if not str(name).startswith(records.MARK)]]
     sizes, launches = (frame[name].to_numpy(np.int64) for name in ("message_size_B", "launch"))
     names, places = frame["fingerprint"].to_numpy(object), np.asarray(order, np.intp)
     part = _Part(campaign, benchmark, names, sizes, launches, kinds, np.asarray(kind, np.intp), places)
@@ -317,11 +320,12 @@ def _ahead(chunks: Iterator[rows.Chunk], kinds: Kinds) -> Iterator[tuple[rows.Ch
             yield waiting[0], waiting[1].result()
 
 
-def _together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several tables of records as one, with the columns that any of them has."""
+def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several tables of records as one, with the columns that any of them has; empty the list."""
     index = pd.RangeIndex(sum(map(len, frames)))
-    names = order([dict.fromkeys(name for frame in frames for name in frame.columns)])
-    columns = {name: _column(frames, name) for name in names}
+    there = dict.fromkeys(name for frame in frames for name in frame.columns)
+    columns = {name: _column(frames, name) for name in order([there]) if name in there}
+    frames.clear()  # they take as much memory again
     return pd.DataFrame(columns, index=index, copy=False).copy()  # in one block of each type
 
 

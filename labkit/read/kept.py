@@ -23,11 +23,13 @@ import pyarrow.parquet as pq
 from labkit import __version__, beneath, notes, outside, writing
 from labkit.campaign import Campaign, signatures
 from labkit.errors import DataError
+from labkit.records import MARK
 from labkit.records.tables import NOTED, WORDS
 
 WORTH = 200  # rows; fewer are computed each time
 _MOST_B = 1 << 30  # of kept records
 _SIGNATURE_B = 4096
+ALWAYS = ("benchmark", "message_size_B", "fingerprint", "launch", "options", "header", f"{MARK}kind", f"{MARK}place")
 _HEADER = "header"  # column of the metadata; the places of records' marks stand in columns of their own names
 
 
@@ -62,16 +64,29 @@ def path(campaign: Campaign, benchmark: str) -> Path:
     return campaign.derived / "records" / f"{benchmark}.parquet"
 
 
-def read(place: Path, valid: bytes) -> tuple[pd.DataFrame, Sequence[int], list[bytes]] | None:
-    """Return the kept records, the kind of each row, and the metadata of the kinds, if they are valid."""
+def every(column: str) -> bool:
+    """Return that a column is needed."""
+    return True
+
+
+def read(
+    place: Path, valid: bytes, columns: Callable[[str], bool] = every
+) -> tuple[pd.DataFrame, Sequence[int], list[bytes]] | None:
+    """Return the kept records, the kind of each row, and the metadata of the kinds, if they are valid.
+
+    Parameters
+    ----------
+    columns : returns whether a column is read; those of `ALWAYS` are.
+    """
     try:
         if place.is_symlink() or not place.is_file():
             return None
         content = outside.content(place, _MOST_B)
         if not signatures.signed(valid + content, outside.text(_signature(place), most=_SIGNATURE_B)):
             return None
-        table = pq.read_table(pa.BufferReader(content))
-        return _unpacked(table)
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            names = [name for name in file.schema_arrow.names if columns(name) or name in ALWAYS]
+            return _unpacked(file.read(names))
     except (OSError, ValueError, DataError, pa.ArrowException):
         return None
 

@@ -104,8 +104,13 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
     return [
         launches
         for name in campaign.benchmarks(benchmark)
-        for launches in _of(reading.of(campaign, benchmark=name), metric)
+        for launches in _of(reading.of(campaign, benchmark=name, columns=_needed), metric)
     ]
+
+
+def _needed(name: str) -> bool:
+    """Return whether a comparison needs a column of the records."""
+    return name in _NEEDED or name.startswith(GIVEN)
 
 
 def of_samples(samples: Sequence[Samples], metric: str = "") -> list[Launches]:
@@ -127,7 +132,7 @@ def _of(launches: reading.Launches, metric: str) -> list[Launches]:
     frame = launches.records
     if not len(frame):
         return []
-    needed = [name for name in frame if name in _NEEDED or name.startswith(GIVEN)]  # a row has hundreds of columns
+    needed = [name for name in frame if _needed(str(name))]  # a row has hundreds of columns
     factors = _factors(frame)
     conditions = [_conditions(kind) for kind in launches.kinds]
     for name in dict.fromkeys(name for each in conditions for name in each):
