@@ -42,12 +42,17 @@ class Chunk:
         return len(self.where)
 
 
-def chunks(files: Files) -> Iterator[Chunk]:
-    """Yield every launch of a benchmark once, in the order of its files, some at a time."""
+def chunks(files: Files, *, described: bool = True) -> Iterator[Chunk]:
+    """Yield every launch of a benchmark once, in the order of its files, some at a time.
+
+    Parameters
+    ----------
+    described : whether the metadata are needed.
+    """
     seen: set[Name] = set()
     several = len(files.compacted) > 1 or bool(files.compacted and files.points)
     for path in files.compacted:
-        for group in compacted.groups(path):
+        for group in compacted.groups(path, described=described):
             new = group
             if several:
                 new = _without(group, seen)

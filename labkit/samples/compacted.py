@@ -302,8 +302,14 @@ class Group:
         return Raw(self.header[row].as_py(), tuple(self.ranks[row].tolist()), {"time_ns": self.time_ns[row]} | extras)
 
 
-def groups(path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False) -> Iterator[Group]:
+def groups(
+    path: Path, wanted: Collection[Name] | None = None, *, checked: bool = False, described: bool = True
+) -> Iterator[Group]:
     """Yield the row groups of a file, or those that hold a `wanted` launch.
+
+    Parameters
+    ----------
+    described : whether the metadata are read; without them, `Group.header` is empty texts.
 
     Raises
     ------
@@ -319,7 +325,8 @@ def groups(path: Path, wanted: Collection[Name] | None = None, *, checked: bool 
                     keys = file.read_row_group(group, ["fingerprint", "launch"]).to_pydict()
                     if not any(key in wanted for key in zip(keys["fingerprint"], keys["launch"], strict=True)):
                         continue
-                table = file.read_row_group(group)
+                names = [name for name in file.schema_arrow.names if described or name != "header"]
+                table = file.read_row_group(group, names)
                 if any(table[name].null_count for name in table.column_names):
                     raise DataError(f"{path} has empty cells. Restore it from a copy, or delete it.")
             except (OSError, pa.ArrowException) as error:
@@ -329,6 +336,8 @@ def groups(path: Path, wanted: Collection[Name] | None = None, *, checked: bool 
 
 def _group(table: pa.Table, path: Path) -> Group:
     """Return the launches of a row group."""
+    import pyarrow as pa
+
     names = _names(table, path)
     if "pattern" in table.column_names:
         make = patterned.loader(table, path)
@@ -341,7 +350,7 @@ def _group(table: pa.Table, path: Path) -> Group:
 
     return Group(
         names,
-        columns["header"],
+        columns["header"] if "header" in columns else pa.array([b""] * len(names), pa.binary()),
         lists(columns["ranks"]),
         lists(columns["time_ns"]),
         extras.keys.to_pylist(),
