@@ -93,7 +93,9 @@ class _Part:
             here = self.row[begin : begin + len(chunk)]
 
             def make(places: NDArray[np.intp], here: NDArray[np.intp] = here, **parts: Any) -> Batch:
-                return Batch(sizes=self.sizes[here[places]], launches=self.launches[here[places]], **parts)
+                return Batch(
+                    sizes=self.sizes[here[places]], launches=self.launches[here[places]], checked=True, **parts
+                )
 
             for places, batch in rows.batches(
                 chunk, [(kind,) for kind in self.kind[here].tolist()], self.kinds, self.campaign.starts, make

@@ -104,11 +104,14 @@ def batches(
         if row in chunk.many:
             continue
         labels = tuple(group.labels[group.label_starts[row] : group.label_starts[row + 1]])
-        key = each, group.ranks[row].tobytes(), int(group.time_ns.starts[row + 1] - group.time_ns.starts[row]), labels
+        key = each, group.ranks[row].tobytes(), labels, int(group.time_ns.starts[row + 1] - group.time_ns.starts[row])
         keys.setdefault(key, []).append(row)
-    for (each, ranks, count, labels), listed in keys.items():
+    made: dict[tuple[int, bytes], Samples] = {}
+    for (each, ranks, labels, count), listed in sorted(keys.items(), key=lambda one: one[0]):
         places = np.array(listed)
         who = tuple(np.frombuffer(ranks, np.int32).tolist())
+        if (each[0], ranks) not in made:
+            made[each[0], ranks] = replace(kinds[each[0]], ranks=who)
         if count % max(len(who), 1) or (count and not who):
             samples.decode(group.raw(listed[0]), chunk.where[listed[0]], starts)  # raises the error that says so
         shape = len(places), len(who), count // max(len(who), 1)
@@ -120,7 +123,7 @@ def batches(
                 samples.decode(group.raw(wrong), chunk.where[wrong], starts)
             extras[label] = _taken(group.extras, lists, count).reshape(shape)
         times = _taken(group.time_ns, places, count).reshape(shape)
-        yield places, make(places, kind=replace(kinds[each[0]], ranks=who), time_ns=times, extras=extras)
+        yield places, make(places, kind=made[each[0], ranks], time_ns=times, extras=extras)
     for row, raw in chunk.many.items():
         yield np.array([row]), Batch.of(samples.decode(raw, chunk.where[row], starts))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,15 @@ def ticks(samples: Samples) -> float:
     return float(np.median(seconds(samples))) / step if step > 0 else math.nan
 
 
-def _identity(batch: Batch, campaign: str) -> Columns:
-    """Columns that say what was measured, where and how."""
+def _identity(batch: Batch, campaign: str, time: Columns) -> Columns:
+    """Columns that say what was measured, where and how.
+
+    Parameters
+    ----------
+    time : from `numbers.of_times`; empty where a tool reported values only.
+    """
     kind, spec, meta, host = batch.kind, batch.kind.spec, batch.kind.meta, batch.kind.host
-    warnings, badges = _noted(batch)
+    warnings, badges = _noted(batch, time)
     library, cpu = LIBRARY.of(meta), str(host.get("cpu_model") or "")
     benchmark = benchmarks.runnable(spec.benchmark)
     options = dict(benchmarks.completed(spec).options)
@@ -109,9 +115,8 @@ def _identity(batch: Batch, campaign: str) -> Columns:
         "library": library,
         "engine": ENGINE.of(meta),
         "origin": kind.origin,
-        "n": batch.n,
         "verified": VERIFIED.of(meta),
-        "timing": numbers.timing(kind) if batch.n else str(TIMING.of(meta) or ""),
+        "timing": numbers.timing(kind) if time else str(TIMING.of(meta) or ""),
         "cadence": str(CADENCE.of(meta) or options.get("cadence") or (benchmark.cadence if benchmark else "")),
         "options": json.dumps(options, sort_keys=True),
         "host": str(host.get("name") or host.get("hostname") or (spec.hosts[0] if spec.hosts else "")),
@@ -129,6 +134,7 @@ def _identity(batch: Batch, campaign: str) -> Columns:
         "message_size_B": batch.sizes,
         "ranks_assumed": [notes.has(each, RANKS_ASSUMED) for each in warnings],
         "launch": batch.launches,
+        "n": time.get("n", [0] * len(batch)),
         "badges": badges,
         "warnings": warnings,
         "further": told.further(batch),
@@ -140,10 +146,9 @@ def _identity(batch: Batch, campaign: str) -> Columns:
     }
 
 
-def _noted(batch: Batch) -> tuple[list[Notes], list[Notes]]:
+def _noted(batch: Batch, time: Columns) -> tuple[list[Notes], list[Notes]]:
     """Return warnings and badges of each launch; equal ones are one object."""
-    fastest = batch.over.of_iteration["fastest"][None] if batch.over else batch.time_ns
-    zero = (fastest == 0).reshape(len(batch), -1).any(axis=1).tolist() if batch.n else [False] * len(batch)
+    zero = time["below"].tolist() if time else [False] * len(batch)
     known: dict[str, tuple[Notes, Notes]] = {}
     out: list[tuple[Notes, Notes]] = []
     parts = zip(batch.fact(WARNINGS), batch.fact(BADGES), batch.fact(NOTES), zero, strict=True)
@@ -181,15 +186,15 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
 
 def of_batches(batches: Iterable[Batch], *, campaign: str = "") -> pd.DataFrame:
     """`table` of launches that are in batches, with columns of their marks behind it."""
-    columns: dict[str, list[Any]] = {}  # name → values of each batch
+    columns: dict[str, list[Any]] = {}  # name → values of each group of batches
     lengths: list[int] = []
-    for batch in batches:
-        rows = _rows(batch, campaign)
+    for _, some in groupby(batches, key=_alike):
+        rows = _rows(list(some), campaign)
         for name in rows.keys() - columns.keys():
             columns[name] = [np.full(length, math.nan) for length in lengths]
+        lengths.append(len(rows["launch"]))
         for name, column in columns.items():
-            column.append(rows[name] if name in rows else np.full(len(batch), math.nan))
-        lengths.append(len(batch))
+            column.append(rows[name] if name in rows else np.full(lengths[-1], math.nan))
     marks = sorted(name for name in columns if name.startswith(MARK))
     frame = pd.DataFrame({name: _joined(columns.pop(name)) for name in [*columns]})
     return typed(frame, frame.columns, marks=marks)
@@ -202,16 +207,27 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [value for part in parts for value in (part.tolist() if isinstance(part, np.ndarray) else part)]
 
 
-def _rows(batch: Batch, campaign: str) -> Columns:
-    """Return the rows of a batch, as columns."""
-    numbers.check(batch)
-    columns = _identity(batch, campaign)
-    if batch.n:
-        columns |= numbers.of_times(batch)
+def _alike(batch: Batch) -> tuple[Any, ...]:
+    """What batches have in common whose rows differ in numbers only."""
+    return id(batch.kind), id(batch.reported), batch.n > 0, batch.over is None, tuple(batch.extras)
+
+
+def _rows(batches: Sequence[Batch], campaign: str) -> Columns:
+    """Return the rows of batches that are `_alike`, as columns."""
+    times = []
+    for one in batches:
+        numbers.check_times(one)
+        times.append(numbers.of_times(one) if one.n else {})
+    batch = Batch.together(batches)
+    numbers.check_metadata(batch)
+    time = {name: _joined([each[name] for each in times]) for name in times[0]}
+    columns = _identity(batch, campaign, time)
+    if time:
+        columns |= numbers.of_statistics(batch, time)
     else:
         reported_columns, columns["warnings"] = told.consistent(told.numbers(batch), columns["warnings"])
         columns |= reported_columns
-    columns["badges"] = resolution.with_badges(batch, columns)
+    columns["badges"] = resolution.with_badges(batch, columns, time.get("clock"))
     columns |= {f"{MARK}{name}": values for name, values in batch.marks.items()}
     return columns
 
@@ -256,7 +272,7 @@ def reported(samples: Iterable[Samples]) -> pd.DataFrame:
     for point in samples:
         batch = Batch.of(point)
         numbers.check(batch)
-        identity = {name: values[0] for name, values in _identity(batch, "").items() if name in point_columns}
+        identity = {name: values[0] for name, values in _identity(batch, "", {}).items() if name in point_columns}
         for place, value in enumerate(point.reported):
             if clash := set(value.labels) & set(columns):
                 raise DataError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,15 +91,34 @@ def named(batch: Batch, row: int = 0) -> str:
 
 def check(batch: Batch) -> None:
     """Refuse launches that cannot be correct."""
-    times, kind, meta = batch.time_ns, batch.kind, batch.kind.meta
+    if not batch.checked:
+        check_times(batch)
+        check_metadata(batch)
+
+
+def check_times(batch: Batch) -> None:
+    """Refuse times that cannot be correct."""
+    times, ranks = batch.time_ns, batch.kind.ranks
+    if times.ndim != 3 or (batch.n and len(ranks) != times.shape[1]):
+        _refuse(batch, 0, [f"has times of shape {times.shape[1:]}, but it must be ({len(ranks)} ranks, iterations)"])
+    elif times.size and times.min() < 0:
+        row = int((times.min(axis=(1, 2)) < 0).argmax())
+        _refuse(batch, row, [f"has a time of {times[row].min()} ns, but no time can be negative: the clock went back"])
+
+
+def _refuse(batch: Batch, row: int, problems: Sequence[str]) -> None:
+    """Raise the error about a launch."""
+    raise DataError(
+        f"{named(batch, row)} {notes.joined(problems)}. Delete its file; labkit then measures the point again."
+    )
+
+
+def check_metadata(batch: Batch) -> None:
+    """Refuse metadata and reported values that cannot be correct."""
+    kind, meta = batch.kind, batch.kind.meta
     problems, where = list[str](), 0
     if kind.origin not in ORIGINS:
         problems.append(f"has origin={kind.origin!r}, but it must be one of {', '.join(ORIGINS)}")
-    if times.ndim != 3 or (batch.n and len(kind.ranks) != times.shape[1]):
-        problems.append(f"has times of shape {times.shape[1:]}, but it must be ({len(kind.ranks)} ranks, iterations)")
-    elif times.size and times.min() < 0:
-        where = int((times.min(axis=(1, 2)) < 0).argmax())
-        problems.append(f"has a time of {times[where].min()} ns, but no time can be negative: the clock went back")
     if (TIMING.of(meta) or "each") not in ("each", "total"):
         problems.append(f"has timing={TIMING.of(meta)!r}, but it must be 'each' or 'total'")
     problems += [f"has {text}" for text in facts.wrong(meta)]
@@ -118,9 +137,7 @@ def check(batch: Batch) -> None:
                 where = where if problems else row
                 problems.append(f"reports {one.name} {one.statistic}={value!r}, but it must be a finite number")
     if problems:
-        raise DataError(
-            f"{named(batch, where)} {notes.joined(problems)}. Delete its file; labkit then measures the point again."
-        )
+        _refuse(batch, where, problems)
 
 
 def _finite(value: object) -> bool:
@@ -176,7 +193,15 @@ def _over(batch: Batch, how: str, phase: str = "time_ns") -> NDArray[np.float64]
 
 
 def of_times(batch: Batch) -> Columns:
-    """Columns that follow from the samples."""
+    """Statistics of the times of launches, before the work in an iteration makes metrics of them.
+
+    Returns
+    -------
+    (launches,) each: the statistics of `stats.summaries` with ``mean``, ``step`` and ``osu_mean``, of the time of an
+    iteration, s; those of phases and derived metrics with the name of the phase or metric before them; and ``n``,
+    ``ci_width``, ``spread_within`` and ``unreliable`` of the records, ``below`` (whether a time is 0), ``clock``
+    (its step, s).
+    """
     benchmark, times, total = _benchmark(batch), _reduced(batch), timing(batch.kind) == "total"
     if np.isnan(times).any():
         stats.quantile(times[np.isnan(times).any(axis=1)][0], 0.5)  # raises the error that says so
@@ -184,33 +209,52 @@ def of_times(batch: Batch) -> Columns:
     # with timing=total a sample stands for as many iterations as its chunk had
     iterations = np.asarray(batch.extras.get("iterations", np.ones(batch.time_ns.shape)), np.float64)
     weights = iterations[:, 0]
-    time: dict[str, NDArray[np.float64]] = {"mean": (times * weights).sum(axis=1) / weights.sum(axis=1)}
-    row: Columns = {}
+    time: Columns = {"mean": (times * weights).sum(axis=1) / weights.sum(axis=1), "n": [batch.n] * len(batch)}
+    fastest = batch.over.of_iteration["fastest"][None, None] if batch.over else batch.time_ns
+    time["clock"], time["below"] = step, (fastest == 0).any(axis=(1, 2))
     if total:
         time["step"] = step / weights.mean(axis=1)
     else:
         s = stats.summaries(times)
         time |= {name: s[name] for name in _TIMES} | {"step": step}
-        row = {"ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
-        row["unreliable"] = [stats.unreliable(batch.n)] * len(batch)
-    if benchmark.loop and (loops := _loops(batch)) is not None:
-        time["osu_mean"] = loops
-    elif benchmark.reduce == "max" and len(batch.kind.ranks) > 1 and not benchmark.loop:
+        time |= {"ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
+        time["unreliable"] = [stats.unreliable(batch.n)] * len(batch)
+    if benchmark.reduce == "max" and len(batch.kind.ranks) > 1 and not benchmark.loop:
         every = _over(batch, "mean")[:, None] if batch.over else batch.seconds
         weights = iterations[:, : every.shape[1]]
         time["osu_mean"] = np.average(every, axis=2, weights=weights).mean(axis=1)
-    for name, units in benchmark.metrics.items():
-        row |= _metric(METRICS[name], _work(batch, units), time)
-    for phase, name in benchmark.phases.items():
+    for phase in benchmark.phases:
         if phase in batch.extras:
-            work = _work(batch, benchmark.phase_work[phase]) if phase in benchmark.phase_work else 1.0
             s = stats.summaries(_reduced(batch, phase))
-            row |= _metric(METRICS[name], work, {name: s[name] for name in _TIMES} | {"step": step})
+            time |= {f"{phase} {name}": s[name] for name in _TIMES} | {f"{phase} step": step}
     if benchmark.derived:
         means = [_phases(samples, benchmark) for samples in batch.each()]
         for name, derive in benchmark.derived.items():
-            derived = np.array([derive(each) for each in means], np.float64)
-            row |= _metric(METRICS[name], 1.0, {"value": derived})
+            time[f"{name} value"] = np.array([derive(each) for each in means], np.float64)
+    return time
+
+
+def of_statistics(batch: Batch, time: Columns) -> Columns:
+    """Columns of the records from the statistics of the times of launches.
+
+    Parameters
+    ----------
+    batch : the launches; their times are not read.
+    time : from `of_times`.
+    """
+    benchmark = _benchmark(batch)
+    row: Columns = {name: time[name] for name in ("ci_width", "spread_within", "unreliable") if name in time}
+    if benchmark.loop and (loops := _loops(batch)) is not None:
+        time = time | {"osu_mean": loops}
+    whole = {name: time[name] for name in ("mean", *_TIMES, "step", "osu_mean") if name in time}
+    for name, units in benchmark.metrics.items():
+        row |= _metric(METRICS[name], _work(batch, units), whole)
+    for phase, name in benchmark.phases.items():
+        if f"{phase} step" in time:
+            work = _work(batch, benchmark.phase_work[phase]) if phase in benchmark.phase_work else 1.0
+            row |= _metric(METRICS[name], work, {one: time[f"{phase} {one}"] for one in (*_TIMES, "step")})
+    for name in benchmark.derived:
+        row |= _metric(METRICS[name], 1.0, {"value": time[f"{name} value"]})
     return row
 
 

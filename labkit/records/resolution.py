@@ -179,7 +179,9 @@ def _of_loop(row: Mapping[str, Any], statistic: str) -> bool:
     return benchmarks.get(str(row["benchmark"])).loop
 
 
-def with_badges(batch: Batch, columns: Mapping[str, Any]) -> list[tuple[Note, ...]]:
+def with_badges(
+    batch: Batch, columns: Mapping[str, Any], clock: NDArray[np.float64] | None = None
+) -> list[tuple[Note, ...]]:
     """Return the badges of each launch, and one more where a metric of its benchmark is coarse.
 
     A tool's further values are only marked.
@@ -187,6 +189,7 @@ def with_badges(batch: Batch, columns: Mapping[str, Any]) -> list[tuple[Note, ..
     Parameters
     ----------
     columns : of the records, each (launches,).
+    clock : (launches,), step of the clock behind the times, s; None where a tool reported values only.
     """
     known = benchmarks.runnable(batch.kind.spec.benchmark)
     own = {*known.metrics, *known.phases.values(), *known.derived} if known else {*METRICS}
@@ -195,14 +198,16 @@ def with_badges(batch: Batch, columns: Mapping[str, Any]) -> list[tuple[Note, ..
     numeric = {column: columns[column] for column in columns if split(column)}
     shown = np.zeros(len(batch), bool)
     for name, statistic in there if batch.kind.origin not in NO_CLOCK else ():
-        if not (statistic == "osu_mean" and batch.n and known and known.loop):  # it comes from the time of a whole loop
+        if not (
+            statistic == "osu_mean" and clock is not None and known and known.loop
+        ):  # it comes from the time of a whole loop
             shown |= coarse_of(numeric, name, statistic)
     for place, one in enumerate(batch.reported):
         if one.name in own:
             shown |= coarse_values(batch, place)
     if not shown.any():
         return list(columns["badges"])
-    steps = steps_s(batch).tolist()
+    steps = (steps_s(batch) if clock is None else clock).tolist()
     marks = {step: badge("clock resolution", step_ns=step * 1e9) for step in {*steps}}
     rows = zip(columns["badges"], shown.tolist(), steps, strict=True)
     return [(*badges, marks[step]) if more else badges for badges, more, step in rows]

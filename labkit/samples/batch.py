@@ -33,6 +33,7 @@ class Batch:
     extras : further columns, each (launches, ranks, iterations).
     over : statistics over all ranks, where `time_ns` has only some; such a launch is alone in its batch.
     marks : name → a value of each launch, for whoever made the batch.
+    checked : whether their records were computed before, which checks times and metadata.
     """
 
     kind: Samples
@@ -45,6 +46,7 @@ class Batch:
     extras: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     over: OverRanks | None = None
     marks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    checked: bool = False
 
     @classmethod
     def of(cls, samples: Samples) -> Batch:
@@ -58,6 +60,23 @@ class Batch:
             values=[[one.value for one in samples.reported]] if samples.reported else (),
             extras={name: values[None] for name, values in samples.extras.items()},
             over=samples.over,
+        )
+
+    @classmethod
+    def together(cls, batches: Sequence[Batch]) -> Batch:
+        """Return launches that differ in their numbers of iterations as one batch, without their times."""
+        first = batches[0]
+        if len(batches) == 1:
+            return first
+        return replace(
+            first,
+            sizes=np.concatenate([one.sizes for one in batches]),
+            launches=np.concatenate([one.launches for one in batches]),
+            time_ns=first.time_ns[:0],
+            own={name: [value for one in batches for value in one.own[name]] for name in first.own},
+            values=[value for one in batches for value in one.values],
+            extras={},
+            marks={name: np.concatenate([one.marks[name] for one in batches]) for name in first.marks},
         )
 
     def __len__(self) -> int:
