@@ -41,6 +41,7 @@ _CHANCE = 1e-3  # of a false statement on one point and launch
 _FIRST = 0.05  # of the iterations that a warm-up concerns
 _FEWEST = 200  # iterations
 _BLOCKS = 10  # of iterations, for a drift
+_PAIRS = np.triu_indices(_BLOCKS, 1)  # of blocks
 _SLOWER = 1.1  # times the rest that the first iterations take at least
 _DRIFT = 0.02  # least change from the first block to the last, as a part
 _WORST = 5  # violated guidelines that are named
@@ -255,7 +256,7 @@ def _warm_up(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...
     first, rest = seconds[:, :count], seconds[:, count:]
     start = _medians(np.sort(first, axis=1))
     # at least half of all values are above the least of the blocks' medians, which is found faster than that of all
-    blocks = (np.sort(block, axis=1) for block in np.array_split(rest, _BLOCKS, axis=1))
+    blocks = (np.sort(block, axis=1) for block in _blocks(rest))
     least = np.min([block[:, (block.shape[1] - 1) // 2] for block in blocks], axis=0)
     likely = np.flatnonzero(start >= _SLOWER * (1 - 1e-9) * least)
     middle = _medians(np.sort(rest[likely], axis=1))
@@ -294,15 +295,27 @@ def _tell_warm_up(
 
 def _drift(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The medians of successive blocks rise or fall (Kendall's test against order)."""
-    blocks = np.array_split(seconds, _BLOCKS, axis=1)
-    medians = np.stack([_medians(np.sort(block, axis=1)) for block in blocks], axis=1)
-    earlier, later = np.triu_indices(_BLOCKS, 1)
+    medians = np.stack([_medians(np.sort(block, axis=1)) for block in _blocks(seconds)], axis=1)
+    earlier, later = _PAIRS
     scores = np.abs(np.sign(medians[:, later] - medians[:, earlier]).sum(axis=1).astype(np.intp))
-    least = next(score for score in range(len(earlier) + 2) if _chance_of_order(score) <= _CHANCE)
-    for place in np.flatnonzero(scores >= least).tolist():
+    for place in np.flatnonzero(scores >= _least_score()).tolist():
         change = float(medians[place, -1] / medians[place, 0] - 1)
         if abs(change) >= _DRIFT:
             yield place, (seconds.shape[1], _chance_of_order(int(scores[place])), change)
+
+
+def _blocks(rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield `_BLOCKS` parts of the columns, as `numpy.array_split`, which takes longer than their sorting."""
+    size, longer = divmod(rows.shape[1], _BLOCKS)
+    for block in range(_BLOCKS):
+        first = block * size + min(block, longer)
+        yield rows[:, first : first + size + (block < longer)]
+
+
+@cache
+def _least_score() -> int:
+    """Return the score of the blocks from which their order is no chance."""
+    return next(score for score in range(len(_PAIRS[0]) + 2) if _chance_of_order(score) <= _CHANCE)
 
 
 @cache
