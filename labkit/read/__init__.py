@@ -115,8 +115,11 @@ class _Part:
             values = [fact.of(one.meta) for one in self.kinds]
             return [values[kind] for kind in self.kind.tolist()]
         found: list[Any] = []
-        for chunk in rows.chunks(self.campaign.files(self.benchmark)):
-            found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
+        try:
+            for chunk in rows.chunks(self.campaign.files(self.benchmark)):
+                found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
+        finally:
+            metadata.release()
         return [fact.empty if found[place] is None else found[place] for place in self.place.tolist()]
 
 
@@ -306,7 +309,10 @@ def _read(campaign: Campaign, benchmark: str) -> tuple[pd.DataFrame, Kinds]:
                 yield replace(batch, marks={name: values[places] for name, values in marks.items()})
             begin += len(chunk)
 
-    return records.of_batches(each(), campaign=campaign.name), kinds
+    try:
+        return records.of_batches(each(), campaign=campaign.name), kinds
+    finally:
+        metadata.release()
 
 
 def _ahead(chunks: Iterator[rows.Chunk], kinds: Kinds) -> Iterator[tuple[rows.Chunk, metadata.Metadata]]:
