@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -230,6 +231,11 @@ def campaign_of(count: int, folder: Path, seed: int) -> Campaign:
     return campaign
 
 
+def make_campaign(count: int, folder: Path, seed: int) -> None:
+    """Make a campaign, which cannot travel between processes."""
+    campaign_of(count, folder, seed)
+
+
 def _points(
     specs: Sequence[Spec], host: Mapping[str, object], chance: np.random.Generator
 ) -> Iterator[tuple[tuple[str, int], Raw]]:
@@ -288,8 +294,10 @@ def points(counts: Sequence[int] = COUNTS) -> None:
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
             folder = Path(place)
-            for seed, name in enumerate(["new", "old", *(f"older-{k}" for k in range(EARLIER))]):
-                campaign_of(count, folder / name, seed)
+            names = ["new", "old", *(f"older-{k}" for k in range(EARLIER))]
+            made = [(count, folder / name, seed) for seed, name in enumerate(names)]
+            with get_context("spawn").Pool(1) as pool:  # what this process takes counts as a child's before it starts
+                pool.starmap(make_campaign, made)
             lines = {"first reading": ["show", str(folder / "new"), "--benchmark", "mpi.*"]}
             for name, words in (lines | commands(folder)).items():
                 if name in ("compare", "gate"):

@@ -172,10 +172,7 @@ def look_up(name: str) -> Benchmark | None:
 
 def runnable(name: str) -> Benchmark | None:
     """Return the benchmark of that name if labkit can run it, as `find` does of all; else None."""
-    try:
-        benchmark = get(name)
-    except SpecError:
-        return None
+    benchmark = look_up(name)
     return None if isinstance(benchmark, LogBenchmark) else benchmark
 
 

@@ -369,7 +369,7 @@ def _several(texts: Sequence[str], most: int = 5) -> str:
 
 def _statistics(points: Points, metric: str) -> list[tuple[str, str] | None]:
     """Return for each point the metric and statistic that most launches of all sides have; the first, best first."""
-    benchmark = benchmarks.find().get(points.benchmark)
+    benchmark = benchmarks.runnable(points.benchmark)
     chosen: list[tuple[str, str] | None] = [None] * len(points)
     open_ = np.ones(len(points), bool)
     for name in [metric] if metric else list(benchmark.metrics if benchmark else METRICS):

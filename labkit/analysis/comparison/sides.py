@@ -174,7 +174,7 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
 
 def _deciles(batch: Batch, metric: str) -> dict[str, NDArray[np.float64]]:
     """Return the deciles of the iterations of launches, values that occurred, (launches, 9)."""
-    benchmark = benchmarks.find().get(batch.kind.spec.benchmark)
+    benchmark = benchmarks.runnable(batch.kind.spec.benchmark)
     name = metric or next(iter(benchmark.metrics if benchmark else ()), "")
     if not batch.n or not benchmark or name not in benchmark.metrics or TIMING.of(batch.kind.meta) == "total":
         return {}
