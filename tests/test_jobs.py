@@ -534,6 +534,22 @@ def test_a_submission_that_no_batch_system_accepts_leaves_nothing(
     assert into.exists() is there
 
 
+def test_a_refused_submission_leaves_another_that_was_accepted_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both saw no campaign there; the second one removed the first one's folder."""
+
+    def refused(*_: object) -> jobs.Job:
+        submitted(tmp_path / "c", 1)
+        raise LaunchError("Job 1 waits.")
+
+    monkeypatch.setattr(submitting, "check", lambda *_: None)
+    monkeypatch.setattr(submitting, "_submitted", refused)
+    with pytest.raises(LaunchError, match="Job 1 waits"):
+        jobs.submit(jobs.Request(suite="quick"), site.SITES / "pbs.toml", tmp_path / "c", print)
+    assert [job.submission for job in jobs.jobs(tmp_path / "c")] == [1]
+
+
 def test_a_folder_that_holds_campaigns_becomes_no_campaign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Campaign(tmp_path / "history" / "monday")
     with pytest.raises(DataError, match="holds campaigns"):

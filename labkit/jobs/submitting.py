@@ -56,7 +56,7 @@ def submit(request: Request, place: Path | None, into: Path, say: Say) -> Job:
     try:
         return _submitted(request, place, site, suite, into, say)
     except LaunchError:
-        if not exists:
+        if not exists and not jobs(into):  # somebody else may have submitted into the same new folder meanwhile
             _forget(into, before)
         raise
 
