@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import project
 from labkit.errors import KernelError
 
 if TYPE_CHECKING:
@@ -28,6 +27,13 @@ LOOP_AT = 56  # offset in it at which a kernel writes the time of its loop, ns
 TIMINGS = ("each", "total")
 CUDA_CODES = 10000  # from here on, a negative code is one of the CUDA driver, as in device.h
 HANDLES = ("comm", "datatype", "op", "byte", "win", "group", "info")
+
+
+def rebuild() -> str:
+    """Return the command that builds the compiled kernels."""
+    from labkit import project  # only for an error: it loads what writes files, some 4 MB in every rank
+
+    return project.rebuild()
 
 
 def _fields(handle: type[Any]) -> list[tuple[str, type[Any]]]:
@@ -69,11 +75,11 @@ def library(*, int_handles: bool) -> ctypes.CDLL | None:
     try:
         size = ctypes.c_int64.in_dll(loaded, "labkit_arguments_size").value
     except ValueError:
-        raise KernelError(f"{spec.origin} was built from older sources. Rebuild it: {project.rebuild()}") from None
+        raise KernelError(f"{spec.origin} was built from older sources. Rebuild it: {rebuild()}") from None
     if size != ctypes.sizeof(Arguments):
         raise KernelError(
             f"{spec.origin} was built from other sources: its structure of arguments has {size} B, this "
-            f"labkit's has {ctypes.sizeof(Arguments)} B. Rebuild it: {project.rebuild()}"
+            f"labkit's has {ctypes.sizeof(Arguments)} B. Rebuild it: {rebuild()}"
         )
     loaded.labkit_arguments = Arguments  # type: ignore[attr-defined]
     loaded.labkit_allocate.restype = ctypes.c_void_p
@@ -153,7 +159,7 @@ class Native:
         int_handles = mpi is not None and mpi._sizeof(mpi.Comm) == ctypes.sizeof(ctypes.c_int)
         loaded = library(int_handles=int_handles)
         if loaded is None:
-            raise KernelError(f"the C kernels are not compiled. Install a C compiler and run: {project.rebuild()}")
+            raise KernelError(f"the C kernels are not compiled. Install a C compiler and run: {rebuild()}")
         self.library, self._mpi = loaded, mpi
         self._handle_type = np.uint32 if int_handles else np.uint64
         names = (ctypes.c_char_p * 512).in_dll(loaded, "labkit_mpi_functions")

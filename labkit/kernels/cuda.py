@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import project
 from labkit.errors import KernelError
+from labkit.kernels import rebuild
 from labkit.units import format_size
 
 DRIVER = "libcuda.so.1"
@@ -135,7 +135,7 @@ class Device:
 
     def __init__(self, kernels: ctypes.CDLL, accelerator: str, number: int = 0) -> None:
         if ctypes.c_int64.in_dll(kernels, "labkit_gpu_size").value != ctypes.sizeof(Gpu):
-            raise KernelError(f"the C kernels were built from other sources. Rebuild them: {project.rebuild()}")
+            raise KernelError(f"the C kernels were built from other sources. Rebuild them: {rebuild()}")
         self._kernels, self._find = kernels, driver(kernels, accelerator)
         self._names = names(kernels)
         self._table = (ctypes.c_void_p * len(self._names))()

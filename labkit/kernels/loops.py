@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import project
 from labkit.errors import KernelError
-from labkit.kernels import Loop, Work
+from labkit.kernels import Loop, Work, rebuild
 
 Step = Callable[[], object]
 
@@ -189,7 +188,7 @@ class Loops:
     def prepare(self, kernel: str, *works: Work) -> Loop:
         """A function (warmup, iterations) → times in ns, with one phase and one thread."""
         if not self.has(kernel):
-            raise KernelError(f"{kernel} needs the compiled kernels. Install a C compiler and run: {project.rebuild()}")
+            raise KernelError(f"{kernel} needs the compiled kernels. Install a C compiler and run: {rebuild()}")
         work = works[0]
         collective = kernel.startswith(("allreduce", "bcast"))
         after: Step = work.comm.Barrier if work.isolated and collective else _nothing  # type: ignore[union-attr]

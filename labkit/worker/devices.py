@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, project
+from labkit import benchmarks, kernels
 from labkit.benchmarks import POISON, DeviceBenchmark
 from labkit.errors import KernelError
 from labkit.kernels import Native, cuda
@@ -35,7 +35,7 @@ class Devices:
     def impossible(self, spec: Spec, benchmark: DeviceBenchmark) -> str:
         """Say why this rank cannot run a point; empty if it can. The GPU is open afterwards."""
         if not isinstance(self._engine, Native):
-            return f"{LACKING}: {benchmark.name} needs the compiled kernels. Run: {project.rebuild()}"
+            return f"{LACKING}: {benchmark.name} needs the compiled kernels. Run: {kernels.rebuild()}"
         try:
             device = self._device(spec)
         except KernelError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels, project
+from labkit import benchmarks, kernels
 from labkit.benchmarks import (
     DeviceBenchmark,
     FileBenchmark,
@@ -190,7 +190,7 @@ class Worker:
         synchronised = spec.values.get("cadence") == "synchronised"
         if not self._engine.has(benchmark.kernel) or (synchronised and not self._engine.has("clock_offset")):
             what = f"{benchmark.name} with cadence=synchronised" if synchronised else benchmark.name
-            return f"{LACKING}: {what} needs the compiled kernels. Install a C compiler and run: {project.rebuild()}"
+            return f"{LACKING}: {what} needs the compiled kernels. Install a C compiler and run: {kernels.rebuild()}"
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]

@@ -427,7 +427,7 @@ def test_a_rank_is_small_and_loads_no_tables(run_plan: Run, tmp_path: Path) -> N
     script = tmp_path / "watched.py"
     script.write_text(
         "import sys\nfrom labkit.worker.__main__ import main\ncode = main(sys.argv[1:])\n"
-        "bad = {'pandas', 'pyarrow', 'pydantic', 'plotly', 'IPython'} & set(sys.modules)\n"
+        "bad = {'pandas', 'pyarrow', 'pydantic', 'plotly', 'IPython', 'labkit.project'} & set(sys.modules)\n"
         "sys.exit(3 if bad else code)\n"
     )
     size = 1_048_576
