@@ -85,9 +85,6 @@ def _chunk(names: list[Name], where: list[Path], raws: list[Raw]) -> Chunk:
     return Chunk(compacted.of_raws(names, plain), where, many)
 
 
-Values = Callable[[str, NDArray[np.intp]], Sequence[Any]]
-
-
 def batches(
     chunk: Chunk, alike: Sequence[tuple[int, ...]], kinds: Sequence[Samples], starts: Starts, make: Callable[..., Batch]
 ) -> Iterator[tuple[NDArray[np.intp], Batch]]:
