@@ -162,6 +162,22 @@ def test_what_ran_during_long_detours_is_said_by_the_counters(switches: int, vir
     assert said in one.sentence
 
 
+def test_launches_of_a_campaign_tell_of_their_own_counters(tmp_path: Path) -> None:
+    extra = np.zeros(1000)
+    extra[::200] = 2_000_000
+    campaign = Campaign(tmp_path / "c")
+    for number, switches in enumerate((5, 7)):
+        fingerprint = f"{number:016x}"
+        meta = {"involuntary_switches": switches, "fingerprint": fingerprint}
+        campaign.save(noisy(extra, seed=number, meta=meta), fingerprint)
+    campaign.compact()
+    told = inspector.inspect(read.of(campaign), read.of(campaign).summary)
+    assert [
+        "5 switches" in told[0].sentence + told[0].evidence,
+        "7 switches" in told[1].sentence + told[1].evidence,
+    ] == [True, True]
+
+
 def test_a_switch_point_of_a_protocol_is_found() -> None:
     sizes = [2**k for k in range(3, 18)]
     points = [

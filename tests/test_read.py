@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,26 @@ def test_a_fact_of_the_moment_is_checked_when_it_is_asked_for(tmp_path: Path) ->
         read.of(campaign).fact(facts.LOAD_END)
     asked: Fact[Any] = facts.LOAD_START
     assert read.of(campaign).fact(asked) == [{}] * 10
+
+
+def test_what_a_run_adds_meanwhile_does_not_move_times_to_other_rows(tmp_path: Path) -> None:
+    some = launches()
+    campaign = saved(tmp_path / "c", some[1::2])
+    view = read.of(campaign)
+    before = view.records
+    saved(tmp_path / "c", some[::2])
+    seen = {row: seconds for times in view.times() for row, seconds in zip(times.rows, times.seconds, strict=True)}
+    by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in some}
+    assert sorted(seen) == list(range(len(before)))
+    for row, name in enumerate(zip(before["fingerprint"], before["launch"], strict=True)):
+        np.testing.assert_array_equal(seen[row], records.seconds(by_name[name]))
+    assert view.fact(facts.START) == before["start"].tolist()
+
+
+def test_threads_that_read_at_the_same_time_do_not_mix_their_launches(tmp_path: Path) -> None:
+    campaigns = [saved(tmp_path / str(k), launches()[k::4]) for k in range(4)]
+    expected = [records.table(one.samples(), campaign=one.name) for one in campaigns]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            for told, true in zip(pool.map(lambda one: read.of(one).records, campaigns), expected, strict=True):
+                pd.testing.assert_frame_equal(told, true, check_exact=True)

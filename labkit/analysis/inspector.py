@@ -105,6 +105,7 @@ def inspect(launches: Launches, summary: pd.DataFrame) -> list[Observation]:
     summary : of the same campaign, from `labkit.records.summary`.
     """
     seen = [one for times in launches.times() for one in of_times(times)]
+    seen = sorted([*seen, *_of_noise(launches)], key=lambda one: one.row)
     return [*switch_points(summary), *violations(summary), *_agreeing(seen, launches, summary)]
 
 
@@ -233,12 +234,7 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
 def of_times(times: Times) -> Iterator[_Seen]:
     """Yield what launches of a benchmark with equally many iterations show."""
     count, benchmark = times.batch.n, times.batch.kind.spec.benchmark
-    if not count:
-        return
-    if benchmark == _NOISE:
-        for row, one in zip(times.rows.tolist(), times.batch.each(), strict=True):
-            yield from (_Seen(row, "noise", (told,)) for told in noise(one))
-    elif count >= _FEWEST:
+    if count >= _FEWEST and benchmark != _NOISE:
         warm = dict(_warm_up(times.seconds))
         drift = ((place, numbers) for place, numbers in _drift(times.seconds) if place not in warm)
         shown: dict[Kind, Iterable[tuple[int, tuple[Any, ...]]]] = {
@@ -248,6 +244,17 @@ def of_times(times: Times) -> Iterator[_Seen]:
         }
         for kind, some in shown.items():
             yield from (_Seen(int(times.rows[place]), kind, numbers) for place, numbers in some)
+
+
+def _of_noise(launches: Launches) -> Iterator[_Seen]:
+    """Yield what launches of micro.noise show."""
+    if not (launches.records["benchmark"] == _NOISE).any():
+        return
+    switches = launches.fact(INVOLUNTARY_SWITCHES)  # a batch has those of one of its launches
+    for times in launches.times(_NOISE):
+        for row, one in zip(times.rows.tolist(), times.batch.each(), strict=True):
+            own = replace(one, meta={**one.meta, INVOLUNTARY_SWITCHES.name: switches[row]})
+            yield from (_Seen(row, "noise", (told,)) for told in noise(own))
 
 
 def _warm_up(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...]]]:

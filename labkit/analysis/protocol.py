@@ -156,7 +156,7 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
             f"There are {plural(m.size, 'size')} and {t.size} times, but break points need at least {FEWEST} of each. "
             "Measure more sizes."
         )
-    if not ((np.diff(m) > 0).all() and m[0] >= 0 and np.isfinite(t).all() and (t > 0).all()):
+    if not _proper(m, t):
         raise DataError(
             "Sizes must increase without repeats, and all times must be above 0. Filter the table to one series."
         )
@@ -281,7 +281,7 @@ def _cut(
 
     Returns
     -------
-    Of each series its pieces in order: index of the first size and past the last → line.
+    For each series its pieces, in order: index of the first size and index behind the last one → line.
     """
     n, costs = m.shape[1], _least(m, t, scatter)
     fits: list[dict[tuple[int, int], _Fit]] = [{} for _ in m]

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from labkit import records
 from labkit.campaign import Campaign
+from labkit.campaign.files import Files
 from labkit.read import kept, metadata, rows
 from labkit.read.metadata import Kinds
 from labkit.records.aggregate import GIVEN, order
@@ -64,6 +65,7 @@ class _Part:
     Parameters
     ----------
     campaign, benchmark : whose.
+    files : that the records are of; what a run adds meanwhile is not read.
     fingerprints, sizes, launches : (launches,), in the order of the records.
     kinds : distinct metadata.
     kind : (launches,), place of the metadata of each row.
@@ -72,6 +74,7 @@ class _Part:
 
     campaign: Campaign
     benchmark: str
+    files: Files
     fingerprints: NDArray[Any]
     sizes: NDArray[np.int64]
     launches: NDArray[np.int64]
@@ -89,7 +92,7 @@ class _Part:
     def times(self) -> Iterator[Times]:
         """Yield the launches as batches, with their rows."""
         begin = 0
-        for chunk in rows.chunks(self.campaign.files(self.benchmark), described=False):
+        for chunk in rows.chunks(self.files, described=False):
             here = self.row[begin : begin + len(chunk)]
 
             def make(places: NDArray[np.intp], here: NDArray[np.intp] = here, **parts: Any) -> Batch:
@@ -116,7 +119,7 @@ class _Part:
             return [values[kind] for kind in self.kind.tolist()]
         found: list[Any] = []
         try:
-            for chunk in rows.chunks(self.campaign.files(self.benchmark)):
+            for chunk in rows.chunks(self.files):
                 found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
         finally:
             metadata.release()
@@ -275,11 +278,13 @@ def _name(one: Samples) -> tuple[str, str, int]:
 def _part(campaign: Campaign, benchmark: str, columns: Columns) -> tuple[_Part, pd.DataFrame]:
     """Return the launches of one benchmark with their records: those that are kept, or from the samples."""
     place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
-    if (found := kept.read(place, valid, columns)) is not None:
+    files = campaign.files(benchmark)
+    found = kept.read(place, valid, columns)
+    if found is not None and kept.stamp(campaign, benchmark) == valid:  # else a run has added files meanwhile
         frame, kind, headers = found
         kinds = [described(header, place, campaign.starts) for header in headers]
     else:
-        frame, read = _read(campaign, benchmark)
+        frame, read = _read(campaign, files)
         kind, kinds, headers = frame[f"{records.MARK}{_KIND}"].to_numpy(), read.kinds, read.headers
         lacking = {one.code == MISSING for notes in {*frame["warnings"]} for one in notes}  # may be there the next time
         if len(frame) >= kept.WORTH and True not in lacking:
@@ -289,17 +294,17 @@ def _part(campaign: Campaign, benchmark: str, columns: Columns) -> tuple[_Part, 
     frame = frame[[name for name in frame if not str(name).startswith(records.MARK)]]
     sizes, launches = (frame[name].to_numpy(np.int64) for name in ("message_size_B", "launch"))
     names, places = frame["fingerprint"].to_numpy(object), np.asarray(order, np.intp)
-    part = _Part(campaign, benchmark, names, sizes, launches, kinds, np.asarray(kind, np.intp), places)
+    part = _Part(campaign, benchmark, files, names, sizes, launches, kinds, np.asarray(kind, np.intp), places)
     return part, frame
 
 
-def _read(campaign: Campaign, benchmark: str) -> tuple[pd.DataFrame, Kinds]:
+def _read(campaign: Campaign, files: Files) -> tuple[pd.DataFrame, Kinds]:
     """Read the samples of a benchmark; records have marks of kind and place."""
     kinds = Kinds(campaign.starts)
 
     def each() -> Iterator[Batch]:
         begin = 0
-        for chunk, about in _ahead(rows.chunks(campaign.files(benchmark)), kinds):
+        for chunk, about in _ahead(rows.chunks(files), kinds):
             marks = {_KIND: about.kind, _PLACE: np.arange(begin, begin + len(chunk))}
 
             def make(places: NDArray[np.intp], about: metadata.Metadata = about, **parts: Any) -> Batch:

@@ -48,12 +48,11 @@ def stamp(campaign: Campaign, benchmark: str) -> bytes:
 @cache
 def _rules() -> str:
     """Return a hash of the source that turns samples into records; labkit's version does not change every commit."""
-    from labkit import benchmarks, columns, records, stats
-    from labkit.samples import facts
+    from labkit import benchmarks, columns, records, samples, stats
 
     parts = [
-        *(Path(str(module.__file__)) for module in (columns, notes, facts)),
-        *(p for m in (benchmarks, records, stats) for p in Path(str(m.__file__)).parent.rglob("*.py")),
+        *(Path(str(module.__file__)) for module in (columns, notes)),
+        *(p for m in (benchmarks, records, samples, stats) for p in Path(str(m.__file__)).parent.rglob("*.py")),
         *Path(__file__).parent.glob("*.py"),
     ]
     return hashlib.sha256(b"".join(part.read_bytes() for part in sorted(parts))).hexdigest()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,11 +80,15 @@ def _engine() -> duckdb.DuckDBPyConnection:
     )
 
 
+_ALONE = Lock()  # threads of the Explorer read at the same time; the engine has one table of launches
+
+
 def release() -> None:
     """Give back the memory of the engine, some 80 MB; the next query starts another one."""
-    if _engine.cache_info().currsize:
-        _engine().close()
-        _engine.cache_clear()
+    with _ALONE:
+        if _engine.cache_info().currsize:
+            _engine().close()
+            _engine.cache_clear()
 
 
 def _query(header: pa.Array, selection: str) -> pa.Table:
@@ -95,13 +100,14 @@ def _query(header: pa.Array, selection: str) -> pa.Table:
 
 def _of_piece(header: pa.Array, selection: str) -> pa.Table:
     """`_query` of so many objects that the engine needs little memory: it takes some thirty times their size."""
-    engine = _engine()
-    engine.register("launches", pa.table({"header": header}))
-    try:
-        parsed = "SELECT TRY_CAST(TRY(decode(header)) AS JSON) AS h FROM launches"
-        return engine.sql(f"SELECT {selection} FROM ({parsed})").to_arrow_table()
-    finally:
-        engine.unregister("launches")
+    with _ALONE:
+        engine = _engine()
+        engine.register("launches", pa.table({"header": header}))
+        try:
+            parsed = "SELECT TRY_CAST(TRY(decode(header)) AS JSON) AS h FROM launches"
+            return engine.sql(f"SELECT {selection} FROM ({parsed})").to_arrow_table()
+        finally:
+            engine.unregister("launches")
 
 
 @cache
