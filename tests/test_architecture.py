@@ -103,6 +103,33 @@ def test_importing_labkit_is_light(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\n[import labkit: under {(time.perf_counter() - started) / 2:.2f} s with the interpreter's start]")
 
 
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        (
+            ["--help"],
+            {"numpy", "pandas", "pyarrow", "pydantic", "plotly", "duckdb", "jinja2", "platformdirs", "subprocess"},
+        ),
+        (["measure", "--help"], {"numpy"}),
+        (["show", "--help"], {"numpy"}),
+        (["describe", "mpi.latency"], {"pandas", "pyarrow", "pydantic"}),
+        (["list"], {"pandas", "pyarrow", "pydantic"}),
+        pytest.param(["doctor"], {"pandas", "pyarrow"}, marks=pytest.mark.slow),
+    ],
+    ids=" ".join,
+)
+def test_a_verb_loads_no_more_than_it_needs(words: list[str], missing: set[str]) -> None:
+    script = (
+        "import contextlib, io, sys\nfrom labkit import cli\nsaid = io.StringIO()\n"
+        "with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):\n"
+        f"    cli.main({words})\n"
+        f"print(bool(said.getvalue()), *sorted({missing} & set(sys.modules)))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["True"]
+
+
 def test_at_most_ten_public_names() -> None:
     assert 1 <= len(labkit.__all__) <= 10
     assert len(set(labkit.__all__)) == len(labkit.__all__)

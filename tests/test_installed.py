@@ -189,7 +189,7 @@ def test_every_verb_that_takes_a_campaign_is_tried() -> None:
     takes = {
         word: verb
         for word, verb in next(iter(cli.parser()._subparsers._group_actions)).choices.items()  # type: ignore[union-attr]
-        if any(action.dest == "campaign" for action in verb._actions)
+        if any(action.dest == "campaign" for action in verb.filled()._actions)
     }
     assert set(takes) == {words.split()[0] for words in VERBS}
 

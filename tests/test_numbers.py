@@ -17,6 +17,7 @@ from labkit.campaign import Campaign
 from labkit.records import factors
 from labkit.report import summary as first_pages
 from labkit.samples import Samples
+from labkit.show import results
 from labkit.spec import Spec
 from labkit.suites import following
 
@@ -93,7 +94,7 @@ def test_what_is_not_there_has_a_reason(made: list[Samples], statistic: str, why
 
 def test_the_table_of_results_names_statistics_and_shows_no_zero_samples() -> None:
     frame = records.table([launch([2000] * 3), stated(16, mean=5.0)])
-    text = show.result_table(frame)
+    text = results.result_table(frame)
     lines = text.splitlines()
     assert any(line.strip().startswith("8 B") and line.split()[-2:] == ["3", "1"] for line in lines)
     stated_line = next(line for line in lines if line.startswith("16 B"))
@@ -104,7 +105,7 @@ def test_the_table_of_results_names_statistics_and_shows_no_zero_samples() -> No
 
 
 def test_a_weak_percentile_is_marked_in_the_table_of_results() -> None:
-    text = show.result_table(records.table([launch(np.arange(2000, 2300))]))
+    text = results.result_table(records.table([launch(np.arange(2000, 2300))]))
     assert "*: fewer than 10 samples beyond this percentile" in text
     assert "1.148*" in text  # the p99 of 300 samples
     assert "1.142 " in text  # their p95

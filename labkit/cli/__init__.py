@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from labkit import __version__, extras, outside, project, ranges, show, terminal
-from labkit.cli import campaigns, checks, compare, jobs, measure, pages, published, stopping, streams, testbed, tune
+from labkit import __version__, extras, outside, project, ranges, terminal
+from labkit.cli import pages, stopping, streams
 from labkit.cli.console import ERROR, OK, Bar, formats, say, tell_brought, warn
 from labkit.errors import LabkitError, alike, known
-from labkit.host import allocation
 
 if TYPE_CHECKING:
     from labkit.suites import Suite
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     streams.settle(restart=arguments is None)
     top = parser()
     options, rest = top.parse_known_args(arguments)
-    if rest and options.run not in (pages.jupyter, testbed.run):
+    if rest and not options.verb.passes_on:
         options.verb.unknown(rest)
     options.rest = rest
     with terminal.plainly():
@@ -82,10 +83,32 @@ def _outcome(options: argparse.Namespace) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that exits with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here."""
+    """A parser that exits with `ERROR` for a wrong command line; argparse's own 2 means a failed gate here.
+
+    Attributes
+    ----------
+    fill : adds the options of a verb, when they are first needed: they load what defines them.
+    passes_on : whether further arguments are passed on.
+    """
+
+    fill: Callable[[], object] | None = None
+    passes_on = False
+
+    def filled(self) -> Self:
+        """Return the parser with the options of its verb."""
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill()
+        return self
+
+    def format_help(self) -> str:
+        """Return the help of the verb."""
+        self.filled()
+        return super().format_help()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse ``--word=--`` first, which argparse takes for a list."""
+        self.filled()
         for word in sys.argv[1:] if args is None else args:
             if word == "--":
                 break
@@ -128,9 +151,23 @@ def parser() -> argparse.ArgumentParser:
             epilog=f"example:\n{textwrap.indent(example, '  ')}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        fill(verb)
-        verb.set_defaults(run=run, verb=verb)
+        verb.fill = partial(_fill, verb, run, fill)
+        verb.passes_on = word in ("lab", "testbed")
     return top
+
+
+def _fill(verb: Parser, run: str, fill: str) -> None:
+    """Add to the parser of a verb its options, if it has any, and the function that runs it."""
+    if fill:
+        _function(fill)(verb)
+    verb.set_defaults(run=_function(run), verb=verb)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """Return a function of this package by its name: ``module.function``, or ``function`` for one of this file."""
+    module, _, function = f"{__name__}.{name}".rpartition(".")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
 
 
 # ---- verbs -----------------------------------------------------------------------------------------------------
@@ -141,6 +178,8 @@ def _text_or_json(verb: argparse.ArgumentParser) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
+    from labkit import show
+
     print(show.benchmarks_text(options.format))
     return OK
 
@@ -150,11 +189,15 @@ def _describe_options(verb: argparse.ArgumentParser) -> None:
 
 
 def _describe(options: argparse.Namespace) -> int:
+    from labkit import show
+
     print(show.description(options.benchmark))
     return OK
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    from labkit import show
+
     text, sound = show.doctor(options.format)
     print(text)
     return OK if sound else ERROR
@@ -174,6 +217,7 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _plan(options: argparse.Namespace) -> int:
+    from labkit import show
     from labkit.suites import plan
 
     suite = _suite(options)
@@ -236,6 +280,7 @@ def _run(options: argparse.Namespace) -> int:
 def _suite(options: argparse.Namespace) -> Suite:
     """Return the suite with the settings of the command line, of the testbed, and of the batch job with its site."""
     from labkit import suites, testbeds
+    from labkit.host import allocation
     from labkit.jobs import inside
     from labkit.jobs import site as sites
 
@@ -250,79 +295,85 @@ def _suite(options: argparse.Namespace) -> Suite:
     return inside.repeated(suites.load(options.suite, [*options.parameter, *parameters], defaults), options.repeats)
 
 
-Fill = Callable[[argparse.ArgumentParser], None]
-VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ...] = (
-    ("list", _list, _text_or_json, "List the benchmarks.", "labkit list"),
+# Name, functions that run it and add its options, description, example. `labkit --help` loads none of the functions.
+VERBS: tuple[tuple[str, str, str, str, str], ...] = (
+    ("list", "_list", "_text_or_json", "List the benchmarks.", "labkit list"),
     (
         "describe",
-        _describe,
-        _describe_options,
+        "_describe",
+        "_describe_options",
         "Print the definition and the options of a benchmark.",
         "labkit describe mpi.latency",
     ),
     (
         "doctor",
-        _doctor,
-        _text_or_json,
+        "_doctor",
+        "_text_or_json",
         "Check this machine for what may falsify measurements; print remedies.",
         "labkit doctor",
     ),
     (
         "init",
-        _init,
-        _init_options,
+        "_init",
+        "_init_options",
         "Create a project folder with notebooks, suites, report settings and data. Overwrite nothing.",
         "labkit init my-cluster",
     ),
     (
         "measure",
-        measure.run,
-        measure.options,
+        "measure.run",
+        "measure.options",
         "Measure one benchmark and print its results.",
         "labkit measure mpi.latency -m 1:4Ki --transport shm,tcp --launches 6\n"
         "labkit measure mpi.bandwidth -m 64Ki -o window=32 --format json",
     ),
     (
         "plan",
-        _plan,
-        _run_options,
+        "_plan",
+        "_run_options",
         "Print what a suite would measure, where, and for how long. Start nothing.",
         "labkit plan quick",
     ),
     (
         "run",
-        _run,
-        _run_options,
+        "_run",
+        "_run_options",
         "Run the notebooks of a suite. Skip points that are already measured.",
         "labkit run quick --into data/campaigns/today -p launches=6\nlabkit run quick --testbed virtual-cluster:8",
     ),
     (
         "submit",
-        jobs.submit,
-        jobs.submit_options,
+        "jobs.submit",
+        "jobs.submit_options",
         "Submit a suite as a batch job on a cluster and follow it.",
         "labkit submit quick --nodes 4 --ppn 2 --time 30 --partition short --dry-run\n"
         "labkit submit quick --nodes 4 --site mysite.toml --array 6",
     ),
     (
         "status",
-        jobs.status,
-        jobs.status_options,
+        "jobs.status",
+        "jobs.status_options",
         "Print the state of batch jobs and their campaigns.",
         "labkit status\nlabkit status quick",
     ),
-    ("attach", jobs.attach, jobs.campaign_options, "Follow the batch job of a campaign again.", "labkit attach quick"),
+    (
+        "attach",
+        "jobs.attach",
+        "jobs.campaign_options",
+        "Follow the batch job of a campaign again.",
+        "labkit attach quick",
+    ),
     (
         "cancel",
-        jobs.cancel,
-        jobs.campaign_options,
+        "jobs.cancel",
+        "jobs.campaign_options",
         "Cancel the batch job of a campaign. Keep what it measured.",
         "labkit cancel quick",
     ),
     (
         "import",
-        campaigns.import_,
-        campaigns.import_options,
+        "campaigns.import_",
+        "campaigns.import_options",
         "Import the output of other benchmarks (OSU, IMB, perftest, netperf, fio, …) into a campaign.",
         "labkit import osu_latency.txt imb_mpi1.txt --into data/campaigns/imported\n"
         "labkit import osu_allreduce.txt --ranks 64\n"
@@ -330,23 +381,23 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "show",
-        campaigns.show_,
-        campaigns.show_options,
+        "campaigns.show_",
+        "campaigns.show_options",
         "Print the results of a campaign.",
         "labkit show quick --benchmark mpi.latency --format csv",
     ),
     (
         "reference",
-        published.run,
-        published.options,
+        "published.run",
+        "published.options",
         "Search the numbers that papers published; print value, conditions and place.",
         "labkit reference\nlabkit reference roce latency\nlabkit reference mpi.bandwidth --format json\n"
         "labkit reference --paper cluster-interconnects-2003",
     ),
     (
         "compare",
-        compare.run,
-        compare.options,
+        "compare.run",
+        "compare.options",
         "Compare campaigns, or levels of a factor, point by point.",
         "labkit compare before after\n"
         "labkit compare openmpi mpich --allow library --benchmark mpi.latency\n"
@@ -354,8 +405,8 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "explain",
-        checks.explain,
-        checks.explain_options,
+        "checks.explain",
+        "checks.explain_options",
         "Compare bandwidths and latencies with what their paths allow; say what to check next.",
         "labkit explain data/campaigns/examples/virtual-cluster\n"
         "labkit explain quick --link 100gbit --mtu 9000 --pcie 3x16\n"
@@ -363,8 +414,8 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "tune",
-        tune.run,
-        tune.options,
+        "tune.run",
+        "tune.options",
         "Find the fastest setting of the MPI library for each size; write the files that the library reads.",
         "labkit tune mpi.allreduce --sizes 1Ki,64Ki --factor algorithm=all --budget 10\n"
         "labkit tune mpi.bcast --sizes 64Ki:1Mi --ranks 4,8 --factor algorithm=all --factor segment=0,8192\n"
@@ -372,15 +423,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "lint",
-        checks.lint,
-        checks.lint_options,
+        "checks.lint",
+        "checks.lint_options",
         "Check a campaign against the twelve rules of Hoefler and Belli and labkit's own; name remedies.",
         "labkit lint quick\nlabkit lint data/campaigns/examples/two-cores --format json",
     ),
     (
         "gate",
-        checks.gate,
-        checks.gate_options,
+        "checks.gate",
+        "checks.gate_options",
         "Judge a campaign by earlier ones or by a contract; exit with 2 if a point is worse or a clause not fulfilled.",
         "labkit gate today --against data/campaigns/nightly\n"
         "labkit gate today --against monday tuesday --false-alarms 0.001 --format junit\n"
@@ -388,43 +439,43 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "compact",
-        campaigns.compact,
-        campaigns.compact_options,
+        "campaigns.compact",
+        "campaigns.compact_options",
         "Pack the finished points of each benchmark into one file, without loss.",
         "labkit compact quick",
     ),
     (
         "export",
-        campaigns.export,
-        campaigns.export_options,
+        "campaigns.export",
+        "campaigns.export_options",
         "Write a campaign to an archive with checksums.",
         "labkit export quick --output quick.zip",
     ),
     (
         "verify",
-        campaigns.verify,
-        campaigns.verify_options,
+        "campaigns.verify",
+        "campaigns.verify_options",
         "Check an archive or a campaign; list files that are changed, truncated or missing.",
         "labkit verify quick.zip",
     ),
     (
         "merge",
-        campaigns.merge,
-        campaigns.merge_options,
+        "campaigns.merge",
+        "campaigns.merge_options",
         "Merge campaigns or archives into one campaign. Each point keeps its origin.",
         "labkit merge monday.zip tuesday --into data/campaigns/week",
     ),
     (
         "report",
-        campaigns.report_,
-        campaigns.report_options,
+        "campaigns.report_",
+        "campaigns.report_options",
         "Build an HTML and a PDF report of one or more campaigns.",
         "labkit report quick",
     ),
     (
         "testbed",
-        testbed.run,
-        testbed.options,
+        "testbed.run",
+        "testbed.options",
         "Start a testbed (an emulated network) that several commands can use.",
         "labkit testbed up soft-roce\n"
         "labkit testbed up virtual-cluster --nodes 8 --per-leaf 4 --uplink 267mbit\n"
@@ -434,15 +485,15 @@ VERBS: tuple[tuple[str, Callable[[argparse.Namespace], int], Fill, str, str], ..
     ),
     (
         "lab",
-        pages.jupyter,
-        lambda verb: None,
+        "pages.jupyter",
+        "",
         "Open JupyterLab on the notebooks and, in labs/, the lessons. Pass further arguments on to JupyterLab.",
         f"labkit lab --no-browser\n\n{pages.REACH}",
     ),
     (
         "explore",
-        pages.explore,
-        pages.explore_options,
+        "pages.explore",
+        "pages.explore_options",
         "Open the Explorer, a page to measure, compare and inspect points.",
         f"labkit explore quick\nlabkit explore --no-browser --port 8888\n\n{pages.REACH}",
     ),

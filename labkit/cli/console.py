@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from labkit.measuring import Progress
 
 OK, ERROR, FAILED, INTERVAL = 0, 1, 2, 3  # FAILED: a gate; INTERVAL: not reached, or too few launches for a gate
-RESULTS = ("table", "json", "csv", "parquet", "omb", "imb", "gpcnet", "otlp")  # formats of results
+OWN_FORMATS = ("table", "json", "csv", "parquet")
+RESULTS = (*OWN_FORMATS, "omb", "imb", "gpcnet", "otlp")  # formats of results
 
 
 def say(text: str) -> None:

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from labkit import benchmarks, spreadsheet, writing
 from labkit.columns import METRICS
-from labkit.samples import Samples
-from labkit.show import published
 from labkit.show.odd import hint
-from labkit.show.results import result_table
 from labkit.show.texttable import paragraph, text_table, to_file
 from labkit.spec import Effort
 from labkit.units import format_duration, plural
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
 
     from labkit.campaign import Campaign
     from labkit.measuring import Point
+    from labkit.samples import Samples
     from labkit.suites.plan import Planned
 
 
@@ -198,7 +196,7 @@ def campaign(
     _write(frame, _Unread(campaign, benchmark), form, output, full, beside, odd)
 
 
-class _Unread(Iterable[Samples]):
+class _Unread(Iterable["Samples"]):
     """Samples that are read only when they are iterated."""
 
     def __init__(self, campaign: Campaign, benchmark: str) -> None:
@@ -218,7 +216,9 @@ def _write(
     below: str = "",
 ) -> None:
     """Print or write records, and `below` after a table; take from the samples what records do not hold."""
-    from labkit.records import tables
+    from labkit.records import tables  # these load pandas: 0.2 s that lists and descriptions need not wait for
+    from labkit.show import published
+    from labkit.show.results import result_table
 
     if form == "parquet":
         from labkit.suites import save_records

@@ -157,10 +157,9 @@ class Verb:
 def verbs() -> list[Verb]:
     """Every verb of the command line."""
     all_verbs = []
-    for word, _, fill, _, example in cli.VERBS:
-        parser = cli.Parser(prog=word)
-        fill(parser)
-        actions = tuple(one for one in parser._actions if one.dest != "help")
+    verbs = next(iter(cli.parser()._subparsers._group_actions)).choices  # type: ignore[union-attr]
+    for word, *_, example in cli.VERBS:
+        actions = tuple(one for one in verbs[word].filled()._actions if one.dest != "help")
         keep = [flag for one in actions for flag in one.option_strings if flag in KEEP]
         suite = any(one.dest == "suite" for one in actions)
         lines = [shlex.split(line)[2:] for line in example.splitlines() if line.startswith(f"labkit {word}")]
