@@ -8,8 +8,8 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 OTHER_MPIS := .venv-ompi5 .venv-mpich
-KERNELS := $(wildcard labkit/kernels/*.[ch] $(addprefix labkit/programs/*.,c cc h))
-INTERFACES := $(wildcard labkit/programs/*.proto labkit/programs/*.thrift labkit/programs/*.f90)
+KERNELS := $(wildcard labkit/kernels/*.[ch] $(addprefix labkit/kernels/programs/*.,c cc h))
+INTERFACES := $(wildcard labkit/kernels/programs/*.proto labkit/kernels/programs/*.thrift labkit/kernels/programs/*.f90)
 NOTEBOOKS := $(shell find notebooks -name '*.ipynb' -not -path '*/.*' 2>/dev/null)
 # tests that need the machine for themselves run one after the other, the rest on all cores
 MACHINE := mpi or netns or verbs or slurm
@@ -114,12 +114,12 @@ bench: testing ## print labkit's own overhead, and its results beside those of o
 faults: testing ## inject 200 faults of each kind, write the table of docs/reliability.md; TRIES=n, OTHERS=n (faults that are not signals)
 	@$(BIN)/python tests/faults.py $(or $(TRIES),200) $(or $(SEED),1) $(OTHERS)
 
-ycsb: labkit/programs/ycsb/YcsbRedis.class ## bring YCSB from Maven Central for kv.ycsb; needs maven and a JDK
-labkit/programs/ycsb/YcsbRedis.class: labkit/programs/ycsb.xml labkit/programs/YcsbRedis.java
+ycsb: labkit/kernels/programs/ycsb/YcsbRedis.class ## bring YCSB from Maven Central for kv.ycsb; needs maven and a JDK
+labkit/kernels/programs/ycsb/YcsbRedis.class: labkit/kernels/programs/ycsb.xml labkit/kernels/programs/YcsbRedis.java
 	@command -v mvn >/dev/null && command -v javac >/dev/null || { echo "Run: sudo apt-get install maven default-jdk-headless"; exit 1; }
 	@rm -rf $(@D)
 	@mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=ycsb
-	@javac -cp '$(@D)/*' -d $(@D) labkit/programs/YcsbRedis.java
+	@javac -cp '$(@D)/*' -d $(@D) labkit/kernels/programs/YcsbRedis.java
 
 jupyter: $(VENV)/.lab setup ## install JupyterLab and its widgets as well
 

@@ -2,11 +2,11 @@
 
 setuptools compiles every ``labkit/kernels/*.c`` once for each kind of MPI handle. The kernels are optional: without a
 compiler labkit still installs, and measures with its mpi4py loops. With ``LABKIT_KERNELS=required`` a kernel that does
-not compile is an error, as it must be for a wheel that others install. Each ``labkit/programs/*.c`` becomes a program
-beside its source; what needs one that is missing says so. So does each ``labkit/programs/*.cc`` and ``*.f90`` in a
-checkout, if the libraries that its first comment names are installed; a wheel has none of these. Notebooks, templates,
-reference data and recorded examples stay at the top of the repository; a wheel gets copies below ``labkit/_shipped``,
-where ``labkit/project.py`` finds them.
+not compile is an error, as it must be for a wheel that others install. Each ``labkit/kernels/programs/*.c`` becomes a
+program beside its source; what needs one that is missing says so. So does each ``labkit/kernels/programs/*.cc`` and
+``*.f90`` in a checkout, if the libraries that its first comment names are installed; a wheel has none of these.
+Notebooks, templates, reference data and recorded examples stay at the top of the repository; a wheel gets copies below
+``labkit/_shipped``, where ``labkit/io/project.py`` finds them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from setuptools.errors import CompileError, LinkError
 
 SOURCES = sorted(map(str, Path("labkit/kernels").glob("*.c")))
 HEADERS = sorted(map(str, Path("labkit/kernels").glob("*.h")))
-PROGRAMS = sorted(Path("labkit/programs").glob("*.c"))
-LINKED = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in (".cc", ".f90"))
+PROGRAMS = sorted(Path("labkit/kernels/programs").glob("*.c"))
+LINKED = sorted(one for one in Path("labkit/kernels/programs").iterdir() if one.suffix in (".cc", ".f90"))
 SOURCE = (".c", ".cc", ".f90", ".h", ".proto", ".thrift", ".java", ".xml")
-MADE_OF = sorted(one for one in Path("labkit/programs").iterdir() if one.suffix in SOURCE)
+MADE_OF = sorted(one for one in Path("labkit/kernels/programs").iterdir() if one.suffix in SOURCE)
 REQUIRED = os.environ.get("LABKIT_KERNELS") == "required"
 BUILT_WITH = re.compile(r"Built with gfortran and the library (\w+)\.")
 BUILT_FROM = re.compile(r"Built from ([\w.]+) with the libraries ([\w+ ]+)\.")
@@ -162,7 +162,7 @@ def _run(*command: object) -> None:
 def kernels(handle: str) -> Extension:
     """Build the library for MPI handles that are ``int`` (MPICH and its relatives) or ``ptr`` (Open MPI, MPI-5 ABI)."""
     return Extension(
-        f"labkit.kernels._kernels_{handle}",
+        f"labkit.kernels.native._kernels_{handle}",
         sources=SOURCES,
         depends=HEADERS,
         define_macros=[(f"HANDLE_{handle.upper()}", "1")],

@@ -24,8 +24,8 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from labkit import launch
 from labkit.host import printed
+from labkit.run import launch
 
 ENTER, EXIT = "sys_enter_", "sys_exit_"
 CALLS = ("writev", "readv", "poll")

@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, records
-from labkit.analysis.comparison.judging import FASTER, SAME, SLOWER, UNDECIDED, Judgement, Launches, Pair, judge
-from labkit.campaign import Campaign
-from labkit.columns import statistic_column
-from labkit.markdown import table
+from labkit import benchmarks
+from labkit.io.markdown import table
+from labkit.judge.comparison.judging import FASTER, SAME, SLOWER, UNDECIDED, Judgement, Launches, Pair, judge
+from labkit.point.columns import statistic_column
+from labkit.read import records
+from labkit.store.campaign import Campaign
 
 SIZES = 20  # points of a comparison, all in one correction
 LAUNCHES = 6  # default of labkit

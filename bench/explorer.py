@@ -27,14 +27,15 @@ import pandas as pd
 import plotly.graph_objects as go
 import psutil
 
-from labkit import campaign, figures
-from labkit.columns import STATISTICS
-from labkit.explorer import live, values
-from labkit.explorer.live import Long
-from labkit.explorer.panels import point
-from labkit.explorer.store import Store
-from labkit.explorer.view import View
-from labkit.project import SHIPPED
+from labkit import figures
+from labkit.apps.explorer import live, values
+from labkit.apps.explorer.live import Long
+from labkit.apps.explorer.panels import point
+from labkit.apps.explorer.store import Store
+from labkit.apps.explorer.view import View
+from labkit.io.project import SHIPPED
+from labkit.point.columns import STATISTICS
+from labkit.store import campaign
 
 EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
 PLOT, POINT = ".lab-plot-A .js-plotly-plot", ".lab-point-panel .js-plotly-plot"

@@ -33,9 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, launch, stats
+from labkit import benchmarks, stats
 from labkit.benchmarks.mpi._forms import overlap_osu
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.run import launch
 from labkit.worker import Plan, Reader
 
 

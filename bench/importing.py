@@ -30,7 +30,7 @@ TEXTS = (
 )
 ASK = """
 import json, sys, time
-from labkit import importing
+from labkit.run import importing
 began, outcome = time.monotonic(), importing.bring([sys.argv[1]], into=sys.argv[2])
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([time.process_time(), time.monotonic() - began, int(peak.split()[1]) / 1024, outcome.added]))

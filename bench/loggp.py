@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from labkit.analysis import protocol
+from labkit.judge import protocol
 from labkit.models import loggp
 from labkit.models.loggp import Times
 

@@ -14,12 +14,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from labkit import measuring
 from labkit.benchmarks.compute import _nas
-from labkit.campaign import Campaign
 from labkit.formats import npb
-from labkit.markdown import table
-from labkit.spec import Effort, Spec
+from labkit.io.markdown import table
+from labkit.point.spec import Effort, Spec
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
 
 
 def original(program: Path, mpirun: str) -> float:

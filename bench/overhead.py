@@ -8,9 +8,9 @@ import sys
 import tempfile
 import time
 
-from labkit import measuring
-from labkit.campaign import Campaign
-from labkit.spec import Effort, sweep
+from labkit.point.spec import Effort, sweep
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
 
 
 def main() -> None:

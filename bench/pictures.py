@@ -7,8 +7,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from labkit import figures, project, studies
-from labkit.campaign.derived import EXAMPLES
+from labkit import figures, studies
+from labkit.io import project
+from labkit.store.derived import EXAMPLES
 
 TARGET = project.SHIPPED / "templates" / "start"
 SIZE = {"width": 380, "height": 250}  # px; the page shows 240 of them

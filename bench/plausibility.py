@@ -12,9 +12,9 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.analysis.plausibility import orders
-from labkit.analysis.plausibility.deciding import Point, slowest
-from labkit.analysis.plausibility.view import Series
+from labkit.judge.plausibility import orders
+from labkit.judge.plausibility.deciding import Point, slowest
+from labkit.judge.plausibility.view import Series
 from labkit.stats.modes import two_modes
 
 SIZES, LAUNCHES, SCATTER = 8, (1, 3, 6, 10), (0.01, 0.05, 0.2)

@@ -19,12 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit import measuring, testbeds, writing
-from labkit.campaign import Campaign
-from labkit.markdown import table
-from labkit.measuring import Point, lines, ranks
-from labkit.measuring.progress import Counter, published
-from labkit.spec import Effort, Spec
+from labkit import testbeds
+from labkit.io import atomic
+from labkit.io.markdown import table
+from labkit.point.spec import Effort, Spec
+from labkit.run import lines, measuring, ranks
+from labkit.run.measuring import Point
+from labkit.run.progress import Counter, published
+from labkit.store.campaign import Campaign
 from labkit.worker import INPUT, Frame, Plan
 from labkit.worker.__main__ import _received
 
@@ -122,7 +124,7 @@ def main(counts: Sequence[int]) -> None:
         page = ROOT / "docs" / "performance.md"
         before, _, rest = page.read_text().partition(BEGIN)
         text = f"{before}{BEGIN}\n{about}\n\n{table(head, rows, align='rrrrr')}\n{END}{rest.partition(END)[2]}"
-        writing.replace(page, text)
+        atomic.replace(page, text)
 
 
 if __name__ == "__main__":

@@ -17,12 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, host, launch, samples, supervise
-from labkit.launch import Placement
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
-from labkit.stats import over_ranks
-from labkit.units import format_number
+from labkit import benchmarks, host
+from labkit.io import supervise
+from labkit.point.spec import Effort, Spec
+from labkit.point.units import format_number
+from labkit.run import launch
+from labkit.run.launch import Placement
+from labkit.stats import across_ranks
+from labkit.store import samples
+from labkit.store.samples import Samples
 from labkit.worker import Frame, Plan, Reader
 
 ITERATIONS = 200
@@ -83,7 +86,7 @@ def start(ranks: int, keep: str, folder: Path) -> Start:
         launch=0,
         time_ns=allreduce.values.reshape(facts["shape"])[0],
         ranks=tuple(facts["rows"]),
-        over=over_ranks.unpacked(over[1].values, **{k: over[1].header[k] for k in ("ranks", "iterations", "phases")})
+        over=across_ranks.unpacked(over[1].values, **{k: over[1].header[k] for k in ("ranks", "iterations", "phases")})
         if over
         else None,
     )

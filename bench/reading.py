@@ -22,14 +22,15 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit import benchmarks, launch
+from labkit import benchmarks
 from labkit.benchmarks.mpi.all_pairs import partners
-from labkit.campaign import Campaign
 from labkit.host import allocation
-from labkit.launch import Placement
-from labkit.samples import Raw, Samples, compacted, metadata
-from labkit.spec import Effort, Spec
-from labkit.stats import histogram, over_ranks
+from labkit.point.spec import Effort, Spec
+from labkit.run import launch
+from labkit.run.launch import Placement
+from labkit.stats import across_ranks, histogram
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Raw, Samples, compacted, metadata
 
 RANKS, IN_A_NODE, ITERATIONS, POINTS = 16_384, 64, 2000, 6
 HOSTS, MEETINGS, LISTED = 1000, 7, 5000
@@ -37,12 +38,12 @@ COUNTS, LAUNCHES, SAMPLES, EARLIER = (100, 1000, 10_000), 6, 60, 5
 _BLOCK = 100  # iterations that are made at once
 _BUCKETS = 1 << 13
 OPEN = """
-from labkit.campaign import Campaign
+from labkit.store.campaign import Campaign
 samples = list(Campaign({folder!r}).samples({name!r}))
 one = samples[0]
-from labkit import analysis, figures, records
-from labkit.records import per_rank
-from labkit.analysis import all_pairs
+from labkit import judge as analysis, figures; from labkit.read import records
+from labkit.read.records import per_rank
+from labkit.judge import all_pairs
 """
 TELL = """
 import json, sys, time
@@ -59,7 +60,7 @@ OF_RANKS = {
     "bands of ranks": "size = len(figures.per_rank(samples).to_json())",
     "iterations": "size = len(figures.over_iterations(one).to_json())",
     "distribution": "size = len(figures.distribution(samples, 'latency_us').to_json())",
-    "OMB layout": "from labkit import equivalents; equivalents.text(samples, 'omb', full=True)",
+    "OMB layout": "from labkit.read import equivalents; equivalents.text(samples, 'omb', full=True)",
 }
 PAIRS = "switches, hosts = per_rank.switches(one), all_pairs.hosts_of(one); "
 VERDICT = PAIRS + "verdict = all_pairs.bad_pairs(samples[0], samples[1], switches); "
@@ -90,7 +91,7 @@ def blocks(launch: int) -> Iterator[np.ndarray]:
         yield times.astype(np.int64)
 
 
-def over(launch: int) -> over_ranks.OverRanks:
+def over(launch: int) -> across_ranks.OverRanks:
     """Statistics over ranks of such a point, as its ranks reduce them; medians are the middles of histograms."""
     counts = np.zeros((RANKS, _BUCKETS), np.int32)
     least, most, total = np.full(RANKS, 1 << 62), np.zeros(RANKS, np.int64), np.zeros(RANKS, np.int64)
@@ -104,12 +105,12 @@ def over(launch: int) -> over_ranks.OverRanks:
     rows = np.array([places, buckets, counts[places, buckets]], np.int64)
     middle = (counts.cumsum(axis=1) * 2 >= ITERATIONS).argmax(axis=1)
     p50 = histogram.middle(middle).astype(np.int64)
-    parts = [over_ranks.columns(times, p50) for times in blocks(launch)]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in over_ranks.OF_ITERATION}
+    parts = [across_ranks.columns(times, p50) for times in blocks(launch)]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in across_ranks.OF_ITERATION}
     slowest = np.bincount(columns["slowest_rank"], minlength=RANKS).astype(np.int64)
     of_rank = {"slowest_count": slowest, "p50": p50, "min": least, "max": most}
-    named = over_ranks.named(columns, range(RANKS))
-    return over_ranks.OverRanks(tuple(range(RANKS)), named, of_rank, {"time_ns": total}, {}, rows)
+    named = across_ranks.named(columns, range(RANKS))
+    return across_ranks.OverRanks(tuple(range(RANKS)), named, of_rank, {"time_ns": total}, {}, rows)
 
 
 def many_ranks(launch: int) -> Samples:

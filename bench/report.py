@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from labkit import project
+from labkit.io import project
 
 EXAMPLE = project.CAMPAIGNS / "examples" / "two-cores"
 FIGURES = 100  # of a report that shall keep these limits on two idle cores
@@ -51,7 +51,7 @@ def _memory(process: int) -> int:
 def _measured(campaigns: list[Path], environment: dict[str, str]) -> dict[str, float]:
     """Make the report of campaigns; return wall-clock and processor time in s, and the highest memory in MB."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    command = [sys.executable, "-m", "labkit.cli", "report", "--engine", "plain", *map(str, campaigns)]
+    command = [sys.executable, "-m", "labkit.apps.cli", "report", "--engine", "plain", *map(str, campaigns)]
     running = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while running.poll() is None:

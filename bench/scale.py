@@ -35,11 +35,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.reading import ROWS as READING  # noqa: E402
-from labkit import measuring, staging, supervise  # noqa: E402
 from labkit.host import filesystems  # noqa: E402
-from labkit.measuring import lines  # noqa: E402
-from labkit.spec import Effort, Spec  # noqa: E402
-from labkit.staging import archive  # noqa: E402
+from labkit.io import supervise  # noqa: E402
+from labkit.point.spec import Effort, Spec  # noqa: E402
+from labkit.run import lines, measuring, staging  # noqa: E402
+from labkit.run.staging import archive  # noqa: E402
 from labkit.worker import Reader  # noqa: E402
 
 EFFORT = Effort(iterations=10, launches=1)
@@ -314,7 +314,7 @@ def environment(export: Path, seen: Path) -> Path:
 def _archive(python: Path, variables: dict[str, str]) -> dict[str, Any]:
     """Commands that copy, start a rank and remove, of an archive of the environment on NFS."""
     ask = (
-        "import json; from labkit.staging import archive; made = archive.made(interpreter=True); "
+        "import json; from labkit.run.staging import archive; made = archive.made(interpreter=True); "
         "print(json.dumps({'stage': made.on_node('stage'), 'remove': made.on_node('remove'), 'rank': str(made.rank)}))"
     )
     done = subprocess.run([python, "-c", ask], env=variables, capture_output=True, text=True, cwd="/", check=False)

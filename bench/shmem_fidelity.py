@@ -24,7 +24,7 @@ from fidelity import start
 
 from labkit import benchmarks, stats
 from labkit.benchmarks.mpi._forms import overlap_osu
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
 from labkit.worker import Plan, Reader
 
 PAIRS = ("put_latency", "put_nb_latency", "get_latency", "get_nb_latency")

@@ -24,8 +24,8 @@ CASES = {
 def simulated(name: str, size: int, options: dict[str, object], ranks: int) -> dict[str, float]:
     """Cost of one simulation, run in this process."""
     from labkit import Spec, benchmarks
-    from labkit.measuring.simulations import overheads
-    from labkit.simulation import network_of, platforms, program, workloads
+    from labkit.run.simulations import overheads
+    from labkit.testbeds.simulation import network_of, platforms, program, workloads
     from labkit.tools import smpirun
 
     network = network_of("fat-tree", {"nodes": str(ranks), "per_leaf": "64"})

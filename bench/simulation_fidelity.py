@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labkit import Campaign, Effort, Spec, benchmarks, measure, project, testbeds
-from labkit.samples import Samples
-from labkit.simulation import calibration
+from labkit import Campaign, Effort, Spec, benchmarks, measure, testbeds
+from labkit.io import project
+from labkit.store.samples import Samples
+from labkit.testbeds.simulation import calibration
 
 PAYLOAD = 1448 / 1514  # B of TCP's data in a frame, as docs/virtual-cluster.md states
 HELD_OUT = ("mpi.bandwidth", "mpi.bcast", "mpi.allreduce", "mpi.alltoall", "apps.fft_subcom3d", "apps.halo3d26")

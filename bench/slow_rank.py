@@ -13,10 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from labkit import benchmarks, launch, supervise
-from labkit.analysis import slow_ranks
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit import benchmarks
+from labkit.io import supervise
+from labkit.judge import slow_ranks
+from labkit.point.spec import Effort, Spec
+from labkit.run import launch
+from labkit.store.samples import Samples
 from labkit.worker import Plan, Reader
 
 STARTS = 20

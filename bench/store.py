@@ -20,10 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit import benchmarks, samples
-from labkit.campaign import Campaign
-from labkit.samples import Raw, Samples, compacted
-from labkit.spec import Effort, Spec
+from labkit import benchmarks
+from labkit.point.spec import Effort, Spec
+from labkit.store import samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Raw, Samples, compacted
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "data" / "campaigns" / "examples" / "two-cores"
 SAMPLES, LAUNCHES, APART = 1000, 6, 100
@@ -34,14 +35,14 @@ took = time.process_time()
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([took, int(peak.split()[1]) / 1024]), file=sys.__stdout__)
 """
-OPEN = "from labkit.campaign import Campaign; campaign = Campaign({folder!r}); name = {name!r}\n"
-SHOW = "import io; sys.stdout = io.StringIO(); from labkit import cli; cli.main(['show', {folder!r}{more}])"
+OPEN = "from labkit.store.campaign import Campaign; campaign = Campaign({folder!r}); name = {name!r}\n"
+SHOW = "import io; sys.stdout = io.StringIO(); from labkit.apps import cli; cli.main(['show', {folder!r}{more}])"
 QUESTIONS = {
     "resume: what is there": OPEN + "done = campaign.done()",
     "listing: labkit show C": SHOW,
     "one benchmark: load": OPEN + "samples = list(campaign.samples(name))",
     "one benchmark: figure, first time": OPEN
-    + "from labkit import figures, records; from labkit.records import cached\n"
+    + "from labkit import figures; from labkit.read import records; from labkit.read.records import cached\n"
     + "figures.versus_size(records.summary(cached.of(campaign, name)), 'latency_us')",
     "one benchmark: labkit show C --benchmark B, again": SHOW,
     "one point of it": OPEN + "samples = list(campaign.samples(name, {{('{first}', 0)}}))",

@@ -23,12 +23,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import measuring, records
-from labkit.campaign import Campaign
-from labkit.markdown import table
-from labkit.samples.facts import FINGERPRINT
-from labkit.spec import Effort, Spec, sweep
+from labkit.io.markdown import table
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.read import records
+from labkit.run import measuring
 from labkit.stats.racing import ERROR, standing
+from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.tuning import Plan, settings
 
 RACES, ROUNDS, RELEVANT = 300, 10, 0.02

@@ -10,7 +10,8 @@ import argparse
 import sys
 import time
 
-from labkit import supervise, testbeds
+from labkit import testbeds
+from labkit.io import supervise
 
 TAKE = """
 import socket

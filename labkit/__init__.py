@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from labkit.campaign import Campaign
     from labkit.errors import LabkitError, LabkitWarning
-    from labkit.measuring import measure
-    from labkit.spec import Effort, Spec, sweep
+    from labkit.point.spec import Effort, Spec, sweep
+    from labkit.run.measuring import measure
+    from labkit.store.campaign import Campaign
 
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own keeps 50 MB that it does not use
 
 _HOMES = {
-    "Campaign": "labkit.campaign",
-    "Effort": "labkit.spec",
+    "Campaign": "labkit.store.campaign",
+    "Effort": "labkit.point.spec",
     "LabkitError": "labkit.errors",
     "LabkitWarning": "labkit.errors",
-    "Spec": "labkit.spec",
-    "sweep": "labkit.spec",
-    "measure": "labkit.measuring",
+    "Spec": "labkit.point.spec",
+    "sweep": "labkit.point.spec",
+    "measure": "labkit.run.measuring",
 }
 
 
@@ -43,8 +43,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that importing labkit costs nothing."""
     import importlib
 
-    if name == "lab":  # notebooks from before labkit.notebook had its name
-        return importlib.import_module("labkit.notebook")
+    if name == "lab":  # notebooks from before labkit.apps.notebook had its name
+        return importlib.import_module("labkit.apps.notebook")
+    if name in ("notebook", "teaching"):  # notebooks import them under these short names
+        return importlib.import_module(f"labkit.apps.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"labkit has no {name!r}; it has {', '.join(__all__)}")
@@ -62,8 +64,8 @@ def load(campaign: str | Path | Campaign) -> pd.DataFrame:
     DataError
         If there is no such campaign, or a file in it is unreadable.
     """
-    from labkit import campaign as campaigns
-    from labkit import read
+    from labkit.read import columnar
+    from labkit.store import campaign as campaigns
 
     opened = campaign if isinstance(campaign, campaigns.Campaign) else campaigns.Campaign(campaigns.find(campaign))
-    return read.of(opened).records
+    return columnar.of(opened).records

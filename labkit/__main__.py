@@ -24,7 +24,7 @@ def main() -> int:
     for number in SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored by the parent, as under nohup
             signal.signal(number, end)
-    from labkit.cli import main as command
+    from labkit.apps.cli import main as command
 
     return command()
 

@@ -21,7 +21,7 @@ from typing import Literal, TypeVar
 import hypothesis
 import pytest
 
-from labkit import extras
+from labkit.io import extras
 
 Report = TypeVar("Report")
 Wrapper = Generator[None, Report, Report]

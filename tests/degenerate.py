@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from labkit import benchmarks, project, studies
-from labkit.campaign import Campaign
-from labkit.columns import METRICS
+from labkit import benchmarks, studies
 from labkit.errors import LabkitError
-from labkit.parts import Figure
-from labkit.samples import Samples
-from labkit.spec import Reported, Spec
+from labkit.figures.parts import Figure
+from labkit.io import project
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported, Spec
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 
 from . import made
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from labkit import records
-from labkit.analysis.lint import Evidence
-from labkit.campaign import Campaign
-from labkit.columns import METRICS
-from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, Fact
-from labkit.spec import Effort, Reported, Spec
+from labkit.judge.lint import Evidence
+from labkit.point.columns import METRICS
+from labkit.point.spec import Effort, Reported, Spec
+from labkit.read import records
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT, Fact
 
 
 def samples(spec: Spec | str, time_ns: Any = None, *, launch: int = 0, **fields: Any) -> Samples:
@@ -50,7 +50,7 @@ def campaign(folder: Path, some: Iterable[Samples]) -> Campaign:
 
 
 class Launches:
-    """Launches in memory, as `labkit.read` gives those of files."""
+    """Launches in memory, as `labkit.read.columnar` gives those of files."""
 
     def __init__(self, some: Sequence[Samples]) -> None:
         keys = ("benchmark", "message_size_B", "fingerprint", "launch")
@@ -67,6 +67,6 @@ class Launches:
 
 
 def evidence(some: Sequence[Samples], *more: Any) -> Any:
-    """What `labkit.analysis.lint` sees of launches."""
+    """What `labkit.judge.lint` sees of launches."""
     launches: Any = Launches(some)
     return Evidence("c", launches.records, records.summary(launches.records), launches, *more)

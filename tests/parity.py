@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from labkit import benchmarks
-from labkit.markdown import table
+from labkit.io.markdown import table
 
 _BLOCKING = (
     "allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce reduce_scatter"

@@ -13,9 +13,9 @@ from unittest import mock
 import nbformat
 
 from labkit import studies
-from labkit.campaign import Campaign
 from labkit.figures import looks, style
 from labkit.report.notebook import options
+from labkit.store.campaign import Campaign
 from labkit.suites import rereading
 
 ROOT = Path(__file__).parents[1]
@@ -61,7 +61,7 @@ def _run(source: Path, folder: Path, parameters: dict[str, Any]) -> list[Shown]:
             if cell.cell_type != "code":
                 continue
             chosen, code = options(cell.source)
-            with mock.patch("labkit.notebook.display", _taker(displayed, source.stem, chosen)):
+            with mock.patch("labkit.apps.notebook.display", _taker(displayed, source.stem, chosen)):
                 exec(compile(code, f"{source.name}", "exec"), space)
             if "parameters" in cell.metadata.get("tags", []):
                 space |= parameters | {"measure": False, "campaign": str(folder)}

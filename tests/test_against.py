@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import benchmarks, records, reference
-from labkit.columns import METRICS, STATISTICS, statistic_column
-from labkit.notes import joined
-from labkit.reference import comparing
+from labkit import benchmarks
+from labkit.point.columns import METRICS, STATISTICS, statistic_column
+from labkit.point.notes import joined
+from labkit.point.spec import Spec
+from labkit.read import records, reference
+from labkit.read.reference import comparing
 from labkit.report import against, beside, literature
 from labkit.report.blocks import repeated
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
-from labkit.spec import Spec
 
 from . import made
 

@@ -8,13 +8,13 @@ import pytest
 from numpy.typing import NDArray
 
 from labkit import figures
-from labkit.analysis import all_pairs
 from labkit.benchmarks.mpi.all_pairs import partners
-from labkit.campaign import Campaign
 from labkit.errors import DataError
 from labkit.figures import small_print
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.judge import all_pairs
+from labkit.point.spec import Spec
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from labkit.studies import all_pairs as all_pairs_study
 
 from . import made

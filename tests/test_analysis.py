@@ -4,14 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import analysis, benchmarks, figures, launch, records
-from labkit.analysis import guidelines, protocol
-from labkit.analysis.slow_rank import ALPHA, WAITS, SlowRanks, collective
+from labkit import benchmarks, figures, judge
 from labkit.errors import DataError
 from labkit.figures.marks import mark_breaks
 from labkit.host import eager
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.judge import guidelines, protocol
+from labkit.judge.slow_rank import ALPHA, WAITS, SlowRanks, collective
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.run import launch
+from labkit.store.samples import Samples
 
 from . import made
 
@@ -47,14 +49,14 @@ def named(verdict: SlowRanks) -> list[int]:
 @pytest.mark.parametrize("base", [5e3, 1e6])
 @pytest.mark.parametrize("ranks", [2, 3, 4, 8])
 def test_a_late_rank_is_named_and_a_healthy_job_is_left_in_peace(ranks: int, base: float) -> None:
-    late = [analysis.slow_ranks(kept(collective_times(s, ranks, late=s % ranks, base=base))) for s in SEEDS]
-    clean = [analysis.slow_ranks(kept(collective_times(100 + s, ranks, base=base))) for s in SEEDS]
+    late = [judge.slow_ranks(kept(collective_times(s, ranks, late=s % ranks, base=base))) for s in SEEDS]
+    clean = [judge.slow_ranks(kept(collective_times(100 + s, ranks, base=base))) for s in SEEDS]
     assert sum(named(verdict) == [s % ranks] for s, verdict in zip(SEEDS, late, strict=True)) >= 19
     assert sum(not named(verdict) for verdict in clean) >= 19
 
 
 def test_the_table_says_how_often_by_how_much_and_how_sure() -> None:
-    verdict = analysis.slow_ranks(kept(collective_times(3, 4, late=2)))
+    verdict = judge.slow_ranks(kept(collective_times(3, 4, late=2)))
     row = verdict.table.loc[2]
     assert list(verdict.table) == ["rank", "slow_iterations", "share", "excess_us_p50", "confidence", "slow"]
     assert 10 <= row["slow_iterations"] <= 15
@@ -92,24 +94,24 @@ def quiet(ranks: int, iterations: int = 200) -> np.ndarray:
 def test_who_waits_for_whom_decides(benchmark: str, size: int, ranks: int, long: list[int], who: int | None) -> None:
     times = quiet(ranks)
     times[np.ix_(long, range(3, 200, 10))] += 1e6
-    verdict = analysis.slow_ranks(kept(times, benchmark, size))
+    verdict = judge.slow_ranks(kept(times, benchmark, size))
     assert named(verdict) == ([] if who is None else [who])
     assert verdict.undecided == (20 if who is None else 0)
     assert ("fit no single rank" in verdict.sentence) == (who is None)
 
 
 def test_few_iterations_are_said_to_be_too_few() -> None:
-    verdict = analysis.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
+    verdict = judge.slow_ranks(kept(collective_times(1, 4, late=2, iterations=30)))
     assert not verdict.enough
     assert named(verdict) == []
     assert "From 30 iterations it is not known" in verdict.sentence
-    assert analysis.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
+    assert judge.slow_ranks(kept(quiet(4))).sentence.startswith("No rank was slow more often than chance")
 
 
 def test_a_burst_is_one_event() -> None:
     times = quiet(3)
     times[1:, 50:70] += 1e6
-    verdict = analysis.slow_ranks(kept(times))
+    verdict = judge.slow_ranks(kept(times))
     assert verdict.table.loc[0, "slow_iterations"] == 20
     assert named(verdict) == []
 
@@ -118,13 +120,13 @@ def test_two_slow_ranks_of_eight_are_both_named() -> None:
     times = quiet(8, 400)
     for rank, first in ((2, 0), (5, 5)):
         times[np.ix_([r for r in range(8) if r != rank], range(first, 400, 10))] += 1e6
-    assert named(analysis.slow_ranks(kept(times))) == [2, 5]
+    assert named(judge.slow_ranks(kept(times))) == [2, 5]
 
 
 def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> None:
     times = quiet(2, 10_000)
     times[1, ::500] += 1e6
-    verdict = analysis.slow_ranks(kept(times))
+    verdict = judge.slow_ranks(kept(times))
     assert verdict.table.loc[0, "confidence"] > 0.99
     assert named(verdict) == []
 
@@ -141,7 +143,7 @@ def test_ten_thousand_iterations_take_no_time_and_rare_spikes_name_nobody() -> N
 )
 def test_what_cannot_be_read_this_way_is_refused(samples: Samples, says: str) -> None:
     with pytest.raises(DataError, match=says):
-        analysis.slow_ranks(samples)
+        judge.slow_ranks(samples)
 
 
 def test_every_collective_of_the_package_is_known() -> None:
@@ -171,7 +173,7 @@ def table(times: dict[tuple[str, int], float], ranks: int = 2, launches: int = 6
 
 def test_a_violation_is_certain_only_where_intervals_do_not_overlap() -> None:
     times = {("allreduce", 64): 10.0, ("reduce", 64): 4.0, ("bcast", 64): 4.0}
-    verdict = analysis.check(table(times))
+    verdict = judge.check(table(times))
     row = verdict.table.iloc[0]
     assert row["guideline"] == "allreduce(m) ≤ reduce(m) + bcast(m)"
     assert (row["message_size_B"], row["ranks"], row["certain"]) == (64, 2, True)
@@ -179,10 +181,10 @@ def test_a_violation_is_certain_only_where_intervals_do_not_overlap() -> None:
     assert row["basis"] == "95 % interval of 6 launches"
     assert row["right"] == "reduce at 64 B + bcast at 64 B"
     assert verdict.sentence.startswith("1 of 2 comparisons violates")  # reduce against allreduce is the other
-    doubtful = analysis.check(table(times, spread=0.5))
+    doubtful = judge.check(table(times, spread=0.5))
     assert doubtful.table["certain"].tolist() == [False]
     assert doubtful.sentence.startswith("1 of 2 comparisons violates a guideline, but not beyond its intervals (")
-    assert "None of" in analysis.check(table({("allreduce", 64): 4.0, ("reduce", 64): 1.0})).sentence
+    assert "None of" in judge.check(table({("allreduce", 64): 4.0, ("reduce", 64): 1.0})).sentence
 
 
 def test_the_sentence_counts_sizes_that_take_longer_than_larger_ones() -> None:
@@ -196,7 +198,7 @@ def test_the_sentence_counts_sizes_that_take_longer_than_larger_ones() -> None:
         )
         for size, us in times.items()
     ]
-    said = analysis.check(records.table(points)).sentence
+    said = judge.check(records.table(points)).sentence
     assert said.startswith("2 of 2 comparisons violate a guideline, but not beyond their intervals (no interval)")
     assert (
         "2 of them because a larger size takes less time; most of all allreduce(m) ≤ allreduce(m') for m < m'" in said
@@ -209,7 +211,7 @@ def test_the_sentence_counts_sizes_that_take_longer_than_larger_ones() -> None:
     [(6, "95 % interval of 6 launches"), (3, "range of 3 launches"), (1, "95 % interval inside 1 launch")],
 )
 def test_the_basis_is_the_best_interval_there_is(launches: int, basis: str) -> None:
-    verdict = analysis.check(table({("gather", 8): 3.0, ("allgather", 8): 1.0}, launches=launches))
+    verdict = judge.check(table({("gather", 8): 3.0, ("allgather", 8): 1.0}, launches=launches))
     assert verdict.table[["certain", "basis"]].to_numpy().tolist() == [[True, basis]]
 
 
@@ -221,7 +223,7 @@ def test_sizes_are_those_of_the_same_work(ranks: int) -> None:
         times = {(guideline.left, whole): 100.0}
         for name, factor in guideline.parts:
             times[name.removeprefix("mpi."), int(whole * factor(ranks))] = 1.0
-        rows = analysis.check(table(times, ranks, launches=2)).table
+        rows = judge.check(table(times, ranks, launches=2)).table
         assert str(guideline) in set(rows["guideline"]), guideline
         assert rows.loc[rows["guideline"] == str(guideline), "certain"].all()
 
@@ -242,7 +244,7 @@ def test_no_part_of_a_right_side_is_smaller_than_the_work(guideline: guidelines.
 
 
 def test_monotony_in_size() -> None:
-    verdict = analysis.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
+    verdict = judge.check(table({("bcast", 8): 1.0, ("bcast", 64): 5.0, ("bcast", 512): 2.0}))
     assert verdict.checked == 2
     assert verdict.table["guideline"].tolist() == ["bcast(m) ≤ bcast(m') for m < m'"]
     assert verdict.table["right"].tolist() == ["bcast at 512 B"]
@@ -250,20 +252,20 @@ def test_monotony_in_size() -> None:
 
 def test_different_systems_and_options_are_not_compared() -> None:
     one = table({("gather", 8): 3.0}, root=0)
-    assert analysis.check(pd.concat([one, table({("allgather", 8): 1.0}).assign(transport="tcp")])).checked == 0
+    assert judge.check(pd.concat([one, table({("allgather", 8): 1.0}).assign(transport="tcp")])).checked == 0
     two = table({("allgather", 8): 1.0}, in_place=True)
-    assert analysis.check(pd.concat([table({("gather", 8): 3.0}, in_place=False), two])).checked == 0
-    assert analysis.check(pd.concat([one, two])).checked == 1  # root is no option of allgather
+    assert judge.check(pd.concat([table({("gather", 8): 3.0}, in_place=False), two])).checked == 0
+    assert judge.check(pd.concat([one, two])).checked == 1  # root is no option of allgather
 
 
 def test_what_is_not_checked_has_a_reason() -> None:
-    verdict = analysis.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
+    verdict = judge.check(table({("bcast", 8): 1.0, ("scatter", 8): 1.0, ("allgather", 3): 1.0}, ranks=3))
     reasons = dict(verdict.unchecked.itertuples(index=False))
     assert "8 B do not divide among 3 ranks" in reasons["bcast(m) ≤ scatter(m/p) + allgather(m/p)"]
     assert reasons["scatter(m) ≤ bcast(p·m)"].startswith("mpi.bcast was not measured at 24 B")
     assert reasons["gather(m) ≤ allgather(m)"] == "not measured: mpi.gather"
     with pytest.raises(DataError, match="no latency of a collective"):
-        analysis.check(table({("latency", 8): 1.0}))
+        judge.check(table({("latency", 8): 1.0}))
 
 
 # ---- break points
@@ -288,7 +290,7 @@ def test_a_straight_line_has_no_break(sizes: np.ndarray, noisy: bool) -> None:
         times, noise = line(seed, sizes)
         if noisy:
             noise[seed % len(sizes)] *= 1.3
-        false += bool(analysis.breaks(sizes, times * noise).breaks)
+        false += bool(judge.breaks(sizes, times * noise).breaks)
     assert false <= 10
 
 
@@ -302,7 +304,7 @@ def test_a_jump_of_15_percent_is_found_between_the_right_sizes(kind: str) -> Non
         later = np.arange(len(DENSE)) >= at
         times = times + later * 0.15 * times[at] if kind == "step" else times * np.where(later, 1.15, 1)
         hits += (int(DENSE[at - 1]), int(DENSE[at])) in [
-            (b.after, b.before) for b in analysis.breaks(DENSE, times * noise).breaks
+            (b.after, b.before) for b in judge.breaks(DENSE, times * noise).breaks
         ]
     assert hits >= 95
 
@@ -339,7 +341,7 @@ def test_a_series_is_cut_the_same_beside_others() -> None:
     sizes = [64.0 * np.arange(1, count + 1) for count in (9, 20, 20, 100, 7)]
     series = [(one, steps(seed, one)) for seed, one in enumerate(sizes)]
     together = protocol.every([*series, (POWERS, POWERS * 0)])
-    assert together == [*(analysis.breaks(*one) for one in series[:4]), None, None]
+    assert together == [*(judge.breaks(*one) for one in series[:4]), None, None]
 
 
 def test_a_break_of_a_long_series_lies_between_neighbours() -> None:
@@ -347,27 +349,27 @@ def test_a_break_of_a_long_series_lies_between_neighbours() -> None:
     sizes = 64.0 * np.arange(1, 3001)
     noise = np.exp(0.01 * np.random.default_rng(1).standard_normal(3000))
     straight = (5 + sizes / 4e3) * noise
-    assert not analysis.breaks(sizes, straight).breaks
-    [one] = analysis.breaks(sizes, straight * np.where(sizes > 64 * 1234, 1.5, 1)).breaks
+    assert not judge.breaks(sizes, straight).breaks
+    [one] = judge.breaks(sizes, straight * np.where(sizes > 64 * 1234, 1.5, 1)).breaks
     assert (one.after, one.before) == (64 * 1234, 64 * 1235)
 
 
 def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
     times = np.where(POWERS <= 4096, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
-    fit = analysis.breaks(POWERS, times)
+    fit = judge.breaks(POWERS, times)
     [one] = fit.breaks
     assert (one.after, one.before) == (4096, 8192)
     assert one.jump == pytest.approx((2.5 + 8192 / 16000) / (0.4 + 8192 / 4000) - 1)
     assert one.slope == pytest.approx(0.25)
     assert [(part.first, part.last) for part in fit.lines] == [(1, 4096), (8192, 1 << 20)]
     assert "between 4 KiB and 8 KiB (+23 %)" in fit.sentence
-    assert "One line" in analysis.breaks(POWERS, 1 + POWERS / 1e3).sentence
+    assert "One line" in judge.breaks(POWERS, 1 + POWERS / 1e3).sentence
 
 
 def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:
     times = np.where(POWERS < 2048, 0.4 + POWERS / 4000, 2.5 + POWERS / 16000)
     times[11] = 1.4
-    [one] = analysis.breaks(POWERS, times).breaks
+    [one] = judge.breaks(POWERS, times).breaks
     assert (one.after, one.before) == (1024, 4096)
 
 
@@ -381,7 +383,7 @@ def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:
 )
 def test_what_break_points_need(sizes, times, says: str) -> None:
     with pytest.raises(DataError, match=says):
-        analysis.breaks(list(sizes), times)
+        judge.breaks(list(sizes), times)
 
 
 def latencies(sizes) -> pd.DataFrame:

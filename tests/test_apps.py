@@ -5,7 +5,7 @@ import pytest
 from labkit import benchmarks
 from labkit.benchmarks.apps import _grid, fft_subcom3d, halo3d26
 from labkit.errors import SpecError
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 def halo(ranks: int = 27, **options: object) -> Spec:

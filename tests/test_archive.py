@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import records
-from labkit.campaign import Campaign, archive, merging
-from labkit.cli import main
+from labkit.apps.cli import main
 from labkit.errors import DataError
+from labkit.read import records
+from labkit.store import archive, merging
+from labkit.store.campaign import Campaign
 
 from .test_store import everything, filled
 

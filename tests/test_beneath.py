@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from labkit import beneath, supervise, writing
-from labkit.campaign import Campaign, archive
-from labkit.cli import main
+from labkit.apps.cli import main
 from labkit.errors import DataError, LostError, ReportError
-from labkit.spec import Spec
+from labkit.io import atomic, beneath, supervise
+from labkit.point.spec import Spec
+from labkit.store import archive
+from labkit.store.campaign import Campaign
 from labkit.suites import notebooks
 from labkit.tuning import files, osu
 from tests.test_samples import small_samples
@@ -307,7 +308,7 @@ def test_tune_writes_through_no_link(master: Path, tmp_path: Path) -> None:
 
 def test_an_output_that_the_user_links_elsewhere_is_followed(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to(tmp_path / "target")
-    writing.text(tmp_path / "out", "text")
+    atomic.text(tmp_path / "out", "text")
     assert (tmp_path / "target").read_text() == "text"
 
 

@@ -9,21 +9,22 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from labkit import figures, records
+from labkit import figures
 from labkit.errors import SpecError
 from labkit.figures import bounded, small_print, with_bounds
 from labkit.models import limits, verdict
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
-from labkit.notes import badge, joined
-from labkit.read import of_samples
+from labkit.point.notes import badge, joined
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.read.columnar import of_samples
 from labkit.report import bounded as in_report
 from labkit.report import sources
 from labkit.report.abstract import abstract
 from labkit.report.campaigns import members
 from labkit.report.content import Content
-from labkit.samples.facts import noted
-from labkit.spec import Spec
+from labkit.store.samples.facts import noted
 from tests.made import samples, values
 
 TOPOLOGY = {"nodes": 2, "per_leaf": 2, "rate_bps": 200e6}

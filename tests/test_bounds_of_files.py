@@ -10,20 +10,22 @@ from typing import Any
 
 import pytest
 
-from labkit import launch, outside, reference
-from labkit.analysis import contract, retests
-from labkit.campaign import Campaign, lease
-from labkit.cli import start
+from labkit.apps.cli import start
+from labkit.apps.explorer import measurement, state
+from labkit.apps.jobs import submitted
+from labkit.apps.teaching.attempts import Attempts
 from labkit.errors import LabkitError, LabkitWarning
-from labkit.explorer import measurement, state
 from labkit.host import allocation
-from labkit.jobs import submitted
-from labkit.read import kept
-from labkit.records import tables
-from labkit.report import literature, notebook, styles, unchanged
-from labkit.spec import Spec
+from labkit.io import safe_read
+from labkit.judge import contract, retests
+from labkit.point import host_list
+from labkit.point.spec import Spec
+from labkit.read import kept, reference
+from labkit.read.records import tables
+from labkit.report import build_cache, literature, notebook, styles
+from labkit.store import lease
+from labkit.store.campaign import Campaign
 from labkit.suites import copies, notebooks, sections
-from labkit.teaching.attempts import Attempts
 from labkit.tuning import files
 
 
@@ -32,7 +34,7 @@ def _job(path: Path) -> str:
 
 
 def _environment(path: Path) -> object:
-    return (allocation._pbs({"PBS_NODEFILE": str(path)}), launch._hosts.allocated({"PBS_NODEFILE": str(path)}))
+    return (allocation._pbs({"PBS_NODEFILE": str(path)}), host_list.allocated({"PBS_NODEFILE": str(path)}))
 
 
 # file → what reads it
@@ -47,7 +49,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "c/records/notebooks.json": copies._known,
     "c/notebooks/a.ipynb": notebook.read,
     "c/notebooks/b.ipynb": lambda path: notebooks.add_static_figures([path]),
-    "c/report/.labkit-made.json": lambda path: unchanged.kept(path.parent, "x"),
+    "c/report/.labkit-made.json": lambda path: build_cache.kept(path.parent, "x"),
     "c/tune/openmpi-mca-params.conf": lambda path: files.check(path.parent, Spec(benchmark="mpi.allreduce")),
     "view.json": lambda path: state.load(str(path)),
     "diary.json": lambda path: Attempts(path.parent),
@@ -59,7 +61,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "paper.toml": lambda path: reference._read.__wrapped__(path, 0),
     "program.toml": lambda path: literature._table(path),
     "nodes": _environment,
-    "hosts": lambda path: launch.listed(str(path)),
+    "hosts": lambda path: host_list.listed(str(path)),
 }
 
 
@@ -106,7 +108,7 @@ def test_the_end_of_a_text_is_read_however_long_it_is(tmp_path: Path) -> None:
     _long(path)
     with path.open("ab") as file:
         file.write(b"\nlast but one\nlast\n")
-    assert outside.tail(path, 2) == "last but one\nlast"
+    assert safe_read.tail(path, 2) == "last but one\nlast"
     path.write_text("one\n")
-    assert outside.tail(path, 12) == "one"
+    assert safe_read.tail(path, 12) == "one"
     assert measurement.log(Campaign(tmp_path / "c").path) == ""

@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import figures, project, reference
-from labkit.analysis import layers
+from labkit import figures
 from labkit.errors import DataError, SpecError
+from labkit.figures.sliders import Sliders
+from labkit.io import project
+from labkit.judge import layers
 from labkit.models import breakdown, breaking_band, what_if
 from labkit.models.breakdown import Breakdown, Level, Part, Time
 from labkit.models.what_if import Change
-from labkit.sliders import Sliders
+from labkit.read import reference
 from labkit.studies import LEFT_OUT
 from labkit.studies.what_if import Study
 

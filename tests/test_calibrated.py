@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from labkit import Campaign, Effort, Spec, benchmarks, measure, records, testbeds
+from labkit import Campaign, Effort, Spec, benchmarks, measure, testbeds
 from labkit.errors import DataError, SpecError
-from labkit.measuring import fingerprints
-from labkit.measuring.simulations import overheads
-from labkit.simulation import measured, network_of, platforms, program, workloads
-from labkit.spec import Reported
+from labkit.point.spec import Reported
+from labkit.read import records
+from labkit.run import fingerprints
+from labkit.run.simulations import overheads
+from labkit.testbeds.simulation import measured, network_of, platforms, program, workloads
 from labkit.tools import smpirun
 from tests.made import samples, values
 

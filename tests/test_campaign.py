@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit.campaign import HOME, Campaign, find, lease
 from labkit.errors import DataError, LaunchError
-from labkit.measuring import Progress
+from labkit.run.measuring import Progress
+from labkit.store import lease
+from labkit.store.campaign import HOME, Campaign, find
 from labkit.suites.following import news
 
 from .test_samples import small_samples
@@ -65,7 +66,7 @@ def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_second_process_is_told_to_stop(tmp_path: Path) -> None:
-    script = f"from labkit.campaign import Campaign\nwith Campaign({str(tmp_path)!r}).lease(): pass"
+    script = f"from labkit.store.campaign import Campaign\nwith Campaign({str(tmp_path)!r}).lease(): pass"
     clean = {k: v for k, v in os.environ.items() if k != lease.OWNER}
     with Campaign(tmp_path).lease():
         other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=clean, check=False)

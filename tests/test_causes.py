@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import causes
-from labkit.errors import LaunchError
+from labkit.errors import LaunchError, known_failures
 
 BANNER = """--------------------------------------------------------------------------
 ORTE was unable to reliably start one or more daemons.
@@ -52,16 +51,16 @@ def test_a_known_cause_comes_first_with_what_to_do(said: str, line: str, remedy:
 
 def test_the_exception_of_a_traceback_is_the_cause_where_nothing_else_is_known() -> None:
     said = 'Traceback (most recent call last):\n  File "x.py", line 1\n    failed()\nValueError: the disk is on fire\n'
-    assert causes.first(said) == "ValueError: the disk is on fire"
-    assert causes.first("begins\nerror: no luck\nbye\n") == "error: no luck"
-    assert causes.first("-----\nlast words\n====\n") == "last words"
-    assert causes.first("  \n---\n") == ""
+    assert known_failures.first(said) == "ValueError: the disk is on fire"
+    assert known_failures.first("begins\nerror: no luck\nbye\n") == "error: no luck"
+    assert known_failures.first("-----\nlast words\n====\n") == "last words"
+    assert known_failures.first("  \n---\n") == ""
     assert not LaunchError("no", stderr=said).lasting
 
 
 @given(st.text())
 def test_any_output_gives_a_bounded_excerpt(text: str) -> None:
-    shown = causes.excerpt(text)
-    assert len(shown.splitlines()) <= causes.HEAD + causes.TAIL + 1
-    assert all(len(line) <= causes.LINE for line in shown.splitlines())
-    assert len(causes.first(text)) <= causes.LINE
+    shown = known_failures.excerpt(text)
+    assert len(shown.splitlines()) <= known_failures.HEAD + known_failures.TAIL + 1
+    assert all(len(line) <= known_failures.LINE for line in shown.splitlines())
+    assert len(known_failures.first(text)) <= known_failures.LINE

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from labkit import benchmarks, studies
-from labkit.campaign import Campaign
-from labkit.samples import Samples
-from labkit.spec import Reported, Spec
+from labkit.point.spec import Reported, Spec
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 
 from . import made
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import cli
-from labkit.cli import console, fields, measure
-from labkit.measuring import Progress
-from labkit.project import SHIPPED
-from labkit.spec import Effort, Spec
+from labkit.apps import cli
+from labkit.apps.cli import console, fields, measure
+from labkit.io.project import SHIPPED
+from labkit.point.spec import Effort, Spec
+from labkit.run.measuring import Progress
 from labkit.studies import Parameters
 
 EXAMPLE = str(SHIPPED / "data" / "campaigns" / "examples" / "two-cores")

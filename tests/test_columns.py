@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit import columns
-from labkit.samples import facts
+from labkit.point import columns
+from labkit.store.samples import facts
 
 DOCS = Path(__file__).parents[1] / "docs"
 

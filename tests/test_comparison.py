@@ -11,18 +11,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import benchmarks, figures, importing, studies
-from labkit.analysis import comparison
-from labkit.analysis.comparison import judging
-from labkit.analysis.comparison.judging import Launches, Pair, judge
-from labkit.campaign import Campaign
-from labkit.cli import main
+from labkit import benchmarks, figures, studies
+from labkit.apps.cli import main
+from labkit.apps.show import comparison as show_comparison
 from labkit.errors import DataError, SpecError
-from labkit.notes import badge, note
+from labkit.judge import comparison
+from labkit.judge.comparison import judging
+from labkit.judge.comparison.judging import Launches, Pair, judge
+from labkit.point.notes import badge, note
+from labkit.point.spec import Effort, Spec
 from labkit.report.blocks import comparing
-from labkit.samples import facts
-from labkit.show import comparison as show_comparison
-from labkit.spec import Effort, Spec
+from labkit.run import importing
+from labkit.store.campaign import Campaign
+from labkit.store.samples import facts
 
 from . import made
 
@@ -485,8 +486,8 @@ def test_a_launcher_is_named_in_a_comparison_as_it_was_when_measured(monkeypatch
     """A launcher can be given by its folder."""
     from types import SimpleNamespace
 
-    from labkit import launch
-    from labkit.cli import compare as verb
+    from labkit.apps.cli import compare as verb
+    from labkit.run import launch
 
     levels = np.array(["openmpi", "mpich@/opt/x/bin/mpiexec"], object)
     points = [comparison.Launches("mpi.latency", pd.DataFrame(index=range(2)), {"launcher": levels})]

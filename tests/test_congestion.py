@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, records
-from labkit.analysis import congestion
-from labkit.analysis import gpcnet as gpcnet_tables
+from labkit import benchmarks
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.judge import congestion
+from labkit.judge import gpcnet as gpcnet_tables
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.store.samples import Samples
 
 from . import made
 

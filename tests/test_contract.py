@@ -9,11 +9,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from labkit import cli, records
-from labkit.analysis import contract, contract_plan, retests
+from labkit.apps import cli
+from labkit.apps.show import contracted
 from labkit.errors import DataError, SpecError
-from labkit.show import contracted
-from labkit.spec import Spec
+from labkit.judge import contract, contract_plan, retests
+from labkit.point.spec import Spec
+from labkit.read import records
 from tests import made
 
 EXAMPLE = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "two-cores-labs"

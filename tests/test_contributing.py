@@ -15,8 +15,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from labkit import launch
-from labkit.campaign import Campaign
+from labkit.run import launch
+from labkit.store.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -80,7 +80,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool
 
 TOOL = Tool(name="alone", commands=(sys.executable,), pattern=r"Python (.*)", package="python3", purpose="kv.alone")
@@ -138,11 +138,11 @@ KINDS = (
     "tools",
     "formats",
     "testbeds",
-    "launch",
+    "run/launchers",
     "figures",
     "studies",
-    "explorer/panels",
-    "teaching/labs",
+    "apps/explorer/panels",
+    "apps/teaching/labs",
 )
 
 
@@ -191,7 +191,7 @@ def test_the_examples_are_written_as_labkit_is(copy: Path) -> None:
 @pytest.mark.mpi
 def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Path) -> None:
     asked = ["measure", "mpi.round_trip", "-m", "8:16", "-i", "50", "--launches", "1", "--format", "json"]
-    records = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    records = json.loads(run(copy, "-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign"))["records"]
     assert sorted(record["message_size_B"] for record in records) == [8, 16]
     assert all(record["verified"] and record["n"] == 50 for record in records)
 
@@ -200,7 +200,7 @@ def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Pat
 @pytest.mark.mpi
 def test_the_benchmark_with_an_option_measures_its_levels_and_checks_them(copy: Path, tmp_path: Path) -> None:
     asked = ["measure", "mpi.burst", "-m", "8", "-i", "50", "--launches", "1", "--format", "json"]
-    words = ["-m", "labkit.cli", *asked, "--into", tmp_path / "campaign", "-o"]
+    words = ["-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign", "-o"]
     records = json.loads(run(copy, *words, "window=1,64"))["records"]
     rates = {record["option_window"]: record["message_rate_per_s_p50"] for record in records}
     assert rates.keys() == {1, 64}
@@ -226,7 +226,7 @@ def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     if busybox is None or subprocess.run([busybox, "ping", "-c", "1", "127.0.0.1"], capture_output=True).returncode:
         pytest.skip("busybox ping needs the Debian package busybox-static, and the right to send ICMP")
     asked = ["measure", "sockets.icmp_rr", "-m", "64", "-i", "20", "--launches", "1", "--format", "json"]
-    (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    (record,) = json.loads(run(copy, "-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["engine"], record["n"], record["origin"]) == ("busybox", 20, "measured")
     assert record["round_trip_us_p50"] > 0
 
@@ -247,15 +247,15 @@ def test_ranks_run_on_the_testbed(copy: Path, tmp_path: Path) -> None:
         "--format",
         "json",
     ]
-    (record,) = json.loads(run(copy, "-m", "labkit.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    (record,) = json.loads(run(copy, "-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["testbed"], record["n"], record["transport"]) == ("nice:7", 20, "auto")
     assert "low priority" in record["badges"]
     (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
     assert " ".join(sample.meta["command"]).partition("nice -n 7 ")[2].startswith("/")
-    listed = run(copy, "-m", "labkit.cli", "testbed", "list")
+    listed = run(copy, "-m", "labkit.apps.cli", "testbed", "list")
     assert "nice               This machine, where ranks and tools give way to all other programs." in listed
     with pytest.raises(AssertionError, match="the testbed nice takes a level from 1 to 19, but got '20'"):
-        run(copy, "-m", "labkit.cli", *asked[:-3], "nice:20")
+        run(copy, "-m", "labkit.apps.cli", *asked[:-3], "nice:20")
 
 
 @pytest.mark.slow
@@ -273,7 +273,9 @@ def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
     wrapper.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     asked = ["mpi.latency", "-m", "8", "-i", "20", "--launches", "1", "--launcher", "site", "--format", "json"]
-    result = json.loads(run(copy, "-m", "labkit.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path))
+    result = json.loads(
+        run(copy, "-m", "labkit.apps.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path)
+    )
     (record,) = result["records"]
     assert (record["launcher"], record["n"], record["library"]) == ("site", 20, f"Open MPI {version}")
     (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
@@ -322,14 +324,14 @@ def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
 TRIED = """
 import contextlib, io, json, sys, warnings
 warnings.simplefilter("ignore")
-from labkit import benchmarks, launch, studies, tools
-from labkit.campaign import Campaign
+from labkit import benchmarks, studies, tools; from labkit.run import launch
+from labkit.store.campaign import Campaign
 from labkit.errors import DataError
-from labkit.explorer import panels
-from labkit.explorer.session import Session
+from labkit.apps.explorer import panels
+from labkit.apps.explorer.session import Session
 from labkit.figures.ecdf import ecdf
 from labkit.formats import ping
-from labkit.teaching import begin, definition
+from labkit.apps.teaching import begin, definition
 
 def refused(call, *given):
     try:
@@ -406,13 +408,13 @@ from pathlib import Path
 sys.path.append(sys.argv[1])
 from tests.made import samples, values
 import labkit
-from labkit import figures, importing, records, testbeds
+from labkit import figures, testbeds; from labkit.run import importing; from labkit.read import records
 from labkit.host import allocation
 from labkit.errors import SpecError
-from labkit.spec import Effort
+from labkit.point.spec import Effort
 from labkit.models import bounds
 from labkit.models.bounds import Stated
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 def bound(name, metric, of):
     point = samples(Spec(benchmark=name, size=1 << 20), reported=values(metric, mean=1.0), meta={"fingerprint": "f"})

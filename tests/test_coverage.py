@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from labkit import cli, records
-from labkit.analysis import contract, contract_plan
+from labkit.apps import cli
+from labkit.apps.show import contracted
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import LabkitError
-from labkit.samples import Samples
-from labkit.show import contracted
-from labkit.spec import Spec
+from labkit.judge import contract, contract_plan
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.store.samples import Samples
 from tests import made
 
 VIRTUAL = Path(__file__).parents[1] / "data" / "campaigns" / "examples" / "virtual-cluster"

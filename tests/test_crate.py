@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from labkit import cli, project
+from labkit.apps import cli
 from labkit.errors import SpecError
+from labkit.io import project
 from labkit.report import crate
 
 EXAMPLE = project.SHIPPED / "data" / "campaigns" / "examples" / "two-cores-labs"

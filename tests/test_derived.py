@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import read, studies
-from labkit.campaign import HOME, Campaign
-from labkit.campaign.derived import EXAMPLES, folder
+from labkit import studies
 from labkit.errors import DataError, SpecError
+from labkit.read import columnar
+from labkit.store.campaign import HOME, Campaign
+from labkit.store.derived import EXAMPLES, folder
 from labkit.studies._named import remember
 from labkit.suites import kernels, rereading
 from labkit.suites.definition import Entry
@@ -45,7 +46,7 @@ def test_an_example_stays_as_it_is(root: Path) -> None:
     with pytest.raises(DataError, match=r"labkit never changes it.* --into"), campaign.lease():
         pass
     before = sorted(campaign.path.rglob("*"))
-    assert read.of(campaign, benchmark="mpi.*").records is not None
+    assert columnar.of(campaign, benchmark="mpi.*").records is not None
     with campaign.reading():
         assert (campaign.derived / "lease.json").exists()
     assert sorted(campaign.path.rglob("*")) == before
@@ -169,11 +170,11 @@ def test_a_report_of_a_read_only_campaign_goes_elsewhere(root: Path, tmp_path: P
 
     folder = make_campaign(tmp_path / "c")
     if os.geteuid() == 0:  # who may write everywhere: only a disk that is read-only stops them
-        inner = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec {sys.executable} -m labkit.cli report {folder} --engine plain"
+        inner = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec {sys.executable} -m labkit.apps.cli report {folder} --engine plain"
         command = ["unshare", "--mount", "sh", "-c", inner]
     else:
         folder.chmod(0o555)
-        command = [sys.executable, "-m", "labkit.cli", "report", str(folder), "--engine", "plain"]
+        command = [sys.executable, "-m", "labkit.apps.cli", "report", str(folder), "--engine", "plain"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     folder.chmod(0o755)
     if "unshare" in done.stderr or "mount:" in done.stderr:

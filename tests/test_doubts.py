@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.analysis.doubts import kinds
-from labkit.notes import badge
+from labkit.judge.doubts import kinds
+from labkit.point.notes import badge
 
 
 def test_a_kind_says_median_and_range_instead_of_its_first_number() -> None:

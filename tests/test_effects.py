@@ -8,11 +8,11 @@ import re
 import pytest
 
 from labkit import benchmarks
-from labkit.analysis import effects, stated
-from labkit.analysis.effects import Effect, Measured
-from labkit.columns import METRICS
+from labkit.judge import effects, stated
+from labkit.judge.effects import Effect, Measured
 from labkit.models.breakdown import Breakdown, Level, by_difference, of_launches
-from labkit.records import Value
+from labkit.point.columns import METRICS
+from labkit.read.records import Value
 from labkit.studies import breakdown, what_if
 
 

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import suites
-from labkit.campaign import Campaign, archive, events, merging, old_log
+from labkit.apps.jobs import estimate
+from labkit.apps.jobs.summary import summary
 from labkit.errors import DataError, LaunchError
-from labkit.jobs import estimate
-from labkit.jobs.summary import summary
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.store import archive, events, merging, old_log
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 
 from . import made
 
@@ -188,7 +189,7 @@ def test_a_pipe_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         events.read(campaign.path)
     (campaign.path / events.NAME).unlink()
     campaign.tell("run", suite="quick")
-    monkeypatch.setattr("labkit.campaign.reading.LOG", 10)
+    monkeypatch.setattr("labkit.store.reading.LOG", 10)
     with pytest.raises(DataError, match="longer than 10 B"):
         events.read(campaign.path)
 

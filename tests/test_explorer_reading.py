@@ -12,16 +12,17 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from labkit import campaign, units
-from labkit.columns import METRICS
+from labkit.apps.explorer import drawing, export, panels, relation, state, store, theme, values, whole
+from labkit.apps.explorer.panels.measure import _Measure as Measure
+from labkit.apps.explorer.session import Session
+from labkit.apps.explorer.store import Store
+from labkit.apps.explorer.view import View
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.explorer import drawing, export, panels, relation, state, store, theme, values, whole
-from labkit.explorer.panels.measure import _Measure as Measure
-from labkit.explorer.session import Session
-from labkit.explorer.store import Store
-from labkit.explorer.view import View
 from labkit.figures import looks, small_print
-from labkit.project import SHIPPED
+from labkit.io.project import SHIPPED
+from labkit.point import units
+from labkit.point.columns import METRICS
+from labkit.store import campaign
 
 LATENCY = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us", statistic="p50")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from labkit.records.factors import differing
+from labkit.apps.show.results import result_table
+from labkit.read.records.factors import differing
 from labkit.report.content import Content
 from labkit.report.sources import Source
 from labkit.report.sources import read as read_once
 from labkit.report.summary import key_table
 from labkit.report.variables import key_numbers, sized
-from labkit.show.results import result_table
 
 read: Callable[[Path], Source] = cache(read_once)
 EXAMPLES = sorted((Path(__file__).parents[1] / "data/campaigns/examples").iterdir())

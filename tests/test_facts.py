@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit.campaign import Campaign
 from labkit.errors import DataError
-from labkit.samples import facts
-from labkit.samples.facts import FACTS, Fact
+from labkit.store.campaign import Campaign
+from labkit.store.samples import facts
+from labkit.store.samples.facts import FACTS, Fact
 
 ROOT = Path(labkit.__file__).parent
 EXAMPLES = sorted(path.parent for path in ROOT.parent.glob("data/campaigns/examples/*/campaign.json"))

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import figures, parts, records, stats
+from labkit import figures, stats
 from labkit.errors import DataError, LabkitWarning
-from labkit.figures import axes, iterations, static, style
+from labkit.figures import axes, iterations, parts, static, style
 from labkit.figures._plotly import go
-from labkit.notes import badge
-from labkit.samples import ORIGINS, Samples
-from labkit.spec import Reported, Spec
+from labkit.point.notes import badge
+from labkit.point.spec import Reported, Spec
+from labkit.read import records
+from labkit.store.samples import ORIGINS, Samples
 
 from . import made
 

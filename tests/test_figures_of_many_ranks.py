@@ -9,16 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks, equivalents, figures, studies
-from labkit.campaign import Campaign
+from labkit import benchmarks, figures, studies
+from labkit.apps.explorer.panels import point as panel
 from labkit.errors import DataError
-from labkit.explorer.panels import point as panel
 from labkit.figures.rank_map import STATISTICS
 from labkit.figures.ranks import STEPS
-from labkit.records import per_rank
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
-from labkit.stats import histogram, over_ranks
+from labkit.point.spec import Effort, Spec
+from labkit.read import equivalents
+from labkit.read.records import per_rank
+from labkit.stats import across_ranks, histogram
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 
 from . import made
 from .test_analysis import collective_times
@@ -30,7 +31,7 @@ def quick(count: int, iterations: int = 40, *, in_a_node: int = 0, seed: int = 1
     chance = np.random.default_rng(seed)
     level = chance.normal(5e4, 2e3, count).astype(np.int64)
     times = (level[:, None] + chance.exponential(2e3, (count, iterations))).astype(np.int64)
-    over = over_ranks.of(range(count), times)
+    over = across_ranks.of(range(count), times)
     hosts = [f"node{rank // in_a_node}" for rank in range(count)] if in_a_node else []
     leaves = {host: f"leaf{int(host[4:]) // 16}" for host in hosts}
     meta = {"rank_hosts": hosts, "placement": {"leaves": leaves}} if hosts else {}

@@ -5,13 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from labkit import figures, records
-from labkit.columns import STATISTICS
+from labkit import figures
+from labkit.apps.explorer import view
+from labkit.apps.explorer.panels.point import facts
 from labkit.errors import DataError
-from labkit.explorer import view
-from labkit.explorer.panels.point import facts
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.point.columns import STATISTICS
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.store.samples import Samples
 
 from . import made
 

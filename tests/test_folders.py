@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import folders
-from labkit.campaign import signatures
+from labkit.apps.jobs import site
 from labkit.errors import DataError, LaunchError
 from labkit.host import programs
-from labkit.jobs import site
+from labkit.io import folders
+from labkit.store import signatures
 
 VARIABLES = {
     "cache": ("XDG_CACHE_HOME", ".cache"),
@@ -61,7 +61,7 @@ def test_notes_of_running_processes_stay_where_other_versions_look(
     assert runtime.stat().st_mode & 0o777 == 0o700
     assert folders.runtime() == runtime
     monkeypatch.delenv("XDG_RUNTIME_DIR")
-    script = "from labkit import folders; print(folders.runtime())"
+    script = "from labkit.io import folders; print(folders.runtime())"
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "TMPDIR": str(tmp_path)},

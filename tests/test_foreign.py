@@ -20,14 +20,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labkit import jobs, read, samples
-from labkit.campaign import Campaign, archive, lease, merging, packing, signatures
-from labkit.cli import main
+from labkit.apps import jobs
+from labkit.apps.cli import main
+from labkit.apps.explorer import measurement as explored
+from labkit.apps.jobs import submitted
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
-from labkit.explorer import measurement as explored
-from labkit.jobs import submitted
-from labkit.read import kept
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.read import columnar, kept
+from labkit.store import archive, lease, merging, packing, samples, signatures
+from labkit.store.campaign import Campaign
 
 from .test_samples import small_samples
 from .test_store import everything, filled
@@ -366,18 +367,18 @@ def test_kept_records_that_somebody_else_made_are_not_believed(tmp_path: Path, m
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     campaign = Campaign(tmp_path / "c")
     campaign.save(small_samples(np.full((2, 3), 1000)), "0" * 16)
-    true = read.of(campaign).records
+    true = columnar.of(campaign).records
     (path,) = (campaign.path / "records").glob("*.parquet")
-    assert read.of(campaign).records.equals(true)
+    assert columnar.of(campaign).records.equals(true)
     table = pq.read_table(path)
     place = table.column_names.index("latency_us_p50")
     lie = table.set_column(place, "latency_us_p50", pa.array([0.001]))
     pq.write_table(lie, path)  # metadata and with them the stamp are kept
-    assert read.of(campaign).records.equals(true), "the numbers follow from the samples again"
+    assert columnar.of(campaign).records.equals(true), "the numbers follow from the samples again"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     pq.write_table(lie, path)
     (path.with_suffix(".signature")).write_text(signatures.sign(b""))
-    assert read.of(campaign).records.equals(true)
+    assert columnar.of(campaign).records.equals(true)
 
 
 def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None:

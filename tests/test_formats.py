@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.formats import fio, iozone, iperf3, netperf, qperf, sockperf
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 
 GOLDEN = Path(__file__).parent / "golden" / "tools"
 

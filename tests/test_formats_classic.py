@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.formats import imb, omb
 from labkit.formats._table import Table
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 
 GOLDEN = Path(__file__).parent / "golden"
 BROKEN = {"opt_latency_bad", "opt_latency_version", "coll_neighbor_allgather"}  # ended early

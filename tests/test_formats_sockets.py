@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.formats import fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 from tests.test_formats import names, text, value
 
 Parse = Callable[[str], list[Reported]]

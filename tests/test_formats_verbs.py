@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.formats import perftest, qperf, ucx_perftest
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 
 GOLDEN = Path(__file__).parent / "golden" / "tools"
 MIB = 2**20 / 1e6

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from labkit import outside
-from labkit.campaign import archive
-from labkit.cli import main
+from labkit.apps.cli import main
+from labkit.io import safe_read
+from labkit.store import archive
 from tests.test_store import filled
 
 OSU = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n8   1.50\n16   1.60\n"
@@ -69,7 +69,7 @@ def test_a_refusal_of_the_system_names_the_path_and_a_remedy(
     said = capsys.readouterr().err.splitlines()[-1]
     assert os.strerror(code) in said
     assert any(place in said.partition(os.strerror(code))[0] for place in places), said
-    assert outside.remedy(OSError(code, "")) in said
+    assert safe_read.remedy(OSError(code, "")) in said
     assert "/proc/" not in said
     assert not list(tmp_path.rglob(".*"))
     assert not (tmp_path / "new").exists()
@@ -84,4 +84,4 @@ def test_a_copied_folder_names_its_first_file(tmp_path: Path, monkeypatch: pytes
 
     with pytest.raises(shutil.Error) as raised:
         shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=full)
-    assert str(outside.explained(raised.value)).startswith(f"{tmp_path}/b/file: No space left on device. Free space")
+    assert str(safe_read.explained(raised.value)).startswith(f"{tmp_path}/b/file: No space left on device. Free space")

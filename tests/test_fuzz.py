@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import samples
-from labkit.campaign.files import Files
 from labkit.errors import LabkitError
-from labkit.samples import compacted
+from labkit.store import samples
+from labkit.store.files import Files
+from labkit.store.samples import compacted
 from tests.fuzz.damage import READING, UNPACKING, Damage, damages
 from tests.fuzz.inputs import Input, inputs, verbs
 from tests.fuzz.scene import Ended, Scene

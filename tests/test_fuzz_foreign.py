@@ -29,11 +29,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labkit.campaign import archive
-from labkit.cli import main
-from labkit.samples import Samples
-from labkit.samples.start import Start
-from labkit.spec import Spec
+from labkit.apps.cli import main
+from labkit.point.spec import Spec
+from labkit.store import archive
+from labkit.store.samples import Samples
+from labkit.store.samples.start import Start
 
 from . import made as made_by_hand
 from .test_foreign import DEEP, Evil

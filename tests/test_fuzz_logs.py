@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 
-from labkit import importing, records
-from labkit.campaign import Campaign
-from labkit.cli import main
+from labkit.apps.cli import main
 from labkit.errors import DataError, LabkitError
 from labkit.formats._log import Log
 from labkit.formats._wrapped import documents
-from labkit.importing.text import UnknownError, identify
+from labkit.read import records
+from labkit.run import importing
+from labkit.run.importing.text import UnknownError, identify
+from labkit.store.campaign import Campaign
 
 GOLDEN = Path(__file__).parent / "golden"
 LARGEST = 60_000  # B of a file that is damaged

@@ -16,15 +16,16 @@ import numpy as np
 import pytest
 
 from bench import gate as simulation
-from labkit import cli, records
-from labkit.analysis import gate as gates
-from labkit.campaign import Campaign
+from labkit.apps import cli
+from labkit.apps.show import gated
 from labkit.errors import DataError
-from labkit.samples import Samples
-from labkit.samples.facts import FACTS, MEASURED
-from labkit.show import gated
-from labkit.spec import Spec
+from labkit.judge import gate as gates
+from labkit.point.spec import Spec
+from labkit.read import records
 from labkit.stats import limits
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FACTS, MEASURED
 from tests import made
 
 META = {f.name: f.empty for f in FACTS.values() if set(f.needed) & set(MEASURED)} | {"elapsed": 1.0}

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, importing, kernels, measuring
+from labkit import benchmarks
 from labkit.benchmarks import DeviceBenchmark
 from labkit.errors import KernelError, SpecError
-from labkit.kernels import cuda
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec, sweep
+from labkit.kernels import cuda, native
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.run import importing, measuring
+from labkit.store.samples import Samples
 from labkit.studies.gpu_and_nccl import Study
 from labkit.worker import Plan
 from labkit.worker.rank import Worker
 from labkit.worker.verify import verify
 
-pytestmark = pytest.mark.skipif(not kernels.compiled(), reason="the C kernels are not compiled")
+pytestmark = pytest.mark.skipif(not native.compiled(), reason="the C kernels are not compiled")
 STAND_IN = {"accelerator": "stand-in"}
 
 
@@ -46,7 +47,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> list[Samples]:
 
 @pytest.fixture
 def device() -> cuda.Device:
-    return cuda.Device(kernels.Native(None).library, cuda.STAND_IN)
+    return cuda.Device(native.Native(None).library, cuda.STAND_IN)
 
 
 def test_every_point_is_verified_and_marked(measured: list[Samples]) -> None:
@@ -117,7 +118,7 @@ def test_device_memory_is_offered_to_array_libraries(device: cuda.Device) -> Non
 
 TAKEN = """
 from mpi4py import MPI
-from labkit import kernels
+from labkit.kernels import native as kernels
 from labkit.kernels import cuda
 memory = cuda.Device(kernels.Native(None).library, cuda.STAND_IN).allocate("device", 100)
 taken = MPI.buffer(memory)
@@ -134,7 +135,7 @@ def test_mpi4py_takes_device_memory_by_its_interface() -> None:
 @pytest.mark.skipif(not os.path.exists("/proc/driver/nvidia"), reason="there is no GPU")  # noqa: PTH110
 def test_cupy_reads_and_writes_what_labkit_allocated() -> None:
     cupy = pytest.importorskip("cupy")
-    device = cuda.Device(kernels.Native(None).library, "cuda")
+    device = cuda.Device(native.Native(None).library, "cuda")
     memory = device.allocate("device", 1000)
     memory.host[:] = pattern = (np.arange(1000) % 251).astype(np.uint8)
     device.upload(memory, 1000)
@@ -149,7 +150,7 @@ def test_cupy_reads_and_writes_what_labkit_allocated() -> None:
 
 TOUCH = """
 import ctypes
-from labkit import kernels
+from labkit.kernels import native as kernels
 from labkit.kernels import cuda
 memory = cuda.Device(kernels.Native(None).library, cuda.STAND_IN).allocate({kind!r}, 64)
 print(ctypes.string_at(memory.address, 64) == bytes(64))
@@ -186,10 +187,10 @@ def test_addresses_outside_of_device_memory_are_refused(device: cuda.Device) -> 
 
 
 def test_a_failing_call_in_a_kernel_is_named() -> None:
-    native = kernels.Native(None)
-    device = cuda.Device(native.library, cuda.STAND_IN)
+    loaded = native.Native(None)
+    device = cuda.Device(loaded.library, cuda.STAND_IN)
     gpu = device.fields(itemsize=1)
-    work = kernels.Work(
+    work = native.Work(
         comm=None,
         datatype=None,
         op=None,
@@ -200,7 +201,7 @@ def test_a_failing_call_in_a_kernel_is_named() -> None:
         more={"mode": 2, "extra": ctypes.addressof(gpu)},
     )
     with pytest.raises(KernelError, match=r"gpu_copy: error 1 of the CUDA driver"):
-        native.prepare("gpu_copy", work)(0, 1)
+        loaded.prepare("gpu_copy", work)(0, 1)
 
 
 def test_a_copy_with_wrong_bytes_is_refused() -> None:
@@ -220,7 +221,7 @@ def test_a_copy_with_wrong_bytes_is_refused() -> None:
 
 
 def test_a_driver_without_a_gpu_or_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = kernels.Native(None).library
+    loaded = native.Native(None).library
 
     def find(name: str) -> Any:
         if name == "cuInit":
@@ -286,7 +287,7 @@ def test_gpus_are_told_by_their_driver(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 def test_the_gpu_is_part_of_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     from labkit import host
-    from labkit.measuring import fingerprints
+    from labkit.run import fingerprints
 
     spec = benchmarks.resolve(Spec(benchmark="gpu.copy", ranks=1))
     names = set()

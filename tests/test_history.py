@@ -12,18 +12,19 @@ import pandas as pd
 import pytest
 
 from bench import history as simulation
-from labkit import records, suites
-from labkit.analysis import history as analysis
-from labkit.analysis.history import History, Run
-from labkit.campaign import Campaign
+from labkit import suites
 from labkit.figures.timeline import timeline
-from labkit.project import NOTEBOOKS
+from labkit.io.project import NOTEBOOKS
+from labkit.judge import history as analysis
+from labkit.judge.history import History, Run
+from labkit.read import records
 from labkit.report import sources
 from labkit.report.blocks import over_time
 from labkit.report.check import check
 from labkit.report.content import Content
 from labkit.report.stage import stage
 from labkit.stats import changes
+from labkit.store.campaign import Campaign
 from labkit.studies.history import Study
 from labkit.suites.definition import Entry
 from tests.test_gate import campaign, kept

@@ -12,9 +12,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from labkit import host, launch, tools
+from labkit import host, tools
 from labkit.host import machine, others, programs
-from labkit.notes import texts
+from labkit.point.notes import texts
+from labkit.run import launch
 
 KEYS = {
     "hostname",

@@ -17,9 +17,10 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
-from labkit import report, samples
+from labkit import report
 from labkit.errors import ReportError
 from labkit.report import cleaning, figures, quarto
+from labkit.store import samples
 from tests.test_report import HOST, point
 
 SECRET = "labkit-secret-that-nobody-may-read"

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import benchmarks, host, records
+from labkit import benchmarks, host
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import hpl as layout
 from labkit.host import peak
-from labkit.measuring import programs
-from labkit.samples import Samples
-from labkit.samples.facts import BLAS, PEAK_GFLOPS, RESIDUAL, VERIFIED
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
+from labkit.read import records
+from labkit.run import programs
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import BLAS, PEAK_GFLOPS, RESIDUAL, VERIFIED
 from labkit.tools import _hpl, _linked, _run, hpcc, xhpl
 
 OUTPUT = Path(__file__).parent / "golden" / "logs" / "hpcc" / "two_ranks.txt"

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import figures, importing, records, studies
-from labkit.campaign import Campaign
-from labkit.cli import main
+from labkit import figures, studies
+from labkit.apps.cli import main
 from labkit.figures import style
+from labkit.point.spec import Spec
+from labkit.read import records
 from labkit.report import caveats, sources
 from labkit.report.variables import key_numbers
-from labkit.spec import Spec
+from labkit.run import importing
+from labkit.store.campaign import Campaign
 from tests import made
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -16,16 +16,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, equivalents, importing, records, samples, scratch
-from labkit.campaign import Campaign, archive
+from labkit import benchmarks
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
 from labkit.formats._lines import Lines
-from labkit.importing import staging
-from labkit.notes import joined, texts
-from labkit.samples import Samples, compacted
-from labkit.samples.patterned import Points
-from labkit.spec import Spec
+from labkit.io import scratch
+from labkit.point.notes import joined, texts
+from labkit.point.spec import Spec
+from labkit.read import equivalents, records
+from labkit.run import importing
+from labkit.run.importing import staging
+from labkit.store import archive, samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples, compacted
+from labkit.store.samples.patterned import Points
 
 from . import made
 
@@ -376,7 +380,7 @@ def test_a_hostile_pattern_is_one_error(tmp_path: Path, pieces: str, pattern: st
 
 KILLED = """
 import sys, time
-from labkit import importing
+from labkit.run import importing
 def progress(done, total):
     print(flush=True)
     time.sleep(600)

@@ -7,14 +7,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from labkit import importing, launch, outside, testbeds
-from labkit.analysis import contract, contract_plan
-from labkit.cli import main
+from labkit import testbeds
+from labkit.apps.cli import main
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.formats import logs
+from labkit.io import safe_read
+from labkit.judge import contract, contract_plan
+from labkit.point.spec import Effort, Spec
 from labkit.report import crate
-from labkit.samples import header
-from labkit.spec import Effort, Spec
+from labkit.run import importing, launch
+from labkit.store.samples import header
 from labkit.tools import _nvme
 
 LOGS = list(logs().values())
@@ -81,14 +83,14 @@ def test_deep_settings_are_refused_at_once_by_name(content: str, tmp_path: Path)
     path = tmp_path / "deep.toml"
     path.write_text(content)
     with pytest.raises(DataError, match=r"deep\.toml.*levels deep"):
-        outside.toml(path)
+        safe_read.toml(path)
 
 
 def test_settings_of_usual_depth_are_read(tmp_path: Path) -> None:
     """Brackets, dots and hashes in texts and comments do not count."""
     path = tmp_path / "usual.toml"
     path.write_text(f'a.b.c = [[1, 2], [3]] # {"[" * 300}\nd = "{"[" * 300}{"x." * 300}"\ne = """\n{"{" * 200}"""\n')
-    assert outside.toml(path)["a"] == {"b": {"c": [[1, 2], [3]]}}
+    assert safe_read.toml(path)["a"] == {"b": {"c": [[1, 2], [3]]}}
 
 
 def test_a_file_that_is_too_long_is_not_read_into_memory(tmp_path: Path) -> None:
@@ -99,16 +101,16 @@ def test_a_file_that_is_too_long_is_not_read_into_memory(tmp_path: Path) -> None
     with pytest.raises(SpecError, match="hosts"):
         launch.listed(str(path))
     with pytest.raises(DataError, match=r"at most 67,108,864 B"):
-        outside.text(path)
+        safe_read.text(path)
 
 
 def test_json_with_a_key_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     path.write_text('{"a": 1, "b": {"c": 1, "c": 2}}')
     with pytest.raises(DataError, match=r"one\.json.*'c' occurs twice"):
-        outside.json_object(path)
+        safe_read.json_object(path)
     path.write_text('{"a": 1, "a": 1}')
-    assert outside.json_object(path) == {"a": 1}
+    assert safe_read.json_object(path) == {"a": 1}
 
 
 def test_a_testbed_option_that_is_set_twice_is_refused() -> None:
@@ -160,7 +162,7 @@ def test_a_number_of_thousands_of_digits_is_told_in_plain_words(tmp_path: Path) 
     path = tmp_path / "one.json"
     path.write_text('{"fio version": "fio-3.33", "jobs": [' + "9" * 10_000 + "]}")
     with pytest.raises(DataError, match="a number has thousands of digits"):
-        outside.json_object(path)
+        safe_read.json_object(path)
     with pytest.raises(ValueError, match=r"^a number has thousands of digits$"):
         header.plain(path.read_bytes())
     with pytest.raises(DataError, match="a number has thousands of digits"):

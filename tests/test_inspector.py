@@ -12,20 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, figures, project, read, studies
-from labkit.analysis import inspector
-from labkit.analysis.inspector import Observation
-from labkit.campaign import Campaign
-from labkit.cli import main
+from labkit import benchmarks, figures, studies
+from labkit.apps.cli import main
+from labkit.apps.show import explained
 from labkit.errors import DataError
+from labkit.io import project
+from labkit.judge import inspector
+from labkit.judge.inspector import Observation
 from labkit.models import verdict
 from labkit.models.bounds import Stated
-from labkit.read import of_samples
-from labkit.records import again
-from labkit.samples import Samples
-from labkit.show import explained
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.read import columnar
+from labkit.read.columnar import of_samples
+from labkit.read.records import rerun
 from labkit.stats import periodic
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from tests.made import samples, values
 
 EXAMPLES = project.SHIPPED / "data" / "campaigns" / "examples"
@@ -102,7 +104,7 @@ def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path
             points.append(dataclasses.replace(one, spec=one.spec.replace(size=8 + place)))
             campaign.save(points[-1], f"{place:016x}")
     campaign.compact()
-    together = read.of(campaign)
+    together = columnar.of(campaign)
     assert max(len(times.rows) for times in together.times()) > 1
     seen = inspector.inspect(together, together.summary)
     assert [one.kind for one in seen].count("drift") == 3
@@ -171,7 +173,7 @@ def test_launches_of_a_campaign_tell_of_their_own_counters(tmp_path: Path) -> No
         meta = {"involuntary_switches": switches, "fingerprint": fingerprint}
         campaign.save(noisy(extra, seed=number, meta=meta), fingerprint)
     campaign.compact()
-    told = inspector.inspect(read.of(campaign), read.of(campaign).summary)
+    told = inspector.inspect(columnar.of(campaign), columnar.of(campaign).summary)
     assert [
         "5 switches" in told[0].sentence + told[0].evidence,
         "7 switches" in told[1].sentence + told[1].evidence,
@@ -230,10 +232,10 @@ def test_every_command_that_is_proposed_is_accepted(capsys: pytest.CaptureFixtur
 def test_a_command_repeats_the_point_with_its_setting() -> None:
     spec = Spec(benchmark="mpi.latency", size=8, transport="rc", device="mlx5_0", environment={"UCX_TLS": "rc,self"})
     words = "-m 8 --transport rc --device mlx5_0 --factor 'env.UCX_TLS=rc,self;' -x 5"
-    assert again.command(spec, "-x", "5") == f"labkit measure mpi.latency {words}"
-    assert again.command(Spec(benchmark="mpi.barrier", ranks=4)) == "labkit measure mpi.barrier --ranks 4"
+    assert rerun.command(spec, "-x", "5") == f"labkit measure mpi.latency {words}"
+    assert rerun.command(Spec(benchmark="mpi.barrier", ranks=4)) == "labkit measure mpi.barrier --ranks 4"
     rotating = benchmarks.resolve(Spec(benchmark="mpi.reduce", launcher="mpich", options=(("rotate", True),)))
-    assert again.command(rotating) == "labkit measure mpi.reduce -m 8 --launcher mpich -o rotate=true"
+    assert rerun.command(rotating) == "labkit measure mpi.reduce -m 8 --launcher mpich -o rotate=true"
 
 
 LIBRARIES = {"intelmpi": "Intel MPI 2021.14", "mpich": "MPICH 4.0.2", "openmpi": "Open MPI 4.1.4"}

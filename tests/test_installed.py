@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import campaign, cli, project, suites
+from labkit import suites
+from labkit.apps import cli
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.io import project
+from labkit.store import campaign
 
 from . import built
 
@@ -278,7 +281,7 @@ def test_the_source_archive_holds_what_a_packager_reads(wheel: Path) -> None:
         names = {name.partition("/")[2] for name in packed.getnames()}
     locks = {str(path.relative_to(ROOT)) for path in (ROOT / "templates/setup").glob("*.lock")}
     assert locks
-    assert {*built.BESIDE, *locks, "LICENSE", "README.md", "setup.py", "labkit/programs/rpc_grpc.cc"} <= names
+    assert {*built.BESIDE, *locks, "LICENSE", "README.md", "setup.py", "labkit/kernels/programs/rpc_grpc.cc"} <= names
 
 
 @pytest.fixture(scope="module")
@@ -292,7 +295,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def labkit(installed: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What the installed labkit says in a folder."""
-    return python(installed, folder, "-m", "labkit.cli", *words, **variables)
+    return python(installed, folder, "-m", "labkit.apps.cli", *words, **variables)
 
 
 def python(installed: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -304,7 +307,9 @@ def python(installed: Path, folder: Path, *words: str, **variables: str) -> subp
 
 @pytest.mark.slow
 def test_an_installed_labkit_finds_its_folders(installed: Path, tmp_path: Path) -> None:
-    program = "from labkit import campaign, project; print(project.SHIPPED, campaign.root())"
+    program = (
+        "from labkit.store import campaign; from labkit.io import project; print(project.SHIPPED, campaign.root())"
+    )
     printed = python(installed, tmp_path, "-c", program)
     assert printed.stdout.split() == [str(installed / "labkit/_shipped"), str(tmp_path / "data/campaigns")], (
         printed.stderr
@@ -353,7 +358,7 @@ def test_advice_outside_a_checkout_names_what_pip_installs_and_no_make(installed
 def test_a_testbed_offers_to_install_what_it_needs(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, called: bool
 ) -> None:
-    from labkit.cli import testbed
+    from labkit.apps.cli import testbed
     from labkit.testbeds import soft_roce
 
     packages = sorted(soft_roce.PURPOSES)

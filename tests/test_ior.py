@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import benchmarks, records
+from labkit import benchmarks
 from labkit.errors import DataError, SpecError
 from labkit.formats import ior as layout
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
+from labkit.read import records
 from labkit.tools import _linked, ior, mdtest
 
 LOGS = Path(__file__).parent / "golden" / "logs"

@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from labkit import cli, jobs, launch, measuring, project, suites, testbeds
-from labkit.campaign import Campaign, lease
+from labkit import suites, testbeds
+from labkit.apps import cli, jobs
+from labkit.apps.jobs import estimate, inside, script, site, submitting, systems
 from labkit.errors import DataError, LabkitWarning, LaunchError, SpecError
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
-from labkit.jobs import estimate, inside, script, site, submitting, systems
-from labkit.measuring import nodes, schedule
-from labkit.spec import Spec
+from labkit.io import project
+from labkit.point.spec import Spec
+from labkit.run import launch, measuring, nodes, schedule
+from labkit.store import lease
+from labkit.store.campaign import Campaign
 from labkit.tools import Place
 
 GOLDEN = Path(__file__).parent / "golden" / "jobs"
@@ -462,12 +465,12 @@ def test_status_of_damaged_submissions_is_no_traceback(
 ) -> None:
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
     path = submitted(tmp_path / "spoilt", 1, "\x00{")
-    done = subprocess.run([sys.executable, "-m", "labkit.cli", "status", "spoilt"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "labkit.apps.cli", "status", "spoilt"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert f"warning: {path} is damaged, so labkit ignores it" in done.stderr
     assert "has no job. Submit one" in done.stderr
-    assert subprocess.run([sys.executable, "-m", "labkit.cli", "status"], capture_output=True).returncode == 0
+    assert subprocess.run([sys.executable, "-m", "labkit.apps.cli", "status"], capture_output=True).returncode == 0
 
 
 def test_a_running_job_is_not_said_to_have_ended(tmp_path: Path) -> None:
@@ -494,7 +497,7 @@ def test_submissions_into_one_campaign_wait_for_one_another(tmp_path: Path, monk
     folder = Campaign(tmp_path / "c").path / "jobs"
     folder.mkdir()
     monkeypatch.setattr(submitting, "PATIENCE", 0.3)
-    ask = f"from labkit.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(folder.parent)!r})): pass"
+    ask = f"from labkit.apps.jobs import submitting; from pathlib import Path; submitting.PATIENCE = 0.3\nwith submitting._submission_lock(Path({str(folder.parent)!r})): pass"
     with submitting._submission_lock(folder.parent):
         others = {name: value for name, value in os.environ.items() if name != lease.OWNER}
         done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=others)

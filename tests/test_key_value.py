@@ -24,8 +24,8 @@ from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import kv_client as layout
 from labkit.formats import redis_benchmark as csv_layout
 from labkit.formats import ycsb as ycsb_layout
-from labkit.notes import texts
-from labkit.spec import Effort, Spec
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Spec
 from labkit.studies import _rdma
 from labkit.tools import _kv, memcached, redis, redis_benchmark, ycsb
 from tests.test_tools import mark, marked, need, reported
@@ -264,7 +264,7 @@ def test_servers_end_with_their_owner_even_if_it_is_killed(mark: str) -> None:
     need(redis)
     client()
     code = (
-        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec; "
+        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec; "
         f"spec = benchmarks.resolve(Spec(benchmark={CLOSED!r}, size=1000, options={{'servers': 2}})); "
         "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
     )

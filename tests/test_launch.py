@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import benchmarks, launch, supervise, testbeds
+from labkit import benchmarks, testbeds
 from labkit.errors import LaunchError, SpecError
-from labkit.host import allocation
-from labkit.launch import Launcher, Placement, _hosts, intelmpi, mpich, openmpi, srun
-from labkit.launch._files import file as launcher_file
-from labkit.launch._hosts import allocated
-from labkit.launch._placement import cores
-from labkit.measuring import fingerprints, paths
-from labkit.spec import Spec
+from labkit.io import supervise
+from labkit.point import host_list
+from labkit.point.host_list import allocated
+from labkit.point.spec import Spec
+from labkit.run import fingerprints, launch, launchers, paths
+from labkit.run.launch import Launcher, Placement
+from labkit.run.launchers import intelmpi, mpich, openmpi, srun
+from labkit.run.launchers._files import file as launcher_file
+from labkit.run.launchers._placement import cores
 from labkit.worker import adapters
 
 OPENMPI = Launcher("openmpi", "mpirun", "Open MPI 4.1.4", (4, 1, 4), openmpi)
@@ -416,30 +418,30 @@ def test_a_launcher_of_a_new_file_has_the_place_that_its_order_says(
     program(tmp_path, "mpirun", "mpirun (Open MPI) 5.0.7")
     program(tmp_path, "mpiexec", "newmpi 1.2")
     (tmp_path / "newmpi.py").write_text(NEW.format(name="newmpi", order=order))
-    monkeypatch.setattr(launch, "__path__", [*launch.__path__, str(tmp_path)])
+    monkeypatch.setattr(launchers, "__path__", [*launchers.__path__, str(tmp_path)])
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python" / "bin" / "python"))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     try:
-        launchers = launch.installed.__wrapped__()
-        assert list(launchers)[:2] == wanted
-        assert launchers["newmpi"].library == "newmpi 1.2.0"
-        assert launchers["newmpi"].command(Placement(ranks=2, cores=2), ["rank"])[1:] == ["-n", "2", "rank"]
+        found = launch.installed.__wrapped__()
+        assert list(found)[:2] == wanted
+        assert found["newmpi"].library == "newmpi 1.2.0"
+        assert found["newmpi"].command(Placement(ranks=2, cores=2), ["rank"])[1:] == ["-n", "2", "rank"]
         assert launch.library("newmpi 1.2") == "newmpi 1.2.0"
     finally:
-        launch.sys.modules.pop("labkit.launch.newmpi", None)
+        launch.sys.modules.pop("labkit.run.launchers.newmpi", None)
 
 
 def test_a_launcher_file_that_lacks_a_name_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "halfmpi.py").write_text("PROGRAM, LIBRARY, BANNER = None, '', ''\n")
-    monkeypatch.setattr(launch, "__path__", [*launch.__path__, str(tmp_path)])
+    monkeypatch.setattr(launchers, "__path__", [*launchers.__path__, str(tmp_path)])
     try:
         with pytest.raises(
             LaunchError, match=r"halfmpi\.py does not define ORDER, TRANSPORTS, arguments, environment\."
         ):
             launch.installed.__wrapped__()
     finally:
-        launch.sys.modules.pop("labkit.launch.halfmpi", None)
+        launch.sys.modules.pop("labkit.run.launchers.halfmpi", None)
 
 
 @pytest.mark.parametrize(
@@ -631,8 +633,8 @@ def test_very_many_hosts_are_read_and_shared_out(tmp_path: Path) -> None:
     hosts = launch.listed(str(file))
     assert hosts == tuple(f"{name}:64" for name in names)
     assert launch.listed(",".join(hosts)) == hosts, "a list that is too long for the name of a file"
-    assert allocation.expanded("node[0001-5000]") == names
-    uneven = _hosts.shares(["big:200000", *(f"{name}:1" for name in names)], 200_000, 0)
+    assert host_list.expanded("node[0001-5000]") == names
+    uneven = host_list.shares(["big:200000", *(f"{name}:1" for name in names)], 200_000, 0)
     assert uneven[0] == ("big", 195_000)
     assert len(uneven) == 5001
     with pytest.raises(SpecError) as caught:
@@ -642,8 +644,8 @@ def test_very_many_hosts_are_read_and_shared_out(tmp_path: Path) -> None:
 
 def test_shares_are_worked_out_a_few_times_for_any_number_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    shares = _hosts.shares
-    monkeypatch.setattr(_hosts, "shares", lambda *given: calls.append(given) or shares(*given))
+    shares = host_list.shares
+    monkeypatch.setattr(host_list, "shares", lambda *given: calls.append(given) or shares(*given))
     placement = Placement(ranks=400, hosts=tuple(f"node{k}" for k in range(200)))
     for name in ("openmpi", "mpich", "intelmpi"):
         calls.clear()

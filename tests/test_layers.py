@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from labkit import project
-from labkit.analysis import layers
 from labkit.errors import SpecError
+from labkit.io import project
+from labkit.judge import layers
 from labkit.models.breakdown import REST
 from labkit.studies import LEFT_OUT, breakdown, waterfall
 from tests.made import samples

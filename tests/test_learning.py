@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-import labkit.learning
-from labkit import benchmarks, cli, tools
+import labkit.kernels.learning
+from labkit import benchmarks, tools
+from labkit.apps import cli
 from labkit.benchmarks import ProgramBenchmark
-from labkit.campaign import Campaign
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.host.torch import interpreter
-from labkit.learning.plan import Plan
-from labkit.spec import Effort, Spec
+from labkit.kernels.learning.plan import Plan
+from labkit.point.spec import Effort, Spec
+from labkit.store.campaign import Campaign
 from labkit.tools import _own_json, torch
 
 NAMES = (
@@ -30,15 +31,15 @@ NAMES = (
     "scatter",
     "send_recv",
 )
-ROOT = Path(labkit.learning.__file__).parents[2]
+ROOT = Path(labkit.kernels.learning.__file__).parents[3]
 # runs plans in turn on one rank; `broken` are functions of torch.distributed that do nothing from then on
 RANK = """
 import faulthandler, json, os, pathlib, sys, types
 faulthandler.dump_traceback_later(500, exit=True)  # ranks that wait for one another say where
 sys.path.insert(0, sys.argv[1])
 import torch.distributed as dist
-from labkit.learning import collectives, programs, recommendation, step
-from labkit.learning.plan import Plan
+from labkit.kernels.learning import collectives, programs, recommendation, step
+from labkit.kernels.learning.plan import Plan
 for k, (broken, plan) in enumerate(json.loads(sys.argv[2])):
     folder = pathlib.Path(str(k))
     folder.mkdir(exist_ok=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit import launch, supervise
-from labkit.supervise import leftovers
+from labkit.io import supervise
+from labkit.io.supervise import leftovers
+from labkit.run import launch
 from tests.test_supervise import eventually, reaper
 
 ROOT = Path(__file__).parents[1]
@@ -93,7 +94,7 @@ def test_no_shared_memory_stays_whoever_is_killed(which: str, place: Path) -> No
 def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
     argv, environment = command()
     script = (
-        "import sys, time\nfrom labkit import supervise\n"
+        "import sys, time\nfrom labkit.io import supervise\n"
         f"tree = supervise.start({argv!r})\n"
         "tree.stdout.readline()\n"
         "tree.note_leftovers()\nprint(tree.pid, flush=True)\ntime.sleep(600)\n"
@@ -116,7 +117,7 @@ def test_the_next_start_removes_what_nobody_could(tmp_path: Path) -> None:
         owner.communicate()
         assert eventually(lambda: not any(leftovers.begin_time(pid) for pid in [supervisor, *below]))
         assert [path for path in paths if Path(path).exists()]
-        again = "from labkit import supervise\nwith supervise.start(['true']) as tree: tree.wait()"
+        again = "from labkit.io import supervise\nwith supervise.start(['true']) as tree: tree.wait()"
         subprocess.run([sys.executable, "-c", again], env=settings, check=True)
         assert not [path for path in paths if Path(path).exists()]
         assert foreign.exists()

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import cli, importing
-from labkit.analysis import lint
+from labkit.apps import cli
+from labkit.apps.show import linted
+from labkit.io.sanitize import plainly
+from labkit.judge import lint
+from labkit.point.spec import Effort, Spec
 from labkit.report import linting, sources
 from labkit.report.content import Content
-from labkit.samples import Samples, facts
-from labkit.samples.facts import FACTS, MEASURED
-from labkit.show import linted
-from labkit.spec import Effort, Spec
-from labkit.terminal import plainly
+from labkit.run import importing
+from labkit.store.samples import Samples, facts
+from labkit.store.samples.facts import FACTS, MEASURED
 from tests import made
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -205,7 +206,7 @@ def test_the_report_has_a_table_of_broken_rules(tmp_path: Path) -> None:
 
 def test_every_rule_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
-    assert lint.described() in page, "docs/statistics.md: paste what labkit.analysis.lint.described() returns"
+    assert lint.described() in page, "docs/statistics.md: paste what labkit.judge.lint.described() returns"
 
 
 def test_hostile_names_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

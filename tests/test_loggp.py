@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import parts, studies
-from labkit.analysis import loggp as analysis
-from labkit.campaign import Campaign
+from labkit import studies
 from labkit.errors import DataError, SpecError
-from labkit.launch import installed
+from labkit.figures import parts
+from labkit.judge import loggp as analysis
 from labkit.models import loggp
 from labkit.models.loggp import Times, fit
 from labkit.models.loggp_engine import Stage, finish
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.run.launch import installed
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from labkit.studies import loggp as loggp_study
 from tests.made import samples
 

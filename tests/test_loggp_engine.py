@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import Effort, Spec, measure, records
+from labkit import Effort, Spec, measure
 from labkit.errors import SpecError
 from labkit.models import schedules
 from labkit.models.loggp_engine import Costs, Line, Segment, Stage, finish, hockney, loggp
+from labkit.read import records
 
 EVERY = [(collective, name) for collective, each in schedules.ALGORITHMS.items() for name in each]
 NET = {"latency": 2e-6, "o_s": 0.5e-6, "o_r": 0.7e-6, "gap": 0.9e-6, "gap_per_byte": 1e-9}

@@ -10,17 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, campaign, importing, records, studies
-from labkit.campaign import Campaign
-from labkit.cli import main
-from labkit.columns import METRICS, STATISTICS
+from labkit import benchmarks, studies
+from labkit.apps.cli import main
 from labkit.errors import DataError, SpecError
 from labkit.formats import logs
 from labkit.formats._log import Run
-from labkit.importing import folders
-from labkit.importing.text import identify
-from labkit.notes import joined
-from labkit.spec import Spec
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.notes import joined
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.run import importing
+from labkit.run.importing import folders
+from labkit.run.importing.text import identify
+from labkit.store import campaign
+from labkit.store.campaign import Campaign
 from labkit.suites import sections
 
 LOGS = Path(__file__).parent / "golden" / "logs"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.explorer.view import View
+from labkit.apps.explorer.view import View
 from labkit.figures import looks, style, versus_size
 from labkit.figures.looks import COLOURS, SHAPES
 

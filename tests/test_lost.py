@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import samples
-from labkit.campaign import HOME, Campaign, fresh
-from labkit.cli import main
+from labkit.apps.cli import main
 from labkit.errors import DataError, LostError
+from labkit.store import samples
+from labkit.store.campaign import HOME, Campaign, fresh
 
 from . import made
 from .test_store import filled
@@ -27,7 +27,7 @@ WORDS = ["measure", "micro.clock", "--launches", "400", "-i", "1000"]
 def measured(folder: Path, fault: Callable[[Path], None], *words: str) -> tuple[int, str]:
     """A run that something happens to once it has saved two points: exit status, and what it said."""
     into = folder / "c"
-    command = [sys.executable, "-m", "labkit.cli", *WORDS, "--into", str(into), *words]
+    command = [sys.executable, "-m", "labkit.apps.cli", *WORDS, "--into", str(into), *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         end = time.monotonic() + 240
@@ -111,7 +111,7 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
     code = (
         "import subprocess, sys, time, pathlib\n"
         f"into = pathlib.Path({str(tmp_path)!r}) / 'fs' / 'c'\n"
-        f"run = subprocess.Popen([sys.executable, '-m', 'labkit.cli', *{WORDS!r}, '--into', str(into)])\n"
+        f"run = subprocess.Popen([sys.executable, '-m', 'labkit.apps.cli', *{WORDS!r}, '--into', str(into)])\n"
         "while len(list(into.glob('samples/*/[0-9a-f]*.parquet'))) < 2 and run.poll() is None: time.sleep(0.01)\n"
         "while subprocess.run(['mount', '-o', 'remount,ro', into.parent], stderr=subprocess.DEVNULL).returncode:\n"
         "    time.sleep(0.01)\n"

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labkit import analysis, records, samples
-from labkit.campaign import Campaign
+from labkit import judge
 from labkit.errors import DataError
-from labkit.samples import Samples, compacted
-from labkit.spec import Effort, Spec
-from labkit.stats import histogram, over_ranks
+from labkit.point.spec import Effort, Spec
+from labkit.read import records
+from labkit.stats import across_ranks, histogram
+from labkit.store import samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples, compacted
 from labkit.worker.retention import suspects
 
 from . import made
@@ -29,7 +31,7 @@ def whole(times: NDArray[np.float64], benchmark: str = "mpi.allreduce", **fields
 
 def reduced(point: Samples, rows: tuple[int, ...] = (0, 1)) -> Samples:
     """The same point as ranks reduce it, with every time of some rows."""
-    over = over_ranks.of(point.ranks, point.time_ns, {k: v for k, v in point.extras.items() if k.endswith("_ns")})
+    over = across_ranks.of(point.ranks, point.time_ns, {k: v for k, v in point.extras.items() if k.endswith("_ns")})
     return dataclasses.replace(
         point,
         effort=Effort(keep="extremes"),
@@ -71,7 +73,7 @@ def test_slow_ranks_are_the_same_from_every_time_and_from_extremes(ranks: int) -
     for seed in list(SEEDS)[:6]:
         for late in (None, seed % ranks):
             point = whole(collective_times(seed, ranks, late=late, iterations=300))
-            every, extremes = analysis.slow_ranks(point), analysis.slow_ranks(reduced(point))
+            every, extremes = judge.slow_ranks(point), judge.slow_ranks(reduced(point))
             assert every.sentence == extremes.sentence
             assert every.table.equals(extremes.table)
             assert late is None or ranks > 8 or named(every) == [late]
@@ -79,17 +81,17 @@ def test_slow_ranks_are_the_same_from_every_time_and_from_extremes(ranks: int) -
 
 def test_a_late_rank_of_many_keeps_every_time() -> None:
     times = collective_times(3, 80, late=41, iterations=300).astype(np.int64)
-    over = over_ranks.of(range(80), times)
+    over = across_ranks.of(range(80), times)
     assert 41 in suspects(dict(over.of_iteration), 80).tolist()
     quiet = np.random.default_rng(1).normal(5e3, 100, (80, 300)).astype(np.int64)
-    assert suspects(dict(over_ranks.of(range(80), quiet).of_iteration), 80).size == 0
+    assert suspects(dict(across_ranks.of(range(80), quiet).of_iteration), 80).size == 0
 
 
 def test_percentiles_of_a_rank_agree_within_the_error_that_is_stated() -> None:
     times = collective_times(4, 70, iterations=500).astype(np.int64)
     qs = (0.01, 0.25, 0.5, 0.75, 0.99)
     exact = np.quantile(times, qs, axis=1, method="inverted_cdf")
-    assert (abs(over_ranks.of(range(70), times).quantiles(qs) / exact - 1) <= histogram.ERROR).all()
+    assert (abs(across_ranks.of(range(70), times).quantiles(qs) / exact - 1) <= histogram.ERROR).all()
 
 
 def test_a_file_brings_everything_back(tmp_path: Path) -> None:
@@ -100,7 +102,7 @@ def test_a_file_brings_everything_back(tmp_path: Path) -> None:
     assert again.ranks == point.ranks
     assert again.over is not None
     assert again.over.ranks == (0, 1, 2, 3, 4)
-    assert (over_ranks.packed(again.over) == over_ranks.packed(point.over)).all()
+    assert (across_ranks.packed(again.over) == across_ranks.packed(point.over)).all()
     assert again.effort.keep == "extremes"
     assert samples.metadata(again)["format"] == 2
 

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, launch, measuring
-from labkit.campaign import Campaign
+from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
-from labkit.launch import Launcher, mpich, openmpi
-from labkit.measuring import Failure, Point, Progress, retry, runner, schedule
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.run import launch, measuring, retry, runner, schedule
+from labkit.run.launch import Launcher
+from labkit.run.launchers import mpich, openmpi
+from labkit.run.measuring import Failure, Point, Progress
+from labkit.store.campaign import Campaign
 
 SETTINGS = {"launcher": ["openmpi", "mpich"], "transport": ["shm", "tcp"], "env.OMPI_MCA_btl_x": ["1", "2"]}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit.campaign import Campaign
 from labkit.report.campaigns import all_members, campaigns, heading
 from labkit.report.content import Content
 from labkit.report.sources import read
 from labkit.report.summary import hosts
+from labkit.store.campaign import Campaign
 from labkit.studies import get
 from tests.shown import EXAMPLES, Shown, shown
 

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import records, samples
-from labkit.campaign import Campaign, archive, identity, merging
-from labkit.cli import main
+from labkit.apps.cli import main
+from labkit.read import records
+from labkit.store import archive, identity, merging, samples
+from labkit.store.campaign import Campaign
 
 from .test_samples import small_samples
 from .test_store import filled

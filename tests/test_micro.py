@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, kernels, measuring
+from labkit import benchmarks
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.micro import _cores
 from labkit.errors import KernelError, SpecError
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.kernels import native
+from labkit.point.spec import Effort, Spec
+from labkit.run import measuring
+from labkit.store.samples import Samples
 from labkit.worker import Plan
 from labkit.worker.rank import Worker
 from labkit.worker.verify import verify
 
 NAMES = ("core_to_core", "core_to_core_copy", "memory_copy", "noise", "system_call", "wake_up")
 TWO = len(os.sched_getaffinity(0)) > 1
-pytestmark = pytest.mark.skipif(not kernels.compiled(), reason="the C kernels are not compiled")
+pytestmark = pytest.mark.skipif(not native.compiled(), reason="the C kernels are not compiled")
 
 
 def _specs() -> list[Spec]:
@@ -76,13 +78,13 @@ def test_the_caller_may_run_where_it_could_before() -> None:
     empty = np.zeros(1, np.uint8)
     first, second = _cores.chosen(benchmarks.resolve(Spec(benchmark="micro.core_to_core", ranks=1)))
     more = {"left": first, "right": second}
-    work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty, more=more)
-    native = kernels.Native(None)
-    assert native.prepare("core_to_core", work)(1, 10).shape == (1, 1, 10)
+    work = native.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty, more=more)
+    loaded = native.Native(None)
+    assert loaded.prepare("core_to_core", work)(1, 10).shape == (1, 1, 10)
     assert os.sched_getaffinity(0) == before
     wrong = dataclasses.replace(work, more={"left": first, "right": 1023})
     with pytest.raises(KernelError, match="wake_up: Invalid argument"):
-        native.prepare("wake_up", wrong)(1, 10)
+        loaded.prepare("wake_up", wrong)(1, 10)
     assert os.sched_getaffinity(0) == before
 
 

@@ -12,19 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import benchmarks, records
-from labkit.campaign import Campaign
-from labkit.cli import main
+from labkit import benchmarks
+from labkit.apps.cli import main
+from labkit.apps.show import explained
 from labkit.errors import SpecError
 from labkit.models import bounds, costs, links, verdict
 from labkit.models.bounds import Stated
 from labkit.models.costs import Cost, Costs
-from labkit.notes import badge
-from labkit.read import of_samples
-from labkit.samples import Samples
-from labkit.samples.facts import noted
-from labkit.show import explained
-from labkit.spec import Spec
+from labkit.point.notes import badge
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.read.columnar import of_samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import noted
 from tests.made import samples, values
 
 ROOT = Path(__file__).parents[1]

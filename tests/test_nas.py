@@ -11,7 +11,7 @@ from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
 from labkit.errors import DataError, SpecError
 from labkit.formats import npb
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.studies import nas_kernels
 from labkit.worker import solution
 

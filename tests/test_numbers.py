@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import records, show, units
-from labkit.analysis import congestion
-from labkit.campaign import Campaign
-from labkit.records import factors
+from labkit.apps import show
+from labkit.apps.show import results
+from labkit.judge import congestion
+from labkit.point import units
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.read.records import factors
 from labkit.report import summary as first_pages
-from labkit.samples import Samples
-from labkit.show import results
-from labkit.spec import Spec
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from labkit.suites import following
 
 from . import made
@@ -168,11 +170,11 @@ def test_sentences_about_large_numbers_have_no_exponent() -> None:
 
 
 def test_no_sentence_rounds_to_digits_by_itself() -> None:
-    """Numbers for people are written by `labkit.units`; command lines, coordinates and limits are none."""
+    """Numbers for people are written by `labkit.point.units`; command lines, coordinates and limits are none."""
     rounding = {
         f"{path.parent.name}/{path.name}"
-        for folder in ("analysis", "figures", "studies", "teaching", "report", "records", "explorer", "show")
-        for path in (Path(units.__file__).parent / folder).rglob("*.py")
+        for folder in ("judge", "figures", "studies", "report", "read", "apps")
+        for path in (Path(units.__file__).parents[1] / folder).rglob("*.py")
         if re.search(r"\{[^{}\n]*:[+,]*\.\d[g%]\}", re.sub(r'float\(f"[^"]*"\)', "", path.read_text()))
     }
-    assert rounding <= {"report/methods.py", "records/told.py"}
+    assert rounding <= {"report/methods.py", "records/describe.py"}

@@ -9,7 +9,7 @@ import pytest
 import labkit
 from labkit import benchmarks
 from labkit.errors import DataError, SpecError
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.studies import storage_over_the_network
 from labkit.testbeds import soft_roce
 from labkit.tools import _nvme

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from labkit import notebook
+from labkit.apps import notebook
 from labkit.errors import LabkitError, LabkitWarning
 
 ROOT = Path(__file__).parent.parent

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from labkit.stats import histogram, over_ranks
+from labkit.stats import across_ranks, histogram
 
 TIMES = arrays.arrays(np.int64, st.tuples(st.integers(1, 9), st.integers(1, 12)), elements=st.integers(0, 10**12))
 
@@ -30,7 +30,7 @@ def test_quantiles_of_a_histogram_are_the_exact_ones_within_its_error(values, q)
 @given(TIMES)
 @settings(deadline=None)
 def test_iterations_over_ranks_are_what_the_times_say(times):
-    over = over_ranks.of(range(10, 10 + len(times)), times, {"pure_ns": times // 2})
+    over = across_ranks.of(range(10, 10 + len(times)), times, {"pure_ns": times // 2})
     columns = over.of_iteration
     assert (columns["slowest"] == times.max(axis=0)).all()
     assert (columns["fastest"] == times.min(axis=0)).all()
@@ -48,8 +48,8 @@ def test_iterations_over_ranks_are_what_the_times_say(times):
 @given(TIMES)
 @settings(deadline=None)
 def test_packing_loses_nothing(times):
-    over = over_ranks.of(range(len(times)), times, {"pure_ns": times + 1})
-    again = over_ranks.unpacked(over_ranks.packed(over), over.ranks, times.shape[1], ["pure_ns"])
+    over = across_ranks.of(range(len(times)), times, {"pure_ns": times + 1})
+    again = across_ranks.unpacked(across_ranks.packed(over), over.ranks, times.shape[1], ["pure_ns"])
     assert (again.histogram == over.histogram).all()
     for group in ("of_iteration", "of_rank", "sums"):
         for name, values in getattr(over, group).items():
@@ -59,17 +59,17 @@ def test_packing_loses_nothing(times):
 
 @given(arrays.arrays(bool, st.tuples(st.integers(1, 9), st.integers(1, 12))))
 def test_two_runs_hold_every_set_that_has_no_more(long):
-    for column, (first, end, second, last) in zip(long.T, over_ranks.runs(long).T.tolist(), strict=True):
+    for column, (first, end, second, last) in zip(long.T, across_ranks.runs(long).T.tolist(), strict=True):
         padded = np.concatenate(([0], column.astype(int), [0]))
         number = int((np.diff(padded) == 1).sum())
         if number > 2:
-            assert (first, end, second) == (0, 0, over_ranks.MANY)
+            assert (first, end, second) == (0, 0, across_ranks.MANY)
         else:
             assert {*range(first, end), *range(second, last)} == {*np.flatnonzero(column).tolist()}
 
 
 def test_a_rank_without_times_has_no_quantile():
-    over = over_ranks.of((0, 1), np.array([[5, 6], [7, 8]]))
-    emptied = over_ranks.OverRanks((0, 1, 2), over.of_iteration, over.of_rank, over.sums, histogram=over.histogram)
+    over = across_ranks.of((0, 1), np.array([[5, 6], [7, 8]]))
+    emptied = across_ranks.OverRanks((0, 1, 2), over.of_iteration, over.of_rank, over.sums, histogram=over.histogram)
     assert np.isnan(emptied.quantiles([0.5])[0, 2])
     assert emptied.quantiles([0.5])[0, 0] == pytest.approx(5)

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from labkit import importing
-from labkit.campaign import Campaign
-from labkit.samples.facts import FINGERPRINT
+from labkit.run import importing
+from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import FINGERPRINT
 
 LOGS = Path(__file__).parent / "golden" / "logs"
 IMB = Path(__file__).parent / "golden" / "imb"
@@ -487,7 +487,7 @@ CASES_GIVEN = {
 
 
 def test_runs_of_another_setting_are_not_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from labkit.cli import main
+    from labkit.apps.cli import main
 
     for posts, rate in ((1, "90.00"), (64, "700.00")):
         (tmp_path / f"{posts}.txt").write_text(CASES_GIVEN["post"].format(posts, rate))

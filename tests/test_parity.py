@@ -11,7 +11,7 @@ import pytest
 
 from labkit import benchmarks
 from labkit.benchmarks.mpi import _forms
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 from . import parity
 

@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from labkit import figures, notebook, parts, records, studies
+from labkit import figures, studies
+from labkit.apps import notebook
 from labkit.errors import DataError, LabkitError
-from labkit.figures import data, small_print
+from labkit.figures import data, parts, small_print
 from labkit.figures._plotly import go
-from labkit.notes import Note, note
+from labkit.point.notes import Note, note
+from labkit.read import records
 from labkit.report import notebook as report_notebook
 from labkit.studies import _several
 
@@ -122,7 +124,7 @@ def test_what_a_study_shows_is_typed(name: str) -> None:
 
 
 def test_a_study_without_points_returns_what_it_omits(tmp_path: Path) -> None:
-    from labkit.campaign import Campaign
+    from labkit.store.campaign import Campaign
 
     study = studies.get("latency")(campaign=str(Campaign(tmp_path / "c", {}).path), measure=False)
     assert study.latency_figure() == parts.NOTHING  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from labkit import cli
+from labkit.apps import cli
 from tests.test_gate import campaign, kept
 
 PAGE = (Path(__file__).parents[1] / "docs" / "gate.md").read_text()

@@ -15,21 +15,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, cli, records
-from labkit.analysis import plausibility
-from labkit.analysis.lint import lint
-from labkit.analysis.plausibility import Oddity, orders
-from labkit.analysis.plausibility.deciding import DOUBTFUL, FAR, Decision, Point, beyond
-from labkit.analysis.plausibility.view import Series
-from labkit.notes import badge, note
+from labkit import benchmarks
+from labkit.apps import cli
+from labkit.apps.show import linted
+from labkit.apps.show.odd import hint
+from labkit.judge import plausibility
+from labkit.judge.lint import lint
+from labkit.judge.plausibility import Oddity, orders
+from labkit.judge.plausibility.deciding import DOUBTFUL, FAR, Decision, Point, beyond
+from labkit.judge.plausibility.view import Series
+from labkit.point.notes import badge, note
+from labkit.point.spec import Spec
+from labkit.read import records
 from labkit.report import oddities, sources
 from labkit.report.content import Content
-from labkit.samples import Samples
-from labkit.samples.facts import noted
-from labkit.show import linted
-from labkit.show.odd import hint
-from labkit.spec import Spec
 from labkit.stats.modes import Modes, two_modes
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import noted
 from tests import made
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "campaigns" / "examples"
@@ -365,7 +367,7 @@ def test_lint_asks_for_a_comment_on_each_odd_result() -> None:
 def test_the_rules_are_documented() -> None:
     page = (Path(__file__).parents[1] / "docs" / "statistics.md").read_text()
     assert plausibility.described() in page, (
-        "docs/statistics.md: paste what labkit.analysis.plausibility.described() returns"
+        "docs/statistics.md: paste what labkit.judge.plausibility.described() returns"
     )
 
 

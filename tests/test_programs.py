@@ -10,8 +10,11 @@ from types import ModuleType
 import pytest
 import yaml
 
-from labkit import host, launch, programs, project, tools
+from labkit import host, tools
 from labkit.figures import static
+from labkit.io import project
+from labkit.kernels import programs
+from labkit.run import launch
 from labkit.testbeds import soft_roce, virtual_cluster
 
 ROOT = Path(__file__).resolve().parent.parent

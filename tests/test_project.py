@@ -13,8 +13,10 @@ import pytest
 import yaml
 
 import labkit
-from labkit import host, launch, programs, tools
+from labkit import host, tools
 from labkit.errors import LaunchError
+from labkit.kernels import programs
+from labkit.run import launch
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -323,12 +325,12 @@ def test_set_up_says_why_a_program_was_not_built(tmp_path: Path) -> None:
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE", "labkit", "templates"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, tmp_path / name)
-    source = tmp_path / "labkit" / "programs" / "coarray.f90"
+    source = tmp_path / "labkit" / "kernels" / "programs" / "coarray.f90"
     before = source.stat()
     source.write_text(source.read_text().replace("implicit none", "implicit nothing", 1))
     os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))  # the others stay as they are
     source.with_suffix("").unlink()
-    for built in [*(programs.path(name).name for name in programs.RECIPES), "../kernels/_kernels_*.so"]:
+    for built in [*(programs.path(name).name for name in programs.RECIPES), "../_kernels_*.so"]:
         for path in source.parent.glob(built):
             path.touch()  # newer than its sources: not built again
     done = run(

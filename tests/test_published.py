@@ -13,10 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import cli, figures, notebook, parts, records, reference
+from labkit import figures
+from labkit.apps import cli, notebook
 from labkit.errors import SpecError
-from labkit.figures import looks, style
-from labkit.spec import Spec
+from labkit.figures import looks, parts, style
+from labkit.point.spec import Spec
+from labkit.read import records, reference
 
 from . import made
 

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, cli, launch
+from labkit import benchmarks
+from labkit.apps import cli
+from labkit.run import launch
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

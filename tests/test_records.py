@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import benchmarks, columns, records, stats
+from labkit import benchmarks, stats
 from labkit.errors import DataError
-from labkit.notes import joined, texts
-from labkit.samples import Samples
-from labkit.spec import Reported, Spec
+from labkit.point import columns
+from labkit.point.notes import joined, texts
+from labkit.point.spec import Reported, Spec
+from labkit.read import records
+from labkit.store.samples import Samples
 
 from . import made
 

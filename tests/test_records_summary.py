@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit import columns, records, stats
-from labkit.campaign import Campaign
-from labkit.columns import METRICS, statistic_column
-from labkit.notes import texts
-from labkit.samples import Samples
-from labkit.spec import Reported, Spec
+from labkit import stats
+from labkit.point import columns
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.notes import texts
+from labkit.point.spec import Reported, Spec
+from labkit.read import records
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 
 from . import made
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import project, reference
 from labkit.errors import DataError, SpecError
+from labkit.io import project
 from labkit.models import what_if
+from labkit.read import reference
 from labkit.report import literature
 
 FILES = reference.names()

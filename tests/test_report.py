@@ -20,13 +20,15 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import records, report, samples
+from labkit import report
 from labkit.errors import DataError, ReportError
+from labkit.point.spec import Effort, Spec
+from labkit.read import records
 from labkit.report import figures, painting, quarto
 from labkit.report.sources import read
 from labkit.report.variables import key_numbers, variables
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.store import samples
+from labkit.store.samples import Samples
 
 from . import made
 

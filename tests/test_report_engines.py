@@ -18,8 +18,9 @@ import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import project, report
+from labkit import report
 from labkit.errors import ReportError
+from labkit.io import project
 from labkit.report import figures, flatten, notebook, options, policy, slides
 from labkit.report.book import Book, load
 from labkit.report.sources import read

@@ -14,10 +14,13 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import benchmarks, parts, records
-from labkit.analysis.contrast import contrast
+from labkit import benchmarks
+from labkit.figures import parts
 from labkit.figures._plotly import go
-from labkit.notes import Note, badge
+from labkit.judge.contrast import contrast
+from labkit.point.notes import Note, badge
+from labkit.point.spec import Spec
+from labkit.read import records
 from labkit.report import (
     abstract,
     beside,
@@ -26,7 +29,7 @@ from labkit.report import (
     findings,
     front,
     notebook,
-    omitting,
+    prune,
     sources,
     summary,
     topics,
@@ -35,8 +38,7 @@ from labkit.report import (
 from labkit.report.blocks import conclusion, overview
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.store.samples import Samples
 from labkit.studies import LEFT_OUT
 
 from . import made
@@ -596,7 +598,7 @@ def chapter(folder: Path, *cells: Any) -> notebook.Chapter:
 def test_a_sentence_in_the_place_of_a_figure_becomes_prose(tmp_path: Path) -> None:
     text = new_markdown_cell("# X {#sec-x}\n\nHere. See @fig-none. The end.")
     one = chapter(tmp_path, text, shown("fig-none", parts.Text("No *pair* was slow.")), shown("fig-there", FIGURE))
-    assert omitting.omit([one]) == []
+    assert prune.omit([one]) == []
     prose, remark, figure = one.notebook.cells
     assert prose.source.endswith("Here. The end.")
     assert (remark.cell_type, remark.source) == ("markdown", "No *pair* was slow.")
@@ -615,7 +617,7 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
         new_markdown_cell("## Last {#sec-last}\n\n@tbl-lost."),
         shown("tbl-last", parts.Table.of(["a"], [["1"]])),
     )
-    assert omitting.omit([one]) == []
+    assert prune.omit([one]) == []
     text = "\n".join(cell.source for cell in one.notebook.cells)
     assert "See @fig-there. The end." in text
     assert "gone" not in text.lower()
@@ -638,7 +640,7 @@ def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path
         shown("fig-z", LEFT_OUT),
         result,
     )
-    assert omitting.omit([empty, kept]) == [empty]
+    assert prune.omit([empty, kept]) == [empty]
     text = "\n".join(cell.source for cell in kept.notebook.cells)
     assert "## Section" in text
     assert "sec-x" not in text

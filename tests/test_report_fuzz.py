@@ -12,11 +12,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.report.check import check
 from labkit.report.sources import described, read
 from labkit.report.stage import stage
+from labkit.store.campaign import Campaign
 from labkit.suites import rereading
 from tests.test_hostile import PROSE, RUN, SVG, TAG, Elements, hostile_campaign, hostile_notebook
 

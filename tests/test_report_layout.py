@@ -12,10 +12,11 @@ import pypdf
 import pytest
 import typst
 
-from labkit import project, report
+from labkit import report
+from labkit.apps.teaching import definition, handout
+from labkit.apps.teaching.attempts import Attempts
+from labkit.io import project
 from labkit.report.stage import TEMPLATES
-from labkit.teaching import definition, handout
-from labkit.teaching.attempts import Attempts
 from tests.layout import Layout, layout
 
 POINTS = 8.0  # of a note, at least

@@ -19,16 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import parts
 from labkit.errors import ReportError
-from labkit.figures import savings, small_print, stacked
+from labkit.figures import parts, savings, small_print, stacked
 from labkit.figures._plotly import go
 from labkit.figures.data import values
 from labkit.figures.path import Part, Stack
 from labkit.models.breakdown import Time
-from labkit.notes import Note, note
+from labkit.point.notes import Note, note
 from labkit.report import (
     cleaning,
+    dedupe,
     figures,
     flatten,
     markdown,
@@ -36,7 +36,6 @@ from labkit.report import (
     notebook,
     painting,
     pairing,
-    repeating,
     styles,
     summary,
 )
@@ -246,7 +245,7 @@ def test_the_note_of_a_figure_does_not_repeat_that_of_the_figure_before() -> Non
     ]
     book = new_notebook(cells=cells)
     before = [cell.outputs[0].data[figures.PLOTLY]["layout"]["height"] for cell in book.cells]
-    changed = repeating.shorten([book])
+    changed = dedupe.shorten([book])
     specs = [cell.outputs[0].data[figures.PLOTLY]["layout"] for cell in book.cells]
     texts = [re.sub(r"<[^>]*>", "|", one["xaxis"]["title"]["text"]) for one in specs]
     assert "open with &lt; 10" in texts[0]
@@ -255,7 +254,7 @@ def test_the_note_of_a_figure_does_not_repeat_that_of_the_figure_before() -> Non
     assert "bars" in texts[4], "the figure before says something else"
     assert len(changed) == 2
     assert specs[1]["height"] == before[1] - small_print.LINE, "one line instead of two"
-    assert repeating.shorten([new_notebook(cells=[new_code_cell("x")])]) == []
+    assert dedupe.shorten([new_notebook(cells=[new_code_cell("x")])]) == []
 
 
 def test_two_dimensional_typed_array() -> None:

@@ -15,16 +15,19 @@ from typing import Any, get_args, get_type_hints
 import pandas as pd
 import pytest
 
-from labkit import benchmarks, cli, project, report, samples, show
-from labkit.columns import METRICS
+from labkit import benchmarks, report
+from labkit.apps import cli, show
+from labkit.apps.teaching import definition, handout
+from labkit.apps.teaching.attempts import Attempts
 from labkit.errors import DataError, ReportError
-from labkit.report import blocks, filling, literature, styles
+from labkit.io import project
+from labkit.point.columns import METRICS
+from labkit.report import blocks, literature, styles, templates
 from labkit.report.blocks import surveyed
 from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
 from labkit.report.stage import BLOCKS
-from labkit.teaching import definition, handout
-from labkit.teaching.attempts import Attempts
+from labkit.store import samples
 from tests.test_report import make_campaign, pages, point
 
 
@@ -117,10 +120,10 @@ def test_notebooks_stand_where_the_first_pattern_matches() -> None:
     assert styles.placed(["i.qmd", "2*.ipynb"], names) == ["i.qmd", "20-b.ipynb"]
 
 
-def filled(tmp_path: Path, text: str, omitted: list[str], **blocks: str) -> filling.Filled:
+def filled(tmp_path: Path, text: str, omitted: list[str], **blocks: str) -> templates.Filled:
     (tmp_path / "a.qmd").write_text(text)
     made = {name: partial(str, value) for name, value in blocks.items()}
-    return filling.fill({"a.qmd": tmp_path / "a.qmd"}, made, labels=set(), optional=set(), omitted=omitted)
+    return templates.fill({"a.qmd": tmp_path / "a.qmd"}, made, labels=set(), optional=set(), omitted=omitted)
 
 
 def test_sections_without_data_go_with_what_refers_to_them(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def test_what_is_left_out_is_named_last(tmp_path: Path) -> None:
     (tmp_path / "a.qmd").write_text("# A\n\n<!-- generated: left-out -->\n\n## B\n\n<!-- generated: none -->\n")
     blocks = {"left-out": lambda: f"Without: {omitted}", "none": lambda: ""}
     files = {"a.qmd": tmp_path / "a.qmd"}
-    made = filling.fill(files, blocks, labels=set(), optional=set(), omitted=omitted)
+    made = templates.fill(files, blocks, labels=set(), optional=set(), omitted=omitted)
     assert "Without: ['B']" in made.texts["a.qmd"]
 
 

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import folders, project, report, samples, scratch, states
-from labkit.campaign import derived
+from labkit import report
 from labkit.figures import static
-from labkit.report import painting, sources, styles, unchanged
+from labkit.io import file_state, folders, project, scratch
+from labkit.report import build_cache, painting, sources, styles
 from labkit.report.stage import stage
+from labkit.store import derived, samples
 from tests.test_report import SVG, make_campaign, pages
 
 SAID = "nothing has changed since this report was made"
@@ -65,7 +66,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fingerprint(campaign: Path, **options: str) -> str:
-    return unchanged.fingerprint([campaign], options)
+    return build_cache.fingerprint([campaign], options)
 
 
 def one_sample(campaign: Path) -> Path:
@@ -176,11 +177,11 @@ def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, t
     assert names == ["report-survey", "report-survey+after"]
     alone, shared = (campaign / name for name in names)
     stage(both[:1], style="survey", engine="plain", folder=alone)
-    before = list(states.of(alone))
+    before = list(file_state.of(alone))
     stage(both, style="survey", engine="plain", folder=shared)
     named = "report-survey+after/data/"
     assert any(named in path.read_text() for path in shared.glob("*.qmd")), "the command to check sums names the folder"
-    assert list(states.of(alone)) == before, "the report of one campaign stays as it is"
+    assert list(file_state.of(alone)) == before, "the report of one campaign stays as it is"
     assert not (other / "report").exists()
     state = fingerprint(campaign)
     (shared / "key-numbers.json").write_text("[]")
@@ -216,7 +217,7 @@ def test_a_report_that_was_touched_is_made_anew(campaign: Path) -> None:
         built.html.write_text("changed")
 
     def broken() -> None:
-        (campaign / "report" / unchanged.FILE).write_text("[")
+        (campaign / "report" / build_cache.FILE).write_text("[")
 
     def emptied() -> None:
         shutil.rmtree(campaign / "report" / "html")
@@ -234,7 +235,7 @@ def test_a_report_that_was_touched_is_made_anew(campaign: Path) -> None:
 def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: str) -> None:
     global opened
     built = report.build([campaign], engine="plain", style=style)  # imports what it needs
-    (built.html.parents[1] / unchanged.FILE).unlink()
+    (built.html.parents[1] / build_cache.FILE).unlink()
     sys.addaudithook(_see)
     opened = []
     try:
@@ -242,9 +243,9 @@ def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: 
         read = {Path(name) for name in opened}
     finally:
         opened = None
-    sources = [Path(labkit.__file__).parent, *unchanged._sources()]
-    covered = {Path(state[0]) for folder in sources for state in states.of(folder)}
-    covered |= {Path(state[0]) for state in states.of(campaign, unchanged._is_input(campaign))}
+    sources = [Path(labkit.__file__).parent, *build_cache._sources()]
+    covered = {Path(state[0]) for folder in sources for state in file_state.of(folder)}
+    covered |= {Path(state[0]) for state in file_state.of(campaign, build_cache._is_input(campaign))}
     assert one_sample(campaign) in read & covered
     system = (*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, "/usr", "/etc", "/proc", "/sys", "/dev")
     known = [folders.cache(), built.html.parents[1], *map(Path, system)]

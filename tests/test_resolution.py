@@ -15,17 +15,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labkit import benchmarks, figures, importing, kernels, records
-from labkit.analysis import comparison, contract, contrast, effects, gate
-from labkit.campaign import Campaign
+from labkit import benchmarks, figures
+from labkit.apps.show import comparison as shown
+from labkit.apps.show import contracted, gated
+from labkit.apps.show.results import result_table
+from labkit.judge import comparison, contract, contrast, effects, gate
+from labkit.kernels import native
 from labkit.models import verdict
-from labkit.notes import has
-from labkit.read import of_samples
-from labkit.records.value import values_in
-from labkit.show import comparison as shown
-from labkit.show import contracted, gated
-from labkit.show.results import result_table
-from labkit.spec import Spec
+from labkit.point.notes import has
+from labkit.point.spec import Spec
+from labkit.read import records
+from labkit.read.columnar import of_samples
+from labkit.read.records.value import values_in
+from labkit.run import importing
+from labkit.store.campaign import Campaign
 
 from . import made
 from .test_torn import GO, NETPERF
@@ -376,7 +379,7 @@ def test_times_near_the_step_of_a_tools_clock_or_digits_are_bounds(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not kernels.compiled() or not shutil.which("cc"), reason="needs the C kernels and a compiler")
+@pytest.mark.skipif(not native.compiled() or not shutil.which("cc"), reason="needs the C kernels and a compiler")
 def test_ranks_record_the_step_of_their_clock(tmp_path: Path) -> None:
     """A clock of 1 µs below the real program: reading it takes less than one of its ticks."""
     library, source = tmp_path / "clock.so", Path(__file__).with_name("clock.c")

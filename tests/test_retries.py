@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from labkit import measuring
-from labkit.campaign import Campaign
 from labkit.errors import LaunchError
-from labkit.measuring import Point
-from labkit.samples import Samples
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
+from labkit.run import measuring
+from labkit.run.measuring import Point
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 
 pytestmark = pytest.mark.mpi
 EFFORT = Effort(iterations=50, launches=1)
@@ -156,7 +156,7 @@ def test_wrong_settings_are_not_tried_twice(tmp_path: Path, mpirun: Path) -> Non
 def run(folder: Path, launcher: str) -> subprocess.CompletedProcess[str]:
     path = folder / "own.toml"
     path.write_text(SUITE.format(launcher=launcher))
-    command = [sys.executable, "-m", "labkit.cli", "run", str(path), "--into", str(folder / "c")]
+    command = [sys.executable, "-m", "labkit.apps.cli", "run", str(path), "--into", str(folder / "c")]
     clean = {k: v for k, v in os.environ.items() if k != "LABKIT_LEASE"} | {"BROWSER_PATH": "/nowhere"}
     return subprocess.run(command, capture_output=True, text=True, timeout=240, env=clean, check=False)
 

@@ -17,15 +17,16 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, programs, studies, testbeds, tools
+from labkit import benchmarks, studies, testbeds, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import rpc_client as layout
 from labkit.host import pythons
-from labkit.notes import texts
-from labkit.programs import rpc_python
-from labkit.spec import Effort, Spec
+from labkit.kernels import programs
+from labkit.kernels.programs import rpc_python
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Spec
 from labkit.studies import _linked
 from labkit.tools import _rpc
 from tests.test_tools import mark, marked, reported
@@ -262,7 +263,7 @@ def test_overload_is_told() -> None:
 def test_servers_end_with_their_owner_even_if_it_is_killed(system: str, mark: str) -> None:
     name = program(system)
     code = (
-        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec; "
+        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec; "
         "spec = benchmarks.resolve(Spec(benchmark='rpc.parameter_server', size=0, "
         f"options={{'servers': 2, 'large': 100, 'system': {system!r}}})); "
         "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from labkit import samples
 from labkit.errors import DataError
-from labkit.samples import Samples, compacted
-from labkit.spec import Effort, Reported, Spec
+from labkit.point.spec import Effort, Reported, Spec
+from labkit.store import samples
+from labkit.store.samples import Samples, compacted
 
 from . import made
 

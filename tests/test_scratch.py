@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit import scratch
+from labkit.io import scratch
 from labkit.suites import kernels
 
 RUN = """

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from labkit import project, studies
+from labkit import studies
+from labkit.io import project
 
 from . import degenerate
 
@@ -171,16 +172,16 @@ def test_each_study_has_sentences_on_its_points(name: str) -> None:
 
 # file → how many counts with a plural of their own it has, and why they are never 1
 OWN_PLURAL = {
-    "analysis/contract.py": (1, "two or more in this branch"),
-    "analysis/lint/twelve.py": (3, "a constant above 1"),
+    "judge/contract.py": (1, "two or more in this branch"),
+    "judge/lint/twelve.py": (3, "a constant above 1"),
     "benchmarks/storage/bt_io.py": (1, "points of a grid"),
     "figures/cells.py": (2, "two or more in this branch"),
     "figures/lines.py": (1, "at least 100"),
     "figures/rank_map.py": (1, "two or more in this branch"),
-    "importing/folders.py": (1, "a constant above 1"),
-    "importing/messages.py": (1, "three or more in this branch"),
-    "records/aggregate.py": (2, "some of several"),
-    "records/value.py": (1, "some of several"),
+    "run/importing/folders.py": (1, "a constant above 1"),
+    "run/importing/messages.py": (1, "three or more in this branch"),
+    "read/records/aggregate.py": (2, "some of several"),
+    "read/records/value.py": (1, "some of several"),
     "report/abstract.py": (3, "a constant above 1"),
     "report/check.py": (1, "a verb"),
     "report/methods.py": (1, "two or more in this branch"),
@@ -189,9 +190,9 @@ OWN_PLURAL = {
     "report/blocks/threats.py": (1, "a constant above 1"),
     "report/styles.py": (1, "a style that needs one campaign gets it"),
     "report/summary.py": (1, "a constant above 1"),
-    "show/results.py": (1, "two or more in this branch"),
-    "show/tuned.py": (1, "a constant above 1"),
-    "staging/node.py": (1, "a node has no labkit to import"),
+    "apps/show/results.py": (1, "two or more in this branch"),
+    "apps/show/tuned.py": (1, "a constant above 1"),
+    "run/staging/node.py": (1, "a node has no labkit to import"),
     "stats/__init__.py": (3, "two or more in this branch, or a set of samples"),
     "studies/imported.py": (1, "a constant above 1"),
     "studies/overlap.py": (1, "percentage points, no count"),
@@ -203,7 +204,7 @@ COUNTED = re.compile(r" (?:points|launches|files|records|notebooks|campaigns|ben
 
 
 def own_plurals(path: Path) -> int:
-    """How many formatted values of a module stand before a noun in the plural, without `labkit.units.plural`."""
+    """How many formatted values of a module stand before a noun in the plural, without `labkit.point.units.plural`."""
     pairs = (
         pair
         for node in ast.walk(ast.parse(path.read_text()))

@@ -20,14 +20,14 @@ import pytest
 from numpy.typing import NDArray
 
 from labkit import benchmarks, studies, testbeds, tools
-from labkit.analysis import traces
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
-from labkit.measuring import programs
-from labkit.notes import texts
-from labkit.spec import Effort, Spec
+from labkit.judge import traces
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Spec
+from labkit.run import programs
 from labkit.tools import _call_graph, _microservices, memcached, microservices
 from tests.test_tools import mark, marked, need, reported
 
@@ -352,7 +352,7 @@ def _by_service(spans: Sequence[otlp.Span]) -> Callable[[otlp.Span], int]:
 def test_services_end_with_their_owner_even_if_it_is_killed(mark: str) -> None:
     program()
     code = (
-        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec; "
+        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec; "
         f"spec = benchmarks.resolve(Spec(benchmark={HDSEARCH!r}, size=512, options={{'leaves': 3}})); "
         "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=30)))"
     )

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.analysis.half import half_of
 from labkit.figures import looks, style
+from labkit.judge.n_half import half_of
 from labkit.report import painting
 from tests.shown import Shown, shown
 

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import Effort, Spec, benchmarks, host, measure, records, testbeds
-from labkit.analysis import lint
+from labkit import Effort, Spec, benchmarks, host, measure, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
 from labkit.formats import smpi_replay
+from labkit.judge import lint
 from labkit.models import loggp_engine, schedules
+from labkit.read import records
 from labkit.report import sources
-from labkit.simulation import Network, calibration, collectives, network_of, platforms, program, workloads
 from labkit.testbeds import simulated
+from labkit.testbeds.simulation import Network, calibration, collectives, network_of, platforms, program, workloads
 
 ONE = Effort(launches=1)
 

@@ -9,9 +9,9 @@ import pytest
 
 from labkit import Effort, Spec, benchmarks, measure
 from labkit.errors import SpecError
-from labkit.measuring import simulated_interference
-from labkit.measuring.simulations import overheads
-from labkit.simulation import Network, Program, network_of, platforms, program, workloads
+from labkit.run import simulated_interference
+from labkit.run.simulations import overheads
+from labkit.testbeds.simulation import Network, Program, network_of, platforms, program, workloads
 from labkit.tools import smpirun
 
 ONE = Effort(launches=1)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import benchmarks, samples
-from labkit.campaign import Campaign
+from labkit import benchmarks
 from labkit.errors import SpecError
-from labkit.project import SHIPPED
-from labkit.spec import STRICT, Effort, Spec, sweep, validated
+from labkit.io.project import SHIPPED
+from labkit.point.spec import STRICT, Effort, Spec, sweep, validated
+from labkit.store import samples
+from labkit.store.campaign import Campaign
 
 IDENTITY = {"library": "Open MPI 4.1.4", "cpu_model": "x", "nic": "lo"}
 

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from labkit import cli, parts, spreadsheet
-from labkit.campaign import Campaign
-from labkit.explorer import export
-from labkit.explorer.store import Store
-from labkit.explorer.view import View
+from labkit.apps import cli
+from labkit.apps.explorer import export
+from labkit.apps.explorer.store import Store
+from labkit.apps.explorer.view import View
+from labkit.figures import parts
+from labkit.io import csv_export
 from labkit.report import figures
+from labkit.store.campaign import Campaign
 
 from . import made
 from .shown import EXAMPLES
@@ -53,8 +55,8 @@ def test_no_cell_is_a_formula_and_none_is_lost(rows: list[tuple[str, str]], name
     columns = ["first", f"{name}2"]
     frame = pd.DataFrame(rows, columns=columns)
     for text in (
-        spreadsheet.of_frame(frame),
-        spreadsheet.of_rows(dict(zip(columns, row, strict=True)) for row in rows),
+        csv_export.of_frame(frame),
+        csv_export.of_rows(dict(zip(columns, row, strict=True)) for row in rows),
     ):
         printed = parsed(text)
         assert all(sound(cell) for row in printed for cell in row)
@@ -66,13 +68,13 @@ def test_no_cell_is_a_formula_and_none_is_lost(rows: list[tuple[str, str]], name
 
 def test_numbers_and_gaps_stay_as_they_are() -> None:
     frame = pd.DataFrame({"value": [-1.5, float("nan")], "n": [-1, 2], "sure": [True, False], "name": ["a", None]})
-    assert parsed(spreadsheet.of_frame(frame)) == [
+    assert parsed(csv_export.of_frame(frame)) == [
         ["value", "n", "sure", "name"],
         ["-1.5", "-1", "True", "a"],
         ["", "2", "False", ""],
     ]
-    assert spreadsheet.of_rows([{"x": -1.5}, {"y": None}]) == "x,y\n-1.5,\n,\n"
-    assert spreadsheet.of_rows([]) == ""
+    assert csv_export.of_rows([{"x": -1.5}, {"y": None}]) == "x,y\n-1.5,\n,\n"
+    assert csv_export.of_rows([]) == ""
 
 
 def test_what_the_command_line_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from labkit import launch, staging, worker
-from labkit import mounts as labkit_mounts
+from labkit import worker
 from labkit.errors import LaunchError, SpecError
 from labkit.host import filesystems
-from labkit.launch import Placement
-from labkit.mounts import Mount, mount_of, mounts
-from labkit.spec import Spec
-from labkit.staging import archive, node
+from labkit.io import mounts as labkit_mounts
+from labkit.io.mounts import Mount, mount_of, mounts
+from labkit.point.spec import Spec
+from labkit.run import launch, staging
+from labkit.run.launch import Placement
+from labkit.run.staging import archive, node
 
 TABLE = """\
 21 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -342,8 +343,8 @@ def test_a_copy_is_where_modules_are_loaded_from(made: archive.Archive) -> None:
     (worker,) = Path(result.folder).rglob("labkit/worker/__main__.pyc")
     worker.rename(worker.with_suffix(".kept"))
     worker.with_suffix(".py").write_text(
-        "import sys, numpy, mpi4py, numpy.ctypeslib, numpy.random, labkit.worker.rank, labkit.kernels\n"
-        "from labkit import benchmarks, kernels\n"
+        "import sys, numpy, mpi4py, numpy.ctypeslib, numpy.random, labkit.worker.rank, labkit.kernels.native\n"
+        "from labkit import benchmarks; from labkit.kernels import native as kernels\n"
         "def main(words):\n"
         "    benchmarks.get('mpi.latency'), kernels.library(int_handles=False)\n"
         "    files = {getattr(one, '__file__', None) or '' for one in sys.modules.values()}\n"

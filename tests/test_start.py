@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import campaign, project
-from labkit.cli import start
+from labkit.apps.cli import start
+from labkit.apps.teaching import course
 from labkit.errors import DataError
-from labkit.teaching import course
+from labkit.io import project
+from labkit.store import campaign
 
 
 def test_the_start_page_names_all_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

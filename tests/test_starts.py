@@ -15,15 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import measuring, outside, records, samples, supervise, testbeds, writing
-from labkit.campaign import Campaign, archive, merging, saving
-from labkit.campaign.events import read
+from labkit import testbeds
 from labkit.errors import DataError, LostError
-from labkit.measuring import Point, bounds, lines, ranks
-from labkit.measuring.progress import Counter
-from labkit.samples import Samples, compacted, start
-from labkit.samples.start import Start
-from labkit.spec import Effort, Spec
+from labkit.io import atomic, safe_read, supervise
+from labkit.point.spec import Effort, Spec
+from labkit.read import records
+from labkit.run import bounds, lines, measuring, ranks
+from labkit.run.measuring import Point
+from labkit.run.progress import Counter
+from labkit.store import archive, merging, samples, saving
+from labkit.store.campaign import Campaign
+from labkit.store.events import read
+from labkit.store.samples import Samples, compacted, start
+from labkit.store.samples.start import Start
 from labkit.worker import Frame
 
 from . import made
@@ -368,17 +372,17 @@ def test_a_point_is_acknowledged_only_when_its_file_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, log = Campaign(tmp_path / "c"), list[str]()
-    settle, acknowledge = writing.settle, campaign.acknowledge
+    settle, acknowledge = atomic.settle, campaign.acknowledge
 
     def settled(path: Path) -> None:
         settle(path)
-        log.append(f"settle {outside.resolved(path).name.removeprefix('.')[:18]}")
+        log.append(f"settle {safe_read.resolved(path).name.removeprefix('.')[:18]}")
 
     def acknowledged(happened: Any) -> None:
         log.extend(f"told {event['file'][-26:-8]}" for event in happened)
         acknowledge(happened)
 
-    monkeypatch.setattr(writing, "settle", settled)
+    monkeypatch.setattr(atomic, "settle", settled)
     monkeypatch.setattr(campaign, "acknowledge", acknowledged)
     with campaign.saving() as group:
         for launch in range(3):

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from labkit import importing, writing
-from labkit.campaign import archive, merging
-from labkit.importing import staging
+from labkit.io import atomic
+from labkit.run import importing
+from labkit.run.importing import staging
+from labkit.store import archive, merging
 from tests.test_store import filled
 
 ROOT = Path(__file__).parent.parent
@@ -129,9 +130,9 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     process.kill()
     process.communicate()
     assert list(place.glob(".c.zip.*"))
-    alive = place / f".c.zip.{os.getpid()}-{writing._space()}-01234567"
+    alive = place / f".c.zip.{os.getpid()}-{atomic._space()}-01234567"
     foreign = place / ".c.zip.999999999-01234567-01234567"  # of another host
-    other = place / f".d.zip.999999999-{writing._space()}-01234567"
+    other = place / f".d.zip.999999999-{atomic._space()}-01234567"
     for path in (alive, foreign, other):
         path.touch()
     subprocess.run([*LABKIT, *words], check=True, capture_output=True)
@@ -143,7 +144,7 @@ def test_a_campaign_is_cleared_when_the_next_run_begins(tmp_path: Path) -> None:
     places = [campaign.path, campaign.path / "samples" / "mpi.allreduce", campaign.path / "starts"]
     for place in places:
         place.mkdir(exist_ok=True)
-        (place / f".x.999999999-{writing._space()}-01234567").touch()
+        (place / f".x.999999999-{atomic._space()}-01234567").touch()
     with campaign.lease():
         pass
     assert not list(campaign.path.rglob(".x.*"))

@@ -12,15 +12,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import figures, measuring, records, storage, studies, tools
-from labkit.campaign import Campaign
+from labkit import figures, studies, tools
 from labkit.errors import DataError, SpecError
 from labkit.formats import fio as fio_layout
 from labkit.formats import iozone as iozone_layout
-from labkit.notes import texts
-from labkit.samples import Samples
-from labkit.samples.facts import CACHEABLE, FILESYSTEM
-from labkit.spec import Effort, Reported, Spec, sweep
+from labkit.point import storage
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Reported, Spec, sweep
+from labkit.read import records
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import CACHEABLE, FILESYSTEM
 from labkit.tools import _erasure_codes, _own_json, erasure_codes, fio, iozone, nbdkit
 
 from . import made
@@ -82,10 +85,10 @@ from pathlib import Path
 small = Path(sys.argv[1]) / "small"
 small.mkdir()
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(small)], check=True)
-from labkit import measuring, storage
-from labkit.campaign import Campaign
+from labkit.run import measuring; from labkit.host import storage
+from labkit.store.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.spec import Effort, sweep
+from labkit.point.spec import Effort, sweep
 into, effort = Campaign(Path(sys.argv[1]) / "c"), Effort(launches=1, iterations=5, time_limit=20)
 common = {"sizes": 4096, "ranks": 1, "directory": str(small)}
 print("refused:", storage.unfit(small, needs=2**20))
@@ -122,10 +125,10 @@ from pathlib import Path
 small = Path(sys.argv[1]) / "small"
 small.mkdir()
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(small)], check=True)
-from labkit import measuring
-from labkit.campaign import Campaign
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
 from labkit.errors import LabkitError
-from labkit.spec import Effort, sweep
+from labkit.point.spec import Effort, sweep
 done, other = threading.Event(), small / "other"
 def written():
     total = 0
@@ -181,7 +184,7 @@ def test_a_disk_that_fills_while_ranks_write_is_named_at_once(tmp_path: Path) ->
 def test_files_of_a_killed_run_are_removed(tmp_path: Path) -> None:
     need(fio)
     program = (
-        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec\n"
+        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec\n"
         f"spec = Spec(benchmark='storage.write', size=4096, ranks=1, options={{'directory': {str(tmp_path)!r}}})\n"
         "spec = benchmarks.resolve(spec)\n"
         "tools.run(tools.available(benchmarks.tools_of(spec.benchmark), spec, Effort(time_cap=60)))\n"

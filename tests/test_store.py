@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import samples
-from labkit.campaign import Campaign
 from labkit.errors import DataError
-from labkit.samples import Samples, compacted
-from labkit.spec import Reported
+from labkit.point.spec import Reported
+from labkit.store import samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples, compacted
 
 from .test_samples import small_samples
 
@@ -170,7 +170,7 @@ def test_kill_9_while_compacting_loses_nothing(tmp_path: Path, tries: int) -> No
     chance = random.Random(tries)
     campaign = filled(tmp_path, 60)
     before, killed = everything(campaign), 0
-    script = "import sys, pyarrow.parquet\nfrom labkit.campaign import Campaign\nheld = Campaign(sys.argv[1])\n"
+    script = "import sys, pyarrow.parquet\nfrom labkit.store.campaign import Campaign\nheld = Campaign(sys.argv[1])\n"
     script += "print('ready', flush=True)\nheld.compact()"
     for i in range(tries):
         process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE)
@@ -193,7 +193,7 @@ def test_kill_9_while_compacting_loses_nothing(tmp_path: Path, tries: int) -> No
 def test_a_full_disk_keeps_every_point(tmp_path: Path) -> None:
     campaign = filled(tmp_path)
     before = everything(campaign)
-    script = "import resource, signal, sys\nfrom labkit.campaign import Campaign\n"
+    script = "import resource, signal, sys\nfrom labkit.store.campaign import Campaign\n"
     script += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))\n"
     script += "Campaign(sys.argv[1]).compact()"
     done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)

@@ -11,10 +11,14 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from labkit import benchmarks, figures, launch, notebook, parts, project, studies, testbeds
-from labkit.campaign import Campaign
+from labkit import benchmarks, figures, studies, testbeds
+from labkit.apps import notebook
 from labkit.errors import DataError, SpecError
-from labkit.spec import Spec
+from labkit.figures import parts
+from labkit.io import project
+from labkit.point.spec import Spec
+from labkit.run import launch
+from labkit.store.campaign import Campaign
 from labkit.studies import _linked, latency, needs, openshmem
 from labkit.tools import Invocation
 

@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 
 from labkit import studies
-from labkit.analysis import evidence
-from labkit.campaign import Campaign
 from labkit.errors import SpecError
-from labkit.notes import badge, has
-from labkit.parts import Figure
-from labkit.samples import Samples
-from labkit.spec import Spec
+from labkit.figures.parts import Figure
+from labkit.judge import evidence
+from labkit.point.notes import badge, has
+from labkit.point.spec import Spec
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from labkit.studies import LEFT_OUT, verbs_latency_bandwidth, verbs_under_loss_and_delay
 from tests.notebooks.test_examples import EXAMPLES
 from tests.notebooks.test_measured import Shown

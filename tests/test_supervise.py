@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit import supervise
 from labkit.errors import LaunchError
+from labkit.io import supervise
 
 ROOT = Path(__file__).parents[1]
 # a parent that goes on, a child that ignores SIGTERM, and a stray in a session of its own whose parent is gone
@@ -243,7 +243,7 @@ def test_a_supervisor_that_hangs_is_replaced(token):
 
 OWNER = """
 import sys, time
-from labkit import supervise
+from labkit.io import supervise
 command, word, how = sys.argv[1], sys.argv[2], sys.argv[3]
 with supervise.start([sys.executable, "-c", command, word], grace=0.3) as one:
     with supervise.start([sys.executable, "-c", command, word], grace=0.3) as two:
@@ -307,7 +307,7 @@ def test_ctrl_c_reaches_the_owner_which_ends_everything(token):
 def test_owner_and_supervisor_killed_at_once_still_ends_the_command(token):
     script = f"""
         import os, signal, sys, time
-        from labkit import supervise
+        from labkit.io import supervise
         waiting = "print('up', flush=True); import time; time.sleep(600)"
         tree = supervise.start([sys.executable, "-c", waiting, {token!r}])
         tree.stdout.readline()
@@ -355,7 +355,7 @@ def test_a_tree_inside_a_tree_ends_with_it(token):
 
 
 def test_the_program_needs_no_labkit(tmp_path):
-    program = [sys.executable, "-I", "-S", str(ROOT / "labkit/supervise/supervisor.py")]
+    program = [sys.executable, "-I", "-S", str(ROOT / "labkit/io/supervise/supervisor.py")]
     end, start = os.pipe()
     done = subprocess.run(
         [*program, "1", "--", "sh", "-c", "echo $0; exit 7", "--"], stdin=end, capture_output=True, cwd=tmp_path
@@ -404,7 +404,7 @@ def test_ranks_end_with_mpirun_and_its_supervisor(token, ranks, which):
 def test_ranks_end_with_their_owner(token):
     script = f"""
         import sys, time
-        from labkit import supervise
+        from labkit.io import supervise
         command = ["mpirun", "-np", "2", sys.executable, "-c", {RANK!r}, {token!r}]
         tree = supervise.start(command)
         time.sleep(600)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import cli, terminal
-from labkit.campaign import Campaign
+from labkit.apps import cli
+from labkit.io import sanitize
+from labkit.store.campaign import Campaign
 from tests.test_report import point
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b1A\x90q\x9c\r\x08\x1bc\u202eevil"
@@ -19,14 +20,14 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b1A\x90q\x9c\r\x08\x1bc\u202eevil"
 
 @given(st.text(alphabet=st.characters(codec="utf-8") | st.sampled_from("\x1b[]\x07\x9b\x90\\m;0")))
 def test_plain_text_holds_nothing_that_acts(text: str) -> None:
-    made = terminal.plain(text)
+    made = sanitize.plain(text)
     assert not [c for c in made if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F]
-    assert terminal.plain(made) == made
+    assert sanitize.plain(made) == made
 
 
 @given(st.text(alphabet=st.characters(categories=("L", "N", "P", "S", "Zs"))))
 def test_text_without_control_stays(text: str) -> None:
-    assert terminal.plain(text) == text
+    assert sanitize.plain(text) == text
 
 
 @pytest.mark.parametrize(
@@ -60,4 +61,4 @@ def test_a_progress_bar_acts_on_the_terminal() -> None:
     import io
 
     stream = io.StringIO()
-    assert terminal.raw(terminal.Plain(stream)) is stream  # type: ignore[arg-type]
+    assert sanitize.raw(sanitize.Plain(stream)) is stream  # type: ignore[arg-type]

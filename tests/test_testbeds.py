@@ -10,9 +10,9 @@ import pytest
 
 from labkit import Effort, Spec, benchmarks, testbeds
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.kernels.verbs.plan import Plan
 from labkit.testbeds import _guest, _kept, _rdma, soft_roce, virtual_cluster
 from labkit.tools import pyverbs
-from labkit.verbs.plan import Plan
 
 GIDS = """rxe0|Ethernet|0|fe80:0000:0000:0000:0000:00ff:fe00:0010|RoCE v2
 mlx5_0|Ethernet|2|0000:0000:0000:0000:0000:ffff:0a4d:0001|IB/RoCE v1

@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from labkit.show.texttable import columns, text_table, to_file
+from labkit.apps.show.texttable import columns, text_table, to_file
 
 HEAD = ("benchmark", "measures", "latency (µs)", "launches")
 ROWS = [

@@ -15,11 +15,13 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import benchmarks, project, storage, testbeds, tools
+from labkit import benchmarks, testbeds, tools
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.measuring import programs
-from labkit.notes import texts
-from labkit.spec import Effort, Spec
+from labkit.io import project
+from labkit.point import storage
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Spec
+from labkit.run import programs
 from labkit.tools import Invocation, Place, _run, fio, iozone, iperf3, netperf, qperf, sockperf
 
 SHORT = Effort(time_cap=0.2, time_limit=120)
@@ -546,7 +548,7 @@ def test_tools_end_when_the_lab_is_killed(monkeypatch: pytest.MonkeyPatch, mark:
     need(iperf3)
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # a lab that is killed cannot clear up its folder
     program = (
-        "from labkit import benchmarks, tools; from labkit.spec import Effort, Spec\n"
+        "from labkit import benchmarks, tools; from labkit.point.spec import Effort, Spec\n"
         "spec = Spec(benchmark='sockets.tcp_stream', size=65536, ranks=1, options={'tool': 'iperf3'})\n"
         "spec = benchmarks.resolve(spec)\n"
         "tools.run(tools.available(benchmarks.get(spec.benchmark).tools, spec, Effort(time_cap=600)))\n"

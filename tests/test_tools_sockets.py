@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from labkit import benchmarks, measuring, tools
+from labkit import benchmarks, tools
 from labkit.errors import LaunchError, SpecError
-from labkit.measuring import programs
-from labkit.notes import texts
-from labkit.spec import Effort, Spec
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Spec
+from labkit.run import measuring, programs
 from labkit.tools import Invocation, fi_pingpong, fio, iperf, iperf3, netperf, netpipe, qperf, sockperf
 from tests.test_tools import SHORT, mark, marked, need, reported, resolved, run
 

@@ -10,8 +10,8 @@ import pytest
 
 from labkit import benchmarks, tools
 from labkit.errors import DataError, SpecError
-from labkit.notes import texts
-from labkit.spec import Effort, Spec
+from labkit.point.notes import texts
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, perftest, qperf, ucx_perftest
 
 GOLDEN = Path(__file__).parent / "golden" / "tools"

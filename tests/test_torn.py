@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 import labkit
-from labkit import importing
 from labkit.errors import DataError
 from labkit.formats import logs
 from labkit.formats._log import Run
-from labkit.importing.text import UnknownError, identify
-from labkit.notes import has
+from labkit.point.notes import has
+from labkit.run import importing
+from labkit.run.importing.text import UnknownError, identify
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(path for path in (GOLDEN / "logs").glob("*/*") if path.is_file())

@@ -13,15 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import launch, measuring, tuning
-from labkit.analysis.comparison.judging import Launches, Pair, judge
-from labkit.campaign import Campaign
-from labkit.cli import main
+from labkit import tuning
+from labkit.apps.cli import main
+from labkit.apps.show import tuned as shown
 from labkit.errors import DataError, Failed, LabkitError, LaunchError, SpecError
 from labkit.formats import omb
-from labkit.show import tuned as shown
-from labkit.spec import Effort, Spec, sweep
+from labkit.judge.comparison.judging import Launches, Pair, judge
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.run import launch, measuring
+from labkit.run.launchers import _files
 from labkit.stats.racing import standing
+from labkit.store.campaign import Campaign
 from labkit.studies.tune import PROGRAM, Study
 from labkit.tuning import (
     Outcome,
@@ -57,7 +59,7 @@ SIZES = (1024, 65536)
 @pytest.fixture
 def openmpi_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """An Open MPI whose programs need not exist, and which knows three algorithms of allreduce."""
-    mpirun = launch.Launcher("openmpi", "/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), launch._files.file("openmpi"))
+    mpirun = launch.Launcher("openmpi", "/none/mpirun", "Open MPI 4.1.4", (4, 1, 4), _files.file("openmpi"))
     monkeypatch.setattr(launch, "get", lambda name: mpirun)
     monkeypatch.setattr(openmpi, "algorithms", lambda program, name: openmpi.listed(PRINTED, name))
     monkeypatch.setattr(openmpi, "param_files", lambda program: ("/site/openmpi-mca-params.conf",))
@@ -278,7 +280,7 @@ pipelined_tree                          - Force tree-based pipelined algorithm
 @pytest.fixture
 def mpich_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """An MPICH whose programs need not exist, and whose mpivars prints `MPIVARS_5`."""
-    mpiexec = launch.Launcher("mpich", "/none/mpiexec", "MPICH 5.0.2", (5, 0, 2), launch._files.file("mpich"))
+    mpiexec = launch.Launcher("mpich", "/none/mpiexec", "MPICH 5.0.2", (5, 0, 2), _files.file("mpich"))
     monkeypatch.setattr(launch, "get", lambda name: mpiexec)
     monkeypatch.setattr(mpich, "_text", lambda program, name: MPIVARS_5)
     monkeypatch.setattr(mpich, "algorithms", lambda program, name: mpich.listed(mpich._text(program, name), name))

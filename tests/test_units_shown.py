@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, project
-from labkit.columns import METRICS
-from labkit.reference import UNITS
+from labkit import benchmarks
+from labkit.io import project
+from labkit.point.columns import METRICS
+from labkit.read.reference import UNITS
 from labkit.report.blocks import overview, repeated
 from labkit.report.content import Content
 from labkit.report.sources import read

@@ -7,18 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks, cli, measuring, samples, show
+from labkit import benchmarks
+from labkit.apps import cli, show
+from labkit.apps.explorer.selection import Selection
 from labkit.errors import SpecError
-from labkit.explorer.selection import Selection
-from labkit.measuring import volume
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.run import measuring, sample_volume
+from labkit.store import samples
 from labkit.suites import plan
 
 from .test_figures_of_many_ranks import quick, whole
 
 
-def of(benchmark: str, ranks: int, effort: Effort | None = None, **options: object) -> volume.Volume:
-    return volume.volume(
+def of(benchmark: str, ranks: int, effort: Effort | None = None, **options: object) -> sample_volume.Volume:
+    return sample_volume.volume(
         benchmarks.resolve(Spec(benchmark=benchmark, ranks=ranks, options=options)), effort or Effort()
     )
 
@@ -46,8 +48,8 @@ def test_a_file_is_as_large_as_estimated_within_the_factor_that_is_stated(tmp_pa
     for name, point in points.items():
         samples.save(point, tmp_path / name)
         effort = Effort(iterations=point.n, keep="extremes" if point.over else "all")
-        estimate = volume.volume(benchmarks.resolve(point.spec), effort).kept
-        assert estimate / 10 < (tmp_path / name).stat().st_size < estimate * volume.WRONG
+        estimate = sample_volume.volume(benchmarks.resolve(point.spec), effort).kept
+        assert estimate / 10 < (tmp_path / name).stat().st_size < estimate * sample_volume.WRONG
 
 
 @pytest.mark.parametrize(
@@ -61,10 +63,10 @@ def test_a_file_is_as_large_as_estimated_within_the_factor_that_is_stated(tmp_pa
 def test_a_large_point_asks_once_what_to_keep(benchmark: str, ranks: int, iterations: int | None, said: str) -> None:
     specs = [benchmarks.resolve(spec) for spec in sweep(benchmark, sizes="8,64", ranks=ranks)]
     with pytest.raises(SpecError, match=said) as caught:
-        volume.refuse(specs, Effort(iterations=iterations))
+        sample_volume.refuse(specs, Effort(iterations=iterations))
     assert "4 times as much" in str(caught.value)
     for keep in ("all", "extremes"):
-        volume.refuse(specs, Effort(iterations=iterations, keep=keep))
+        sample_volume.refuse(specs, Effort(iterations=iterations, keep=keep))
 
 
 def test_the_question_comes_before_anything_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

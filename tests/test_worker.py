@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.errors import KernelError
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.worker import Frame, Plan, Reader, failure, reported_failure
 from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
 from labkit.worker.verify import compare, pattern_of

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from labkit import importing
 from labkit.errors import DataError
-from labkit.importing.text import identify
+from labkit.run import importing
+from labkit.run.importing.text import identify
 
 LOGS = Path(__file__).parent / "golden"
 ORIGINALS = [

@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from labkit import writing
-from labkit.campaign import archive
-from labkit.cli import main
+from labkit.apps.cli import main
 from labkit.errors import DataError
+from labkit.io import atomic
+from labkit.store import archive
 
 from . import made
 from .test_store import filled
@@ -48,10 +48,10 @@ def drained(fifo: Path) -> tuple[threading.Thread, list[bytes]]:
 def test_a_regular_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "a.txt"
     target.write_text("before")
-    with pytest.raises(TypeError), writing.opened(target) as file:
+    with pytest.raises(TypeError), atomic.opened(target) as file:
         file.writelines([b"half", None])  # type: ignore[list-item]
     assert target.read_text() == "before"
-    writing.text(target, "µ")
+    atomic.text(target, "µ")
     assert target.read_bytes() == "µ".encode()
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
@@ -59,7 +59,7 @@ def test_a_regular_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real.txt").write_text("before")
     (tmp_path / "link").symlink_to("real.txt")
-    writing.text(tmp_path / "link", "after")
+    atomic.text(tmp_path / "link", "after")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real.txt").read_text() == "after"
 
@@ -103,7 +103,7 @@ def test_results_go_to_a_pipe(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_dash_is_standard_output(tmp_path: Path) -> None:
     campaign = filled(tmp_path / "c", 4)
-    command = [sys.executable, "-m", "labkit.cli", "export", str(campaign.path), "--output", "-"]
+    command = [sys.executable, "-m", "labkit.apps.cli", "export", str(campaign.path), "--output", "-"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert zipfile.ZipFile(io.BytesIO(done.stdout)).testzip() is None
@@ -111,18 +111,18 @@ def test_a_dash_is_standard_output(tmp_path: Path) -> None:
 
 
 def test_a_pipe_that_nobody_reads_is_an_error_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "PATIENCE", 0.2)
+    monkeypatch.setattr(atomic, "PATIENCE", 0.2)
     os.mkfifo(tmp_path / "fifo")
     began = time.monotonic()
     with pytest.raises(DataError, match=r"fifo cannot be written: .*Start its reader first"):
-        writing.text(tmp_path / "fifo", "x")
+        atomic.text(tmp_path / "fifo", "x")
     assert time.monotonic() - began < 60
 
 
 def test_a_full_device_is_named(tmp_path: Path) -> None:
     full = device(tmp_path / "full", 7)
     with pytest.raises(DataError, match=r"full cannot be written: No space left on device\. Free space"):
-        writing.text(full, "x" * 100_000)
+        atomic.text(full, "x" * 100_000)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_what_cannot_be_written_is_named_with_the_remedy(tmp_path: Path, name: s
     (tmp_path / "loop").symlink_to("loop")
     before = sorted(path.name for path in tmp_path.iterdir())
     with pytest.raises(DataError, match=said):
-        writing.text(tmp_path / name, "x")
+        atomic.text(tmp_path / name, "x")
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_a_long_name_that_fits_is_written(tmp_path: Path) -> None:
-    writing.text(tmp_path / ("x" * 255), "y")
+    atomic.text(tmp_path / ("x" * 255), "y")
     assert (tmp_path / ("x" * 255)).read_text() == "y"
 
 
@@ -178,12 +178,12 @@ def test_a_durable_file_is_on_the_disk_before_and_after_it_gets_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
-    writing.replace(tmp_path / "a", "µ", durable=True)
-    writing.create(tmp_path / "b", b"xyz", durable=True)
-    writing.text(tmp_path / "c", "1234")
+    atomic.replace(tmp_path / "a", "µ", durable=True)
+    atomic.create(tmp_path / "b", b"xyz", durable=True)
+    atomic.text(tmp_path / "c", "1234")
     assert disk.done == ["content of 2 B", "a", "names", "content of 3 B", "b", "names", "content of 4 B", "c", "names"]
     disk.done.clear()
-    writing.replace(tmp_path / "a", "quick")
+    atomic.replace(tmp_path / "a", "quick")
     assert disk.done == ["a"]
 
 
@@ -209,8 +209,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         path.write_text("half")
         raise OSError(28, "no space")
 
-    writing.replace(tmp_path / "a", "old")
-    for write in (writing.replace, writing.create):
+    atomic.replace(tmp_path / "a", "old")
+    for write in (atomic.replace, atomic.create):
         with pytest.raises(OSError, match="no space"):
             write(tmp_path / "a", broken)
     assert (tmp_path / "a").read_text() == "old"
@@ -222,7 +222,7 @@ def test_of_several_that_create_a_file_one_succeeds_and_none_is_seen_half(tmp_pa
     won: list[int] = []
 
     def one(number: int) -> None:
-        if writing.create(tmp_path / "a", bytes([number]) * 100_000):
+        if atomic.create(tmp_path / "a", bytes([number]) * 100_000):
             won.append(number)
         seen.add((tmp_path / "a").read_bytes())
 
@@ -237,14 +237,14 @@ def test_of_several_that_create_a_file_one_succeeds_and_none_is_seen_half(tmp_pa
 
 
 def test_a_secret_is_never_readable_by_others(tmp_path: Path) -> None:
-    writing.create(tmp_path / "key", b"x", mode=0o600)
+    atomic.create(tmp_path / "key", b"x", mode=0o600)
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
 
 
 def test_no_module_has_an_atomic_write_of_its_own() -> None:
-    """Files of labkit get their names in `labkit.writing`; folders, locks and leases that are moved are listed here."""
-    moved = {"scratch.py", "report/stage.py", "campaign/lease.py", "staging/archive.py", "staging/node.py"}
-    package = Path(writing.__file__).parent
+    """Files of labkit get their names in `labkit.io.atomic`; folders, locks and leases that are moved are listed here."""
+    moved = {"io/scratch.py", "report/stage.py", "store/lease.py", "run/staging/archive.py", "run/staging/node.py"}
+    package = Path(atomic.__file__).parents[1]
     modules = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
@@ -253,4 +253,4 @@ def test_no_module_has_an_atomic_write_of_its_own() -> None:
             path.read_text(),
         )
     }
-    assert modules - moved == {"writing.py"}
+    assert modules - moved == {"io/atomic.py"}

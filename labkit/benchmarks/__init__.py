@@ -37,8 +37,8 @@ from labkit.benchmarks._kinds import (
 )
 from labkit.benchmarks._simulated import Simulation
 from labkit.errors import SpecError, known
-from labkit.spec import Effort, Spec, validated
-from labkit.units import format_size
+from labkit.point.spec import Effort, Spec, validated
+from labkit.point.units import format_size
 
 if TYPE_CHECKING:
     from labkit.tools import Invocation

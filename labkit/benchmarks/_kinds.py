@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from labkit.benchmarks._ends import Ends
 from labkit.benchmarks._simulated import Simulation
-from labkit.spec import Effort, Scalar, Spec
-from labkit.units import MiB
+from labkit.point.spec import Effort, Scalar, Spec
+from labkit.point.units import MiB
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Parts = Sequence[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
 
 
-Runner = Literal["", "ranks", "tools", "two jobs"]  # of labkit.measuring.runner; empty for what is not run
+Runner = Literal["", "ranks", "tools", "two jobs"]  # of labkit.run.runner; empty for what is not run
 POISON = 0xEE  # every byte of a receive buffer before an iteration that is verified
 
 
@@ -83,7 +83,7 @@ class Benchmark:
     """
 
     by: ClassVar[str] = ""  # what makes the samples, in a list
-    runner: ClassVar[Runner] = ""  # measures it, see labkit.measuring.runner
+    runner: ClassVar[Runner] = ""  # measures it, see labkit.run.runner
     by_size: ClassVar[bool] = False  # whether the size decides what serves a point: a tool, or the jobs
     own_start: ClassVar[bool] = False  # whether each point has a start of its own
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 BYTE = 6  # SimGrid's number of MPI_CHAR
 # options that make no difference to a simulation
@@ -75,8 +75,8 @@ class Simulation:
     algorithms : names that the user may choose from, beside ``auto``; not of a collective.
     collective : SimGrid's name of the collective that is the iteration; empty for messages of its own.
     ranks : number of ranks.
-    places : of each rank the place of its host among those of `labkit.simulation.Network.hosts_of`; empty for one rank
-        after the other.
+    places : of each rank the place of its host among those of `labkit.testbeds.simulation.Network.hosts_of`; empty for
+        one rank after the other.
     sent : B that each rank but the last sends to the last one; then rates are kept instead of times.
     delivered : whether sends may end when their message is there if there is a single iteration.
     extra_ns : per iteration, time that a further column of the samples is shorter than the iteration: column → ns.

@@ -14,7 +14,6 @@ from labkit.figures.measured_and_published import measured_and_published
 from labkit.figures.nodes import scatter
 from labkit.figures.overlay import fitting, overlay, subject
 from labkit.figures.pairs import pairs
-from labkit.figures.parts import parts
 from labkit.figures.path import Part, Stack, stacked
 from labkit.figures.points import bars, versus_size
 from labkit.figures.programs import Shares, Traffic, time_split, traffic
@@ -29,6 +28,7 @@ from labkit.figures.shifts import shifts
 from labkit.figures.spectrum import spectrum
 from labkit.figures.spread import launches
 from labkit.figures.static import svgs
+from labkit.figures.streams import streams
 from labkit.figures.style import CONFIG, ORIGINS
 from labkit.figures.topology import topology
 from labkit.figures.unit import in_unit
@@ -57,7 +57,6 @@ __all__ = [
     "over_iterations",
     "overlay",
     "pairs",
-    "parts",
     "per_rank",
     "phases",
     "rank_map",
@@ -70,6 +69,7 @@ __all__ = [
     "shifts",
     "spectrum",
     "stacked",
+    "streams",
     "subject",
     "svgs",
     "time_split",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from labkit import extras
+from labkit.io import extras
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

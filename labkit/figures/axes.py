@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labkit.columns import Metric
-from labkit.units import format_size
+from labkit.point.columns import Metric
+from labkit.point.units import format_size
 
 _TICKS = 13  # that fit beside each other at 720 px
 _FAR = 20.0  # highest value of a rate over that of another line, from which the axis is logarithmic

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit.columns import METRICS
-from labkit.columns import title as column_title
 from labkit.errors import SpecError
 from labkit.figures import axes, small_print, style
 from labkit.figures._plotly import go
 from labkit.models import bounds, limits
 from labkit.models.costs import Costs
 from labkit.models.limits import Limit
-from labkit.notes import note
-from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT
-from labkit.units import format_number, format_range, format_size
+from labkit.point.columns import METRICS
+from labkit.point.columns import title as column_title
+from labkit.point.notes import note
+from labkit.point.units import format_number, format_range, format_size
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT
 
 if TYPE_CHECKING:
     import pandas as pd

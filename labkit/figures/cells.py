@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from labkit.columns import METRICS
 from labkit.errors import DataError, known
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
-from labkit.notes import note
-from labkit.records.resolution import MOST, sign, text
-from labkit.units import format_number, format_share, format_size, plural
+from labkit.point.columns import METRICS
+from labkit.point.notes import note
+from labkit.point.units import format_number, format_share, format_size, plural
+from labkit.read.records.resolution import MOST, sign, text
 
 SCALE = "Cividis"  # even steps of brightness, and made for readers with any colour vision
 _GREY = "#d9d9d9"  # of cells without a colour of the scale
@@ -32,7 +32,7 @@ def heat_map(reported: pd.DataFrame, rows: str, columns: str, value: str, *, sta
 
     Parameters
     ----------
-    reported : from `labkit.records.reported`, filtered to one system and one set of options.
+    reported : from `labkit.read.records.reported`, filtered to one system and one set of options.
     rows, columns : label columns with sizes in B, such as ``file_size_B`` and ``record_size_B``.
     value : name of the reported value, or a column of numbers; the median over launches is drawn.
     statistic : of the value, where several were reported.
@@ -208,7 +208,7 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
         raise DataError(f"No {value!r} has both {rows} and {columns}. Measure it, or relax the filter.")
     if "unit" not in cells:
         raise DataError(
-            "The cells have no column 'unit'. Take the table of `labkit.records.reported` with all its columns."
+            "The cells have no column 'unit'. Take the table of `labkit.read.records.reported` with all its columns."
         )
     for name in ("name", "unit", "statistic", "benchmark", "fingerprint"):
         if name in cells and cells[name].nunique() > 1:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from labkit.figures.small_print import TITLE
-from labkit.units import format_number, format_range, plural
+from labkit.point.units import format_number, format_range, plural
 
 _TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
 _TAG = re.compile(r"<[^>]*>")

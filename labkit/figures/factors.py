@@ -11,8 +11,8 @@ import pandas as pd
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.units import format_exact, format_number
+from labkit.point.notes import note
+from labkit.point.units import format_exact, format_number
 
 
 def factors(table: pd.DataFrame, category: str, series: str, *, title: str, label: str = "") -> go.Figure:

@@ -13,8 +13,8 @@ from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.points import error_bars
-from labkit.notes import note
-from labkit.units import format_number, format_range, format_size
+from labkit.point.notes import note
+from labkit.point.units import format_number, format_range, format_size
 
 _US = 1e6
 

@@ -11,7 +11,7 @@ from labkit.errors import DataError
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
 from labkit.figures.looks import COLOURS
-from labkit.units import format_number
+from labkit.point.units import format_number
 
 PREDICTED = "predicted"
 _ROW, _GAP = 34, 120  # px of a row, and between panels, for an axis and the next title

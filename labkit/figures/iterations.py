@@ -11,17 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
-from labkit.columns import METRICS, STATISTICS, Metric
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.figures.looks import Look
 from labkit.figures.points import metric_of
-from labkit.notes import Note, note
-from labkit.records import per_rank, seconds, values
-from labkit.samples import Samples
-from labkit.samples.facts import LIBRARY, TIMING
-from labkit.units import format_number, format_size
+from labkit.point.columns import METRICS, STATISTICS, Metric
+from labkit.point.notes import Note, note
+from labkit.point.units import format_number, format_size
+from labkit.read.records import per_rank, seconds, values
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import LIBRARY, TIMING
 
 POINTS = 5000  # of a trace: more than 720 px can show, and 60 kB of svg
 _MANY = 8  # ranks up to which each has a line of its own
@@ -78,7 +78,7 @@ def distribution(
     Parameters
     ----------
     samples : launches with samples; those with reported values only are left out.
-    metric : of single iterations, as in `labkit.columns.METRICS`.
+    metric : of single iterations, as in `labkit.point.columns.METRICS`.
     of : what each belongs to, such as its campaign; its name then begins with that.
     series : name of each in the legend; launches of one name share its colour and its line there.
 
@@ -217,7 +217,9 @@ def over_iterations(samples: Samples, *, points: int = POINTS) -> go.Figure:
         If there are no samples.
     """
     if not samples.n:
-        raise DataError(f"'{samples.spec}' has no iterations, only reported values. Use `labkit.records.reported`.")
+        raise DataError(
+            f"'{samples.spec}' has no iterations, only reported values. Use `labkit.read.records.reported`."
+        )
     lines = ranks_or_envelope(samples)
     figure, budget = go.Figure(), max(400, points // len(lines))
     for (name, line), look in zip(lines.items(), looks.named(list(lines)), strict=True):

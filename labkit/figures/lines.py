@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import stats
-from labkit.columns import METRICS, STATISTICS, end_column, statistic_column
 from labkit.figures import looks
 from labkit.figures.looks import Look
-from labkit.records import headline_statistic, statistics_of, why_not
-from labkit.units import plural
+from labkit.point.columns import METRICS, STATISTICS, end_column, statistic_column
+from labkit.point.units import plural
+from labkit.read.records import headline_statistic, statistics_of, why_not
 
 HEADLINE = "headline"  # the median; where a source has none, its mean or value as a line of its own that says so
 _REASONS = 3  # that stand below a figure
@@ -69,8 +69,8 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: s
     Parameters
     ----------
     parts : name, origin and rows of each series, from `labkit.figures.style.split`.
-    metric : as in `labkit.columns.METRICS`.
-    statistic : as in `labkit.columns.STATISTICS`, or ``headline``.
+    metric : as in `labkit.point.columns.METRICS`.
+    statistic : as in `labkit.point.columns.STATISTICS`, or ``headline``.
     """
     usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric) if statistic == HEADLINE else statistic
     drawn: list[Line] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from labkit.analysis.protocol import Break
 from labkit.figures._plotly import go
-from labkit.units import format_share, format_size
+from labkit.judge.protocol import Break
+from labkit.point.units import format_share, format_size
 
 _BREAK, _LIMIT = "#d55e00", "#555555"
 _LETTER = 6.8  # px of a letter at 12 px
@@ -22,7 +22,7 @@ def mark_breaks(
     Parameters
     ----------
     figure : from `labkit.figures.versus_size`; it is changed.
-    breaks : from `labkit.analysis.breaks`; each is drawn in the middle between its two sizes, on the logarithm.
+    breaks : from `labkit.judge.breaks`; each is drawn in the middle between its two sizes, on the logarithm.
     variables : name → B, such as ``btl_vader_eager_limit``.
 
     Returns

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.units import format_number
+from labkit.point.units import format_number
 
 
 def measured_and_published(
@@ -27,7 +27,7 @@ def measured_and_published(
     title : of the axis, with its unit.
     factor : from the values' unit to that of the axis.
     source : of the published ones.
-    origin : of `measured`, as in `labkit.samples.ORIGINS`.
+    origin : of `measured`, as in `labkit.store.samples.ORIGINS`.
 
     Raises
     ------

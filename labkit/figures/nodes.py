@@ -9,8 +9,8 @@ import numpy as np
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go, make_subplots
-from labkit.samples import Samples
-from labkit.samples.facts import RANK_HOSTS
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import RANK_HOSTS
 
 _POINTS = 1500  # of a node and phase: more cannot be told apart
 PHASES = {"alone_ns": "alone", "time_ns": "beside the aggressor"}

@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from labkit.columns import METRICS
 from labkit.errors import SpecError
 from labkit.figures import axes, looks, small_print, style
 from labkit.figures._plotly import go
 from labkit.figures.looks import Look
-from labkit.notes import note
-from labkit.reference import LARGE, SMALL, Entry
-from labkit.units import parse_size
+from labkit.point.columns import METRICS
+from labkit.point.notes import note
+from labkit.point.units import parse_size
+from labkit.read.reference import LARGE, SMALL, Entry
 
 _ORIGIN = "published"
 _PART = 0.25  # of the axis that a number of small or of large messages takes
@@ -30,7 +30,7 @@ def overlay(figure: go.Figure, entries: Sequence[Entry]) -> go.Figure:
     Parameters
     ----------
     figure : from `labkit.figures.versus_size` or `labkit.figures.bars`.
-    entries : of the figure's metric, such as from `labkit.reference.matching`.
+    entries : of the figure's metric, such as from `labkit.read.reference.matching`.
 
     Raises
     ------

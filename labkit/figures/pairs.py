@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.units import format_number
+from labkit.point.notes import note
+from labkit.point.units import format_number
 
 SCALE = "Cividis"
 CELLS = 400  # of a side; a screen shows no more
@@ -36,7 +36,7 @@ def pairs(
 
     Parameters
     ----------
-    seconds : (ranks, ranks), s, as `labkit.analysis.all_pairs` gives them; NaN where there is none.
+    seconds : (ranks, ranks), s, as `labkit.judge.all_pairs` gives them; NaN where there is none.
     hosts : of every rank.
     switches : host → its leaf switch, where that is known.
     bad : pairs of ranks to mark.

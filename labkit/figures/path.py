@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.units import format_number
+from labkit.point.units import format_number
 
 _ROW, LINE = 24, 100  # px of a row, characters of small print in a line
 _WORDS, _GAP = 84, 5  # characters in a line of the legend, and between two of its names

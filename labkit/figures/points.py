@@ -10,15 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks
-from labkit.columns import METRICS, STATISTICS, Metric, statistic_column
-from labkit.columns import title as column_title
 from labkit.errors import DataError, known
 from labkit.figures import axes, lines, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
-from labkit.notes import joined, note
-from labkit.records import value_of, why_not
-from labkit.units import format_number
+from labkit.point.columns import METRICS, STATISTICS, Metric, statistic_column
+from labkit.point.columns import title as column_title
+from labkit.point.notes import joined, note
+from labkit.point.units import format_number
+from labkit.read.records import value_of, why_not
 
 
 def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
@@ -127,8 +127,8 @@ def versus_size(
 
     Parameters
     ----------
-    summary : from `labkit.records.summary`.
-    metric : as in `labkit.columns.METRICS`.
+    summary : from `labkit.read.records.summary`.
+    metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a line each; None for those that differ. Origins are always kept apart.
     statistic : of the thick line. ``headline`` is the median; points of a source without one make a line of their own
         that names its statistic. Of any other, only that is drawn: a gap, and its reason, where a point has none.
@@ -292,9 +292,9 @@ def bars(
 
     Parameters
     ----------
-    summary : from `labkit.records.summary`.
+    summary : from `labkit.read.records.summary`.
     category : column whose values stand side by side.
-    metric : as in `labkit.columns.METRICS`.
+    metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a colour each; None for those that differ beside the category.
     statistic : height of the bars, as in `versus_size`.
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go, make_subplots
-from labkit.notes import note
-from labkit.units import format_number, format_size, plural
+from labkit.point.notes import note
+from labkit.point.units import format_number, format_size, plural
 
 PANELS = 3  # in a row
 SCALE = "Cividis"

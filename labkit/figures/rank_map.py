@@ -17,11 +17,11 @@ from labkit.figures import style
 from labkit.figures._plotly import go
 from labkit.figures.cells import SCALE
 from labkit.figures.ranks import launches_of_one_point
-from labkit.notes import Note, note
-from labkit.records import per_rank, resolution
-from labkit.samples import Samples
-from labkit.samples.facts import RANK_HOSTS
-from labkit.units import plural
+from labkit.point.notes import Note, note
+from labkit.point.units import plural
+from labkit.read.records import per_rank, resolution
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import RANK_HOSTS
 
 ROWS, COLUMNS = 512, 256  # cells that can be told apart, and a figure of a few MB
 _UNKNOWN = 64  # ranks of a row where their hosts are not known

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import analysis
+from labkit import judge
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.records import per_rank as of_ranks
-from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, TIMING
-from labkit.units import format_count, format_number
+from labkit.point.notes import note
+from labkit.point.units import format_count, format_number
+from labkit.read.records import per_rank as of_ranks
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT, TIMING
 
 ENDS = (1, 25, 50, 75, 99)  # percentiles of a box: lower whisker, box, upper whisker
 BOXES = 64  # ranks up to which each has a box
@@ -28,7 +28,7 @@ def per_rank(samples: Iterable[Samples]) -> go.Figure:
     """Draw the times of every rank, a colour for every launch: quartiles, with whiskers to the 1st and 99th percentile.
 
     Up to 64 ranks each has a box. More are ordered by their median and drawn as bands of percentiles; those that
-    `labkit.analysis.slow_ranks` names are marked.
+    `labkit.judge.slow_ranks` names are marked.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def _mark_slow(
 ) -> None:
     """Mark the ranks of a launch that the analysis names, where it has a rule for this benchmark."""
     try:
-        table = analysis.slow_ranks(launch).table
+        table = judge.slow_ranks(launch).table
     except DataError:
         return
     slow = table[table["slow"]].nlargest(MARKED, "slow_iterations")

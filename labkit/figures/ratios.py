@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.units import format_number
+from labkit.point.notes import note
+from labkit.point.units import format_number
 
 
 def ratios(groups: Mapping[str, Sequence[float]], title: str) -> go.Figure:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.units import format_number
+from labkit.point.notes import note
+from labkit.point.units import format_number
 
 MANY = 5000  # pairs of a kind that are all drawn
 _GRID = 200  # cells of a side, about 3 px
@@ -30,7 +30,7 @@ def repeated_pairs(
 
     Parameters
     ----------
-    first, again : (ranks, ranks), s, as `labkit.analysis.all_pairs.matrix` gives them; both directions are averaged.
+    first, again : (ranks, ranks), s, as `labkit.judge.all_pairs.matrix` gives them; both directions are averaged.
     hosts : of every rank.
     limits : of the first and of the second measurement, s.
     causes : bad pair, the lower rank first → its cause.

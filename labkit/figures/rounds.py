@@ -9,8 +9,8 @@ import numpy as np
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.units import format_number, plural
+from labkit.point.notes import note
+from labkit.point.units import format_number, plural
 
 _FAR = 20  # a value over the median of all, from which it is drawn at the end of the axis
 

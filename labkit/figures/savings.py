@@ -11,7 +11,7 @@ from labkit.figures import looks, style
 from labkit.figures._plotly import go, make_subplots
 from labkit.figures.path import LINE, QUIET, print_below
 from labkit.models.breakdown import Time
-from labkit.units import format_number
+from labkit.point.units import format_number
 
 Curve = Sequence[tuple[float, Time]]
 _PANEL, _TEN_TIMES = 300, 90  # px of a panel; % cheaper that is ten times cheaper

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from labkit.columns import METRICS, STATISTICS
 from labkit.errors import DataError
 from labkit.figures._plotly import go
 from labkit.figures.points import metric_of, versus_size
-from labkit.records import headline_statistic
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.read.records import headline_statistic
 
 
 def several_metrics(
@@ -25,8 +25,8 @@ def several_metrics(
 
     Parameters
     ----------
-    summary : from `labkit.records.summary`.
-    metrics : names from `labkit.columns.METRICS`, or name → what the legend calls it.
+    summary : from `labkit.read.records.summary`.
+    metrics : names from `labkit.point.columns.METRICS`, or name → what the legend calls it.
     label : of the axis, without its unit, such as ``time``.
     series : further columns whose values make lines.
     linear : axis from 0 instead of a logarithm.

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from labkit.analysis.comparison import Compared, Comparison
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
 from labkit.figures._plotly import go
-from labkit.notes import joined, note
-from labkit.units import format_number, format_range, format_share, format_size
+from labkit.judge.comparison import Compared, Comparison
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined, note
+from labkit.point.units import format_number, format_range, format_share, format_size
 
 _FAR = 3.0  # largest ratio over smallest from which ticks are 1, 2, 5, 10, …
 
@@ -22,7 +22,7 @@ def shifts(comparison: Comparison, benchmark: str = "", *, difference: bool = Fa
 
     Parameters
     ----------
-    comparison : from `labkit.analysis.comparison.compare`.
+    comparison : from `labkit.judge.comparison.compare`.
     benchmark : to draw; all when left out.
     difference : draw the shift in the metric's unit instead of the ratio; all points then have one metric.
 

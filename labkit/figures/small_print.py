@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from labkit.figures._plotly import go, held
-from labkit.notes import Note, joined, note
+from labkit.point.notes import Note, joined, note
 
 FITS = 96  # characters in a line
 LINE = 18  # px of a line
@@ -65,5 +65,5 @@ def of(figure: go.Figure) -> tuple[Note, ...]:
 
 
 def read(notes: Sequence[Any]) -> tuple[Note, ...]:
-    """Return notes from what `labkit.notes.Note.as_dict` made of them."""
+    """Return notes from what `labkit.point.notes.Note.as_dict` made of them."""
     return tuple(Note(one["code"], one["text"], tuple(one["values"].items())) for one in notes)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
+from labkit.point.units import format_number
 from labkit.stats import periodic
 from labkit.stats.periodic import Spectrum
-from labkit.units import format_number
 
 _POINTS = 2000  # of a line; a figure must stay small
 

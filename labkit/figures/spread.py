@@ -11,17 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import stats
-from labkit.columns import STATISTICS, Metric, statistic_column
-from labkit.columns import title as column_title
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import column
 from labkit.figures.looks import Look
 from labkit.figures.points import error_bars, metric_of
-from labkit.notes import note
-from labkit.records import headline_statistic
-from labkit.units import format_number, format_share
+from labkit.point.columns import STATISTICS, Metric, statistic_column
+from labkit.point.columns import title as column_title
+from labkit.point.notes import note
+from labkit.point.units import format_number, format_share
+from labkit.read.records import headline_statistic
 
 _NEAR = 1.3  # medians of series within this factor share an axis in the metric's unit; others are drawn in per cent
 _NAMED = 3  # series whose spread stands below the figure
@@ -34,8 +34,8 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
 
     Parameters
     ----------
-    records : from `labkit.records.table`; a few points of it.
-    metric : as in `labkit.columns.METRICS`.
+    records : from `labkit.read.records.table`; a few points of it.
+    metric : as in `labkit.point.columns.METRICS`.
     series : columns whose values make a series each; None for those that differ.
 
     Raises

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from labkit import folders, host, scratch, writing
+from labkit import host
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures.style import HEIGHT, WIDTH
+from labkit.io import atomic, folders, scratch
 
 TIMEOUT = 60.0  # s for one figure
 _SMALL = (  # what Chromium gets beside kaleido's own flags; for 126 figures it then takes 430 MB in all
@@ -97,7 +98,7 @@ def _keep(file: Path | None, svg: str | None) -> None:
         return
     with suppress(OSError, DataError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        writing.replace(file, lambda part: part.write_text(svg))
+        atomic.replace(file, lambda part: part.write_text(svg))
         kept = sorted(file.parent.glob("*.svg"), key=lambda one: one.stat().st_mtime)
         for old in kept[:-KEPT]:
             old.unlink(missing_ok=True)

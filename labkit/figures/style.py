@@ -26,10 +26,10 @@ from labkit.figures import small_print
 from labkit.figures._plotly import go, held
 from labkit.figures.looks import COLOURS, Look
 from labkit.figures.small_print import LINE
-from labkit.notes import Note, joined
-from labkit.records.aggregate import GIVEN
-from labkit.records.factors import differing, level, named, text, texts
-from labkit.units import format_count, format_exact, format_number, format_size
+from labkit.point.notes import Note, joined
+from labkit.point.units import format_count, format_exact, format_number, format_size
+from labkit.read.records.aggregate import GIVEN
+from labkit.read.records.factors import differing, level, named, text, texts
 
 WIDTH, HEIGHT = 720, 280
 CONFIG: Mapping[str, Any] = {"displaylogo": False, "responsive": True}
@@ -359,7 +359,7 @@ def hover(
     first : lines as plotly templates.
     fields : label → value at each point; empty values are left out.
     texts : name → text at each point, for ``%{name}`` in a line of `first`. Values are texts with the digits of
-        `labkit.units`, because plotly's own formats know no interval.
+        `labkit.point.units`, because plotly's own formats know no interval.
     """
     lines = list(first)
     data: list[list[str]] = []

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labkit.analysis.history import History, Series
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.notes import note
-from labkit.units import format_number, format_range
+from labkit.judge.history import History, Series
+from labkit.point.columns import METRICS
+from labkit.point.notes import note
+from labkit.point.units import format_number, format_range
 
 _LABELS = 12  # of the axis, at most
 

@@ -9,8 +9,8 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.figures import looks, style
 from labkit.figures._plotly import go
-from labkit.notes import Note, note
-from labkit.units import format_number, format_share
+from labkit.point.notes import Note, note
+from labkit.point.units import format_number, format_share
 
 _ROW = {"host": 0.0, "leaf": 1.0, "spine": 2.0}
 _LOOK = {"host": ("circle", 26, "#ffffff"), "leaf": ("square", 30, "#e4e8ee"), "spine": ("square", 30, "#c9d2de")}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from labkit.columns import METRICS
 from labkit.figures._plotly import go
-from labkit.units import factor
+from labkit.point.columns import METRICS
+from labkit.point.units import factor
 
 _OF_VALUES = re.compile(r"(interval|p95|p99|p999|max|min): ")  # lines of a hover text with values in the old unit
 
@@ -20,8 +20,8 @@ def in_unit(figure: go.Figure, metric: str, unit: str) -> go.Figure:
     Parameters
     ----------
     figure : with one metric on its upward axis, such as from `labkit.figures.versus_size`.
-    metric : as in `labkit.columns.METRICS`.
-    unit : of `labkit.units.OTHER_UNITS`; empty for the metric's own.
+    metric : as in `labkit.point.columns.METRICS`.
+    unit : of `labkit.point.units.OTHER_UNITS`; empty for the metric's own.
 
     Raises
     ------

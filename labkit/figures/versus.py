@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labkit.columns import METRICS, STATISTICS, Metric, split
-from labkit.columns import title as column_title
 from labkit.errors import DataError, known
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
 from labkit.figures.points import bars_of, described, hover_fields, metric_of, numbers, texts
-from labkit.notes import joined, note
-from labkit.records import headline_statistic
-from labkit.units import format_number
+from labkit.point.columns import METRICS, STATISTICS, Metric, split
+from labkit.point.columns import title as column_title
+from labkit.point.notes import joined, note
+from labkit.point.units import format_number
+from labkit.read.records import headline_statistic
 
 _FAR = 8.0  # greatest over least value from which an axis is logarithmic
 _APART = 0.05  # of the axis' length between two labels
@@ -39,7 +39,7 @@ def versus(
 
     Parameters
     ----------
-    summary : from `labkit.records.summary`.
+    summary : from `labkit.read.records.summary`.
     x : column to the right; ticks stand at the values that occur. 0 is set apart on a logarithmic axis.
     shown : metric, drawn as its headline statistic (see `versus_size`), or name in the legend → column such as
         ``latency_us_osu_mean``, drawn as it is; all in the same unit.

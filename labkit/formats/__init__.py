@@ -1,8 +1,8 @@
 """Layouts of text and JSON, one file each: pure functions from what a tool printed to values.
 
-Units are converted here and nowhere else. A parser returns values in the unit of the metric in `labkit.columns`, or in
-the tool's unit where labkit has no such metric. It raises `DataError` for a line that does not fit; the error quotes
-the line and says what was wanted.
+Units are converted here and nowhere else. A parser returns values in the unit of the metric in `labkit.point.columns`,
+or in the tool's unit where labkit has no such metric. It raises `DataError` for a line that does not fit; the error
+quotes the line and says what was wanted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from labkit.columns import METRICS
 from labkit.errors import DataError
-from labkit.spec import Reported, Scalar
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported, Scalar
 
 if TYPE_CHECKING:
     from labkit.formats._log import Log

@@ -12,7 +12,7 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.formats import malformed
 from labkit.formats._log import REMEDY
-from labkit.outside import once, plainly
+from labkit.io.safe_read import once, plainly
 
 DEEPEST = 100  # levels of objects and lists
 

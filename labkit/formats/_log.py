@@ -15,9 +15,9 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.formats import malformed
 from labkit.formats._wrapped import COLOUR
-from labkit.notes import Note, note
-from labkit.samples import facts
-from labkit.spec import Reported, Scalar
+from labkit.point.notes import Note, note
+from labkit.point.spec import Reported, Scalar
+from labkit.store.samples import facts
 
 LARGEST = 64 << 20  # B of a log: those of the tools have some kB
 SHOWN = 2048  # characters of a log that a point keeps

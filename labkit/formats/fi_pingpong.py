@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import malformed, metric
-from labkit.spec import Reported
+from labkit.point.spec import Reported
 
 CLOCK_NS = 10.0  # prints µs with two decimals
 _WHAT = "fi_pingpong output"

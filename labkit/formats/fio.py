@@ -25,9 +25,9 @@ from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._json import Entry, document
 from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, flat
-from labkit.notes import note
-from labkit.outside import once
-from labkit.spec import Reported, Scalar
+from labkit.io.safe_read import once
+from labkit.point.notes import note
+from labkit.point.spec import Reported, Scalar
 
 Direction = Literal["read", "write"]
 _WHAT = "fio JSON output"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import Lines, Log, Run, settings
-from labkit.notes import note
+from labkit.point.notes import note
 
 CLOCK_NS = 100.0  # prints µs with one decimal
 VERSION = "1.3"

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from labkit.formats import hpl, malformed, metric, stream
 from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
-from labkit.notes import Note, note
+from labkit.point.notes import Note, note
 
 _BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")
 _HELD = re.compile(f"{hpl.LOG.begins.pattern}|{stream.LOG.begins.pattern}")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from labkit.formats import metric
 from labkit.formats._log import NUMBER, Lines, Log, Run, settings
-from labkit.notes import note
+from labkit.point.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals
 _BEGINS = re.compile(r"HPLinpack +([\d.]+) +-- +High-Performance Linpack benchmark")

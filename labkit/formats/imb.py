@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from labkit.columns import METRICS
 from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 
 CLOCK_NS = 10.0  # prints µs with two decimals
 VERSION = "2021.11"  # the layout that is written

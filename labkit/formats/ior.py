@@ -17,8 +17,8 @@ from typing import Any
 from labkit.formats import malformed
 from labkit.formats._json import Entry, document
 from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, over_repeats, settings
-from labkit.notes import note
-from labkit.spec import Reported, Scalar
+from labkit.point.notes import note
+from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1e4  # prints s with five decimals
 _JSON_CLOCK_NS = 1e5  # and with four in JSON

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import NUMBER, Lines, Log, Run, setting_name
-from labkit.spec import Reported, Scalar
+from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # gettimeofday counts whole µs
 KIB = 1024

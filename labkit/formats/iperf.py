@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # prints ms with three decimals
 

@@ -30,8 +30,8 @@ from labkit.formats._log import (
     flat,
     inside,
 )
-from labkit.outside import once, plainly
-from labkit.spec import Reported
+from labkit.io.safe_read import once, plainly
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # counts whole µs
 

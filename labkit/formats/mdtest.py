@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from labkit.formats._log import MEAN_OF_RATES, NUMBER, Lines, Log, Run, over_repeats, settings
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 _BEGINS = re.compile(r"mdtest-(\S+) was launched with (\d{1,9}) total task\(s\) on (\d{1,9}) node\(s\)")
 _SUMMARY = re.compile(r"SUMMARY(?: rate(?: \(in ops/sec\))?)?: \(of (\d{1,9}) iterations\)")

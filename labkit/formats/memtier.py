@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from labkit.formats import metric
 from labkit.formats._json import Entry, document
 from labkit.formats._log import SHOWN, Log, Run, flat
-from labkit.notes import Note, note
-from labkit.spec import Reported, Scalar
+from labkit.point.notes import Note, note
+from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # prints ms with three decimals
 _BEGINS = re.compile(r"\s*,?\s*\"ALL STATS\" ?: ?\{ *$")

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from labkit.formats import metric
 from labkit.formats._json import Entry, document
 from labkit.formats._log import NUMBER, Lines, Log, Run, flat, setting_name, settings
-from labkit.notes import Note, note
-from labkit.spec import Reported, Scalar
+from labkit.point.notes import Note, note
+from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 10.0  # prints µs with two decimals
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # its histogram counts whole µs
 

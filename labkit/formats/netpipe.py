@@ -11,8 +11,8 @@ import re
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import Lines, Log, Run
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 _WHAT = "NetPIPE output"
 _ROW = re.compile(r" *(\d{1,18}) +(\d+\.\d{6}) +(\d+\.\d{8})")

@@ -10,7 +10,7 @@ import re
 
 from labkit.formats import metric
 from labkit.formats._log import CUT, NUMBER, Lines, Log, Run, settings
-from labkit.notes import note
+from labkit.point.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals
 _BEGINS = re.compile(r" {0,3}([A-Z]{2}(?:-MZ)?)(?: Multi-Zone)? Benchmark Completed")

@@ -19,12 +19,12 @@ from dataclasses import replace
 from functools import lru_cache
 from operator import lt
 
-from labkit.columns import METRICS
 from labkit.formats import _omb_operations, malformed
 from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
 from labkit.formats._omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
 from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 
 CLOCK_NS = 10.0  # prints µs with two decimals
 _TAIL = re.compile(r"P(\d{1,2}) Tail (Lat\(us\)|BW\(MB/s\))")
@@ -367,8 +367,8 @@ def reported(table: Table, row: Row) -> list[Reported]:
 
     Returns
     -------
-    Metrics as in `labkit.columns`, and OMB's own: ``init_us``, ``test_us`` and ``wait_us`` of non-blocking collectives
-    with -f, ``init_ms``, ``transmit_size_B``. What is not finite is left out.
+    Metrics as in `labkit.point.columns`, and OMB's own: ``init_us``, ``test_us`` and ``wait_us`` of non-blocking
+    collectives with -f, ``init_ms``, ``transmit_size_B``. What is not finite is left out.
     """
     values = ((meaning, meaning.value(row)) for meaning in meanings(table))
     return [

@@ -18,8 +18,8 @@ import re
 
 from labkit.formats import metric
 from labkit.formats._log import NUMBER, Lines, Log, Run
-from labkit.notes import note
-from labkit.spec import Reported, Scalar
+from labkit.point.notes import note
+from labkit.point.spec import Reported, Scalar
 
 _BEGINS = re.compile(r"\tCOMMS-RES +(?:total-)?size \(B\) ")
 _COLUMN = re.compile(r"(?:total-)?size \(B\)|\S+")

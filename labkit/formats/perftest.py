@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import Lines, Log, Run, inside, of_size, settings
-from labkit.notes import note
-from labkit.outside import once, plainly
-from labkit.spec import Reported, Scalar
+from labkit.io.safe_read import once, plainly
+from labkit.point.notes import note
+from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 10.0  # prints µs with two decimals
 _WHAT = "perftest output"

@@ -16,7 +16,7 @@ from typing import Any
 from labkit.formats import metric
 from labkit.formats._json import document
 from labkit.formats._log import SHOWN, Log, Run, flat
-from labkit.spec import Reported
+from labkit.point.spec import Reported
 
 _BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,200}\"benchmarks\": *\[ *$")
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 
-from labkit.columns import METRICS
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import BINARY, FEW_DIGITS, SIZE_UNKNOWN, Lines, Log, Run
-from labkit.spec import Reported
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported
 
 _WHAT = "qperf output"
 _QUANTITY = re.compile(r"latency|(send_|recv_)?bw|msg_rate")

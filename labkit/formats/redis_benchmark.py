@@ -14,8 +14,8 @@ import re
 
 from labkit.formats import malformed, metric
 from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # prints ms with three decimals
 _WHAT = "redis-benchmark output"

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from labkit.formats import malformed, metric
 from labkit.formats._json import Entry, document
 from labkit.formats._log import REMEDY, SHOWN, Log, Run, flat
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 _BEGINS = re.compile(r"[^\n]{0,2000}\"session_info\" *:")
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from labkit.formats import malformed, metric
 from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
 from labkit.formats._wrapped import COLOUR
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1.0  # prints µs with three decimals
 _WHAT = "sockperf output"

@@ -11,8 +11,8 @@ import math
 import re
 
 from labkit.formats._log import NUMBER, Lines, Log, Run
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # prints s with six decimals
 _BEGINS = re.compile(r"STREAM version \$?Revision: *([\d.]+)")

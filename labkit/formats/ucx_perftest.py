@@ -19,8 +19,8 @@ import re
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
 from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1.0  # prints µs with three decimals
 _WHAT = "ucx_perftest output"

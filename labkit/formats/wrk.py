@@ -13,8 +13,8 @@ import re
 
 from labkit.formats import metric
 from labkit.formats._log import Lines, Log, Run, settings
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 CLOCK_NS = 1000.0  # counts whole µs
 

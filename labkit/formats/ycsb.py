@@ -18,8 +18,8 @@ from labkit.formats import malformed, metric
 from labkit.formats._json import document
 from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
 from labkit.formats._wrapped import documents
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 
 _BEGINS = re.compile(
     r"\[OVERALL\], (?:RunTime\(ms\)|Throughput\(ops/sec\)),"

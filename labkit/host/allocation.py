@@ -14,10 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit import outside
 from labkit.errors import DataError, SpecError
-from labkit.notes import joined
-from labkit.units import plural
+from labkit.io import safe_read
+from labkit.point.host_list import expanded
+from labkit.point.notes import joined
+from labkit.point.units import plural
 
 LEFT_OUT = "LABKIT_LEFT_OUT"  # the file of hosts that are not to be used; each line has a host, a tab and the reason
 WORDS = ("same-leaf", "across-leaves")  # what a spec may name instead of hosts
@@ -105,32 +106,6 @@ class Allocation:
         return values
 
 
-def expanded(text: str) -> list[str]:
-    """Return the hosts of a host list in the notation of Slurm and Flux.
-
-    Examples
-    --------
-    >>> expanded("a[01-03,7],b"), expanded("r[1-2]n[0-1]")
-    (['a01', 'a02', 'a03', 'a7', 'b'], ['r1n0', 'r1n1', 'r2n0', 'r2n1'])
-    """
-    hosts = []
-    for word in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text.strip()):
-        parts = re.split(r"\[([^\]]*)\]", word)
-        choices = [list(_numbers(part)) if i % 2 else [part] for i, part in enumerate(parts)]
-        hosts += ["".join(combination) for combination in itertools.product(*choices)]
-    return hosts
-
-
-def _numbers(text: str) -> Iterator[str]:
-    """Yield the numbers of a list: ``01-03,7`` → 01, 02, 03, 7."""
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if dash:
-            yield from (f"{n:0{len(first)}d}" for n in range(int(first), int(last) + 1))
-        else:
-            yield part
-
-
 def leaves(text: str) -> dict[str, str]:
     r"""Return host → switch, from ``scontrol show topology`` or a topology.conf.
 
@@ -181,7 +156,7 @@ def _usable_job() -> Allocation | None:
     if job is None or not os.environ.get(LEFT_OUT):
         return job
     try:
-        lines = outside.text(Path(os.environ[LEFT_OUT]), "replace").splitlines()
+        lines = safe_read.text(Path(os.environ[LEFT_OUT]), "replace").splitlines()
     except DataError:
         return job
     absent = {line.partition("\t")[0] for line in lines}
@@ -214,14 +189,14 @@ def _topology(environment: Mapping[str, str]) -> str:
     """Return the text of the topology.conf beside slurm.conf."""
     folder = Path(environment.get("SLURM_CONF") or "/etc/slurm/slurm.conf").parent
     try:
-        return outside.text(folder / "topology.conf", "replace")
+        return safe_read.text(folder / "topology.conf", "replace")
     except DataError:
         return ""
 
 
 def _pbs(environment: Mapping[str, str]) -> Allocation | None:
     try:
-        lines = outside.text(Path(environment["PBS_NODEFILE"])).split()
+        lines = safe_read.text(Path(environment["PBS_NODEFILE"])).split()
     except (KeyError, DataError):
         return None
     hosts = tuple(dict.fromkeys(lines))

@@ -10,10 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from labkit import extras, project
 from labkit.host.programs import Program
-from labkit.notes import Note, badge, note
-from labkit.units import GiB, MiB, format_share, format_size, plural
+from labkit.io import extras, project
+from labkit.point.notes import Note, badge, note
+from labkit.point.units import GiB, MiB, format_share, format_size, plural
 
 Facts = Mapping[str, Any]
 State = Literal["ok", "warn", "bad"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labkit.host import printed
-from labkit.units import parse_size
+from labkit.point.units import parse_size
 
 _OPENMPI = {"shm": ("btl_sm_eager_limit", "btl_vader_eager_limit"), "tcp": ("btl_tcp_eager_limit",)}
 _CELL, _OFI, _UCX = (

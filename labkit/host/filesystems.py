@@ -1,6 +1,6 @@
 """Which file systems the folders lie on that a rank loads from: its environment, labkit itself, its Python.
 
-Ranks that load from a network file system all ask the same server. `labkit.staging` spares it that.
+Ranks that load from a network file system all ask the same server. `labkit.run.staging` spares it that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import labkit
-from labkit.mounts import Mount, mount_of, mounts
+from labkit.io.mounts import Mount, mount_of, mounts
 
 SWITCH = "LABKIT_STAGE"  # variable: auto, yes or no
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.host.machine import cpuinfo, number
-from labkit.units import format_number
+from labkit.point.units import format_number
 
 _CPU0 = Path("/sys/devices/system/cpu/cpu0")
 _ZEN_2, _ZEN_5 = (0x17, 0x30), 0x1A  # family and model; family

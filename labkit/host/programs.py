@@ -1,7 +1,7 @@
 """Programs outside labkit: how to read their versions, which packages bring them, what can replace them.
 
-A tool's file describes its own program, and so does a launcher's (`labkit.tools.programs`, `labkit.launch.programs`).
-`PROGRAMS` has the rest: what compiles, draws, renders and emulates.
+A tool's file describes its own program, and so does a launcher's (`labkit.tools.programs`,
+`labkit.run.launch.programs`). `PROGRAMS` has the rest: what compiles, draws, renders and emulates.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import labkit
-from labkit import extras, project
-from labkit import folders as user
 from labkit.host import filesystems, pyverbs
+from labkit.io import extras, project
+from labkit.io import folders as user
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
@@ -48,7 +48,7 @@ class Program:
     rootless : a command that installs it without root, where there is one beside these.
     find_path : returns its path, if it is looked for in more places than the PATH; empty if it is in none.
     target : of ``make`` in a checkout, which installs it; empty if none does.
-    built : program of labkit (`labkit.programs`) that runs as this tool; empty for a program of somebody else.
+    built : program of labkit (`labkit.kernels.programs`) that runs as this tool; empty for a program of somebody else.
     purpose : what it is for.
     instead : what stands in for it; empty for nothing.
     needs : kind of machine it is of use on: ``rdma``, ``slurm``, or any.

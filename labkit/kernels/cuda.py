@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import KernelError
-from labkit.kernels import rebuild
-from labkit.units import format_size
+from labkit.kernels.native import rebuild
+from labkit.point.units import format_size
 
 DRIVER = "libcuda.so.1"
 STAND_IN = "stand-in"

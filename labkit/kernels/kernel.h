@@ -128,8 +128,8 @@ typedef struct {
 enum { TIMING_EACH = 0, TIMING_TOTAL = 1 };
 enum { SYNC_LONGS = 64 }; /* more than any library needs */
 
-/* The arguments of a kernel, set before it runs; none of them changes while it runs. `labkit.kernels._fields` mirrors
- * this structure. */
+/* The arguments of a kernel, set before it runs; none of them changes while it runs.
+ * `labkit.kernels.native._fields` mirrors this structure. */
 typedef struct {
     const Mpi *mpi;
     const struct shmem *shmem; /* shmem.h */

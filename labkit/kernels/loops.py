@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import KernelError
-from labkit.kernels import Loop, Work, rebuild
+from labkit.kernels.native import Loop, Work, rebuild
 
 Step = Callable[[], object]
 
@@ -153,7 +153,7 @@ def _ends(work: Work) -> tuple[Any, list[Any], list[Any], int]:
 
 
 class Loops:
-    """The mpi4py loops, with the methods of `labkit.kernels.Native`."""
+    """The mpi4py loops, with the methods of `labkit.kernels.native.Native`."""
 
     engine = "mpi4py"
     _loops: ClassVar[dict[str, Callable[[Work], tuple[Step, bool]]]] = {

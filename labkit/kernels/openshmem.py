@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import KernelError
-from labkit.units import MiB, format_size
+from labkit.point.units import MiB, format_size
 
 SYNC_LONGS = 64  # of a synchronisation array; as in kernel.h
 _ROOM = "SHMEM_SYMMETRIC_HEAP_SIZE", 256 * MiB  # variable of the heap's size, and Open MPI's default

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.kernels import Loop, Work
 from labkit.kernels import loops as mpi_loops
 from labkit.kernels.loops import Step
+from labkit.kernels.native import Loop, Work
 
 
 def shmem_put(work: Work) -> tuple[Step, bool]:

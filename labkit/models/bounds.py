@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit import benchmarks
-from labkit.columns import METRICS
 from labkit.errors import SpecError
-from labkit.measuring import paths
 from labkit.models import links
 from labkit.models.costs import Costs
 from labkit.models.inside import Bound as Bound
 from labkit.models.inside import copied, handed_over, of_host
 from labkit.models.inside import inside as inside
-from labkit.notes import has
-from labkit.samples import Samples
-from labkit.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
-from labkit.units import format_number
+from labkit.point.columns import METRICS
+from labkit.point.notes import has
+from labkit.point.units import format_number
+from labkit.run import paths
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 
 _ROUNDS = {1: "latency (half the round trip)", 2: "latency (whole round trip)"}
 _VERBS_MTU = (4096, 2048, 1024, 512, 256)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from labkit import stats
 from labkit.errors import DataError, SpecError, known
-from labkit.reference import Paper
-from labkit.units import format_number
+from labkit.point.units import format_number
+from labkit.read.reference import Paper
 
 REST = "rest"  # name of the part that nothing explains
 UNKNOWN = "not attributed"  # its kind

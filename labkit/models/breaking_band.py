@@ -16,9 +16,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labkit import reference
 from labkit.errors import SpecError, known
 from labkit.models.breakdown import Breakdown, Part, Time
+from labkit.read import reference
 
 PAPER = "breaking-band-2019"
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from labkit import read as reading
-from labkit import records
-from labkit.campaign import Campaign
-from labkit.columns import METRICS, statistic_column
-from labkit.records import headline_statistic
-from labkit.units import format_number, format_range
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.units import format_number, format_range
+from labkit.read import columnar as reading
+from labkit.read import records
+from labkit.read.records import headline_statistic
+from labkit.store.campaign import Campaign
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ class Cost:
 
     Parameters
     ----------
-    metric : as in `labkit.columns.METRICS`.
+    metric : as in `labkit.point.columns.METRICS`.
     value, low, high : headline statistic and its interval over launches, s or B/s; NaN ends for a single launch.
     launches : behind it.
     """

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from labkit import benchmarks
 from labkit.models.costs import Cost, Costs
-from labkit.samples import Samples
-from labkit.samples.facts import badges
-from labkit.units import format_number, format_size
+from labkit.point.units import format_number, format_size
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import badges
 
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 TWICE = "two copies, one after the other"

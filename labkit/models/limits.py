@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from labkit import benchmarks
-from labkit.columns import METRICS
 from labkit.models import bounds
 from labkit.models.bounds import Bound
 from labkit.models.costs import Costs
-from labkit.samples import Samples
+from labkit.point.columns import METRICS
+from labkit.store.samples import Samples
 
 METRICS_OF_LATENCY = ("round_trip_us", "latency_us")  # a benchmark that has both is judged by the first
 
@@ -25,7 +25,7 @@ class Limit:
     name : what binds.
     benchmarks : whose points it bounds.
     kind : ``bound`` above a rate, ``floor`` below a time.
-    metric : as in `labkit.columns.METRICS`.
+    metric : as in `labkit.point.columns.METRICS`.
     values : place, such as a message size in B → limit in the metric's unit.
     formulas : place → how it follows.
     measured : whether it is a measurement itself.

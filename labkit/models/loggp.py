@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.errors import DataError
 from labkit.models.loggp_engine import Costs, Line, Segment
-from labkit.units import format_share, format_size, plural
+from labkit.point.units import format_share, format_size, plural
 
 POOR = 0.2  # deviation from which a line does not describe its times
 _OFF = (
@@ -192,7 +192,7 @@ def fit(measured: Mapping[str, Times], ranges: Sequence[tuple[int, int]]) -> Mod
     Parameters
     ----------
     measured : quantities of `QUANTITIES` by name, at least `time`, all of the same launches in the same order.
-    ranges : first and last size of each, from `labkit.analysis.protocol` or one for all sizes, B.
+    ranges : first and last size of each, from `labkit.judge.protocol` or one for all sizes, B.
 
     Raises
     ------

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from labkit import benchmarks
-from labkit.columns import METRICS, statistic_column
 from labkit.host.checks import of_machine
 from labkit.models import bounds
 from labkit.models import costs as measured_costs
@@ -19,14 +18,15 @@ from labkit.models.bounds import Bound, Stated
 from labkit.models.costs import Costs
 from labkit.models.inside import TWICE, of_host
 from labkit.models.links import ethernet, pcie_generation
-from labkit.notes import has
-from labkit.read import Launches
-from labkit.records import again, headline_statistic, in_effect, sound
-from labkit.records.factors import alike, differing, level, named
-from labkit.samples import Samples
-from labkit.samples.facts import badges
-from labkit.spec import Spec
-from labkit.units import format_number, format_share, format_size
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.notes import has
+from labkit.point.spec import Spec
+from labkit.point.units import format_number, format_share, format_size
+from labkit.read.columnar import Launches
+from labkit.read.records import headline_statistic, in_effect, rerun, sound
+from labkit.read.records.factors import alike, differing, level, named
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import badges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,7 +138,7 @@ def judge(
     Parameters
     ----------
     launches : of the campaign; of a point, the first stands for all.
-    summary : of the same campaign, from `labkit.records.summary`.
+    summary : of the same campaign, from `labkit.read.records.summary`.
     stated : what a user says of the path.
     costs : what the hosts cost without a network; of the same summary if left out.
 
@@ -325,7 +325,7 @@ def _steps(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: State
         yield Step(
             what="messages are too small",
             why=f"the largest size is {format_size(chosen.largest)}",
-            command=again.command(samples.spec, sizes="1Mi:16Mi"),
+            command=rerun.command(samples.spec, sizes="1Mi:16Mi"),
         )
     others = [one for name, one in nics.items() if name != samples.spec.device and one.get("state") != "down"]
     faster = [one for one in others if (one.get("speed_Mbps") or 0) > (nic.get("speed_Mbps") or 0)]
@@ -333,7 +333,7 @@ def _steps(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: State
         yield Step(
             what="wrong interface",
             why=f"{used} carried the bytes, but {faster[0]['name']} is faster ({faster[0]['speed_Mbps']:,} Mbit/s)",
-            command=again.command(_over(samples.spec, str(faster[0]["name"]))),
+            command=rerun.command(_over(samples.spec, str(faster[0]["name"]))),
         )
     yield from _slot(nic)
     rate = (nic.get("speed_Mbps") or 0) * 1e6
@@ -353,7 +353,7 @@ def _steps(samples: Samples, bound: Bound | None, chosen: _Chosen, stated: State
         yield Step(
             what="one processor is the limit",
             why="one stream runs on one core at each end",
-            command=again.command(_one_stream(samples.spec), "--factor", "streams=1,2,4"),
+            command=rerun.command(_one_stream(samples.spec), "--factor", "streams=1,2,4"),
         )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from labkit.errors import SpecError
 from labkit.models.breakdown import Breakdown, Time, combine, of_paper
-from labkit.reference import Paper
+from labkit.read.reference import Paper
 
 STEPS = (10, 30, 50, 70, 90)  # %, of the paper's Figure 17
 

@@ -2,7 +2,7 @@
 
 `records/<benchmark>.parquet` is derived. It may be deleted, and labkit makes it anew when samples or labkit have
 changed. labkit reads only files that the labkit of this user made; their signature lies beside them
-(`labkit.campaign.signatures`). Columns of lists and the metadata are in dictionaries: each text is there once.
+(`labkit.store.signatures`). Columns of lists and the metadata are in dictionaries: each text is there once.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labkit import __version__, beneath, notes, outside, writing
-from labkit.campaign import Campaign, signatures
+from labkit import __version__
 from labkit.errors import DataError
-from labkit.records import MARK
-from labkit.records.tables import NOTED, WORDS
+from labkit.io import atomic, beneath, safe_read
+from labkit.point import notes
+from labkit.read.records import MARK
+from labkit.read.records.tables import NOTED, WORDS
+from labkit.store import signatures
+from labkit.store.campaign import Campaign
 
 WORTH = 200  # rows; fewer are computed each time
 _MOST_B = 1 << 30  # of kept records
@@ -48,7 +51,10 @@ def stamp(campaign: Campaign, benchmark: str) -> bytes:
 @cache
 def _rules() -> str:
     """Return a hash of the source that turns samples into records; labkit's version does not change every commit."""
-    from labkit import benchmarks, columns, records, samples, stats
+    from labkit import benchmarks, stats
+    from labkit.point import columns
+    from labkit.read import records
+    from labkit.store import samples
 
     parts = [
         *(Path(str(module.__file__)) for module in (columns, notes)),
@@ -80,8 +86,8 @@ def read(
     try:
         if place.is_symlink() or not place.is_file():
             return None
-        content = outside.content(place, _MOST_B)
-        if not signatures.signed(valid + content, outside.text(_signature(place), most=_SIGNATURE_B)):
+        content = safe_read.content(place, _MOST_B)
+        if not signatures.signed(valid + content, safe_read.text(_signature(place), most=_SIGNATURE_B)):
             return None
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             names = [name for name in file.schema_arrow.names if columns(name) or name in ALWAYS]
@@ -98,7 +104,7 @@ def keep(frame: pd.DataFrame, kind: Sequence[int], headers: Sequence[bytes], pla
             return
         with beneath.folder(place.parent.parent, place.parent.name, make=True) as folder:
             kept = folder / place.name
-            with writing.aside(kept) as temporary:
+            with atomic.aside(kept) as temporary:
                 dictionaries = [name for name in table.column_names if pa.types.is_dictionary(table[name].type)]
                 pq.write_table(
                     table,
@@ -110,8 +116,8 @@ def keep(frame: pd.DataFrame, kind: Sequence[int], headers: Sequence[bytes], pla
                 )
                 signature = signatures.sign(valid + temporary.read_bytes())
                 if signature:
-                    writing.move(temporary, kept)
-                    writing.replace(_signature(kept), signature)
+                    atomic.move(temporary, kept)
+                    atomic.replace(_signature(kept), signature)
 
 
 def _texts(table: pa.Table) -> list[str]:

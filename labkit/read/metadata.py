@@ -20,14 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from labkit import notes, samples
 from labkit.errors import DataError
-from labkit.samples import Samples, facts
-from labkit.samples import header as headers
-from labkit.samples.batch import Batch
-from labkit.samples.facts import Fact
-from labkit.samples.start import Starts
-from labkit.spec import Reported
+from labkit.point import notes
+from labkit.point.spec import Reported
+from labkit.store import samples
+from labkit.store.samples import Samples, facts
+from labkit.store.samples import header as headers
+from labkit.store.samples.batch import Batch
+from labkit.store.samples.facts import Fact
+from labkit.store.samples.start import Starts
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import samples
-from labkit.campaign.files import Files
-from labkit.samples import Raw, Samples, compacted
-from labkit.samples.batch import Batch
-from labkit.samples.compacted import Group, Name
-from labkit.samples.start import Starts
+from labkit.store import samples
+from labkit.store.files import Files
+from labkit.store.samples import Raw, Samples, compacted
+from labkit.store.samples.batch import Batch
+from labkit.store.samples.compacted import Group, Name
+from labkit.store.samples.start import Starts
 
 _MOST = 1 << 10  # files of single points that are read at a time
 _NOTHING = np.empty(0, np.int64)
@@ -29,8 +29,8 @@ class Chunk:
     ----------
     group : their columns.
     where : (launches,), the file of each.
-    many : place → content, of launches that only `labkit.samples.decode` can read: with statistics over their ranks,
-        or with an error in them.
+    many : place → content, of launches that only `labkit.store.samples.decode` can read: with statistics over their
+        ranks, or with an error in them.
     """
 
     group: Group

@@ -1,6 +1,6 @@
 """The report: a book over the executed notebooks of a campaign, as HTML and as PDF.
 
-`build` stages copies in ``<campaign>/report/`` (other names: `labkit.campaign.derived.report`) and renders them with
+`build` stages copies in ``<campaign>/report/`` (other names: `labkit.store.derived.report`) and renders them with
 Quarto, where that is installed, else with pandoc and typst alone. Both read the same sources. ``docs/report.md`` says
 what a notebook may hold.
 """
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from labkit import extras, outside, scratch
-from labkit.campaign import Campaign, derived
 from labkit.errors import LaunchError, ReportError, SpecError
+from labkit.io import extras, safe_read, scratch
+from labkit.store import derived
+from labkit.store.campaign import Campaign
 
 if TYPE_CHECKING:
     from labkit.report.sources import Source
@@ -104,14 +105,14 @@ def build(
     """
     extras.need("nbformat", "plotly", "pypandoc", "typst", "yaml")
     extras.import_notebooks()
-    from labkit.report import quarto, unchanged
+    from labkit.report import build_cache, quarto
     from labkit.report.sources import read
     from labkit.report.styles import required
 
     if not campaigns:
         raise ReportError("The campaign is missing. Name at least one campaign folder.")
     chosen, warnings = _engine(engine, quarto.usable(), docx)
-    unique = {outside.resolved(path): Path(path) for path in reversed(campaigns)}
+    unique = {safe_read.resolved(path): Path(path) for path in reversed(campaigns)}
     if len(unique) < len(campaigns):
         warnings.append("A campaign is named twice. The report shows it once.")
         campaigns = [*unique.values()][::-1]
@@ -122,7 +123,7 @@ def build(
     options = {"style": style, "allow": str(list(allow)), "title": title, "into": str(into), "execute": str(execute)}
     made_from = "" if chosen == "quarto" or execute or contract or notebooks else _fingerprint(campaigns, options)
     name = derived.report(style, () if into else campaigns[1:])
-    if made_from and (known := unchanged.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
+    if made_from and (known := build_cache.kept(folder := _home(campaigns, into) / name, made_from)) is not None:
         progress("nothing has changed since this report was made")
         return Built(folder / "html/index.html", folder / "report.pdf", chosen, warnings + known)
     progress("reading samples")
@@ -133,7 +134,7 @@ def build(
     given = {"style": style, "contract": contract, "log": log, "allow": allow, "title": title, "docx": docx}
     built, whole = _made(sources, folder, chosen, progress, given)
     if made_from and whole:
-        unchanged.keep(folder, made_from, built.warnings)
+        build_cache.keep(folder, made_from, built.warnings)
     return replace(built, warnings=warnings + built.warnings)
 
 
@@ -180,10 +181,10 @@ def _is_campaign(path: Path) -> bool:
 
 def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
     """Return the fingerprint of what the report is made from; empty if a folder is no campaign."""
-    from labkit.report import unchanged
+    from labkit.report import build_cache
 
     paths = [Path(path) for path in campaigns]
-    return unchanged.fingerprint(paths, options) if all(map(_is_campaign, paths)) else ""
+    return build_cache.fingerprint(paths, options) if all(map(_is_campaign, paths)) else ""
 
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:

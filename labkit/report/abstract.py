@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from labkit import stats
 from labkit.models.verdict import Judged
-from labkit.notes import joined
+from labkit.point.notes import joined
+from labkit.point.units import format_count, format_fact, format_share, plural
 from labkit.report import bounded, caveats, findings, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
 from labkit.report.markdown import escape
-from labkit.samples.facts import BROUGHT
-from labkit.units import format_count, format_fact, format_share, plural
+from labkit.store.samples.facts import BROUGHT
 
 FINDINGS = 4  # in the abstract, at most
 _LEAST = 3  # of them, if there are so many topics

@@ -7,17 +7,17 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from labkit.columns import METRICS
-from labkit.notes import joined
-from labkit.records import Value, by_benchmark, value_of
-from labkit.records.factors import differing, level, named
-from labkit.reference import ANY, Number
-from labkit.reference.comparing import measured
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+from labkit.point.units import format_size, parse_size, plural
+from labkit.read.records import Value, by_benchmark, value_of
+from labkit.read.records.factors import differing, level, named
+from labkit.read.reference import ANY, Number
+from labkit.read.reference.comparing import measured
 from labkit.report.campaigns import Member
 from labkit.report.choosing import dropped, hard, interval, path_name
 from labkit.report.literature import Experiment, Literature
 from labkit.report.markdown import code, escape
-from labkit.units import format_size, parse_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,16 +11,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labkit import __version__, outside
-from labkit.campaign import derived
-from labkit.notes import joined
+from labkit import __version__
+from labkit.io import safe_read
+from labkit.point.notes import joined
+from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 from labkit.report.summary import facts_table, flat, rest
-from labkit.samples.facts import COMMAND, COMMANDS
-from labkit.units import plural
+from labkit.store import derived
+from labkit.store.samples.facts import COMMAND, COMMANDS
 
 CHECKSUMS = "checksums.txt"
 _COMMANDS = 12  # are shown; every samples file holds its own
@@ -167,7 +168,7 @@ def left_out(content: Content) -> str:
 
 def checksums(source: Source) -> str:
     """Return the SHA-256 of every samples file, as ``sha256sum -c`` reads it."""
-    lines = [f"{outside.sha256(file)}  {file.relative_to(source.path).as_posix()}\n" for file in source.files]
+    lines = [f"{safe_read.sha256(file)}  {file.relative_to(source.path).as_posix()}\n" for file in source.files]
     return "".join(lines)
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from labkit import figures
 from labkit.figures.overlay import fitting, overlay
 from labkit.models import costs
-from labkit.reference import Entry
-from labkit.reference.comparing import measured, with_arguments
+from labkit.point.units import plural
+from labkit.read.reference import Entry
+from labkit.read.reference.comparing import measured, with_arguments
 from labkit.report import literature
 from labkit.report.campaigns import Member, members
 from labkit.report.choosing import curves, left_out
@@ -20,7 +21,6 @@ from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import title
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from labkit.models import costs, verdict
 from labkit.models.verdict import Judged
+from labkit.point.units import plural
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,20 +9,20 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.campaign import Campaign
-from labkit.records import by_benchmark
+from labkit.point.units import format_duration, plural
+from labkit.read.records import by_benchmark
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
-from labkit.samples.facts import BROUGHT, CAMPAIGN
+from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import BROUGHT, CAMPAIGN
 from labkit.suites.rereading import differing
-from labkit.units import format_duration, plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 _NAMED = 3  # campaigns that a title names
 

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from labkit import parts
-from labkit.analysis import doubts
-from labkit.notes import Note, joined
+from labkit.figures import parts
+from labkit.judge import doubts
+from labkit.point.notes import Note, joined
+from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import laid_out, part_of
 from labkit.report.sources import Source
 from labkit.report.variables import title
-from labkit.samples.facts import BROUGHT
-from labkit.units import plural
+from labkit.store.samples.facts import BROUGHT
 
 _NAMED = 3  # benchmarks that a row names
 _MOST = 0.9  # of the launches of a campaign, from which a group is said once

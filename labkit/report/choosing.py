@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from labkit.columns import METRICS, split, statistic_column
-from labkit.notes import joined
-from labkit.records import Value, headline_statistic, value_of
-from labkit.records.factors import NONE, OPEN, differing, level, named
+from labkit.point.columns import METRICS, split, statistic_column
+from labkit.point.notes import joined
+from labkit.point.units import format_size
+from labkit.read.records import Value, headline_statistic, value_of
+from labkit.read.records.factors import NONE, OPEN, differing, level, named
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric
-from labkit.units import format_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ def curves(rows: pd.DataFrame, metric: str) -> Iterator[tuple[str, pd.DataFrame]
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.records.summary`.
+    rows : of one benchmark, from `labkit.read.records.summary`.
     metric : that the points must have.
     """
     for name, group in by_path(rows, metric):
@@ -80,7 +80,7 @@ def widest(rows: pd.DataFrame, drawn: Sequence[str]) -> tuple[pd.DataFrame, str]
 
     Parameters
     ----------
-    rows : of one benchmark, from `labkit.records.summary`.
+    rows : of one benchmark, from `labkit.read.records.summary`.
     drawn : columns whose levels are all shown, so that they are no setting.
     """
     others = [name for name in differing(rows) if name not in (*drawn, "fingerprint")]
@@ -142,7 +142,7 @@ def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[st
 
     Parameters
     ----------
-    tables : rows of `labkit.records.summary`, a table for each benchmark.
+    tables : rows of `labkit.read.records.summary`, a table for each benchmark.
     """
     found = []
     for rows in tables:

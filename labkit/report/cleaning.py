@@ -15,8 +15,8 @@ from typing import Any
 
 from labkit.figures import looks
 from labkit.figures.style import CONFIG
+from labkit.io.sanitize import plain
 from labkit.report.markdown import APART, mask
-from labkit.terminal import plain
 
 LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure

@@ -73,7 +73,7 @@ class Content:
 
         Parameters
         ----------
-        head, align, caption : as `labkit.markdown.table` takes them, without the campaign.
+        head, align, caption : as `labkit.io.markdown.table` takes them, without the campaign.
         rows : with the campaign each belongs to; None for all.
         empty : sentence for no rows at all.
         """

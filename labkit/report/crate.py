@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from labkit import __version__, benchmarks
-from labkit.campaign import derived
-from labkit.campaign.archive import MANIFEST, Packed
 from labkit.errors import SpecError
-from labkit.records.factors import texts
+from labkit.point.units import format_size, plural
+from labkit.read.records.factors import texts
 from labkit.report.sources import Source
-from labkit.units import format_size, plural
+from labkit.store import derived
+from labkit.store.archive import MANIFEST, Packed
 
 FILE = "ro-crate-metadata.json"
 _MOST = 2000  # files that are described one by one; of more, their folders are

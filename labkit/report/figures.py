@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from labkit import spreadsheet
+from labkit.figures.parts import Described, Table, described
 from labkit.figures.style import HEIGHT, MIME
-from labkit.parts import Described, Table, described
+from labkit.io import csv_export
 from labkit.report import cleaning
 
 PLOTLY = MIME
@@ -49,7 +49,7 @@ def bundle(spec: Mapping[str, Any], svg: str = "", *, alt: str = "", link: str =
 def as_csv(table: Table) -> str:
     """Return the data of a figure as CSV text, with units in the heads; empty where it holds none."""
     titles = [column.title for column in table.columns]
-    return spreadsheet.of_rows(dict(zip(titles, row, strict=True)) for row in table.values)
+    return csv_export.of_rows(dict(zip(titles, row, strict=True)) for row in table.values)
 
 
 def captioned(caption: str, file: str, label: str, about: Described | Mapping[str, Any]) -> str:

@@ -8,21 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labkit.analysis import effects, reasons, stated
-from labkit.analysis.contrast import Contrast, End, contrast, quantities
-from labkit.columns import METRICS, statistic_column
-from labkit.notes import NO_SPEED
-from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
-from labkit.records.factors import NONE, differing, level, named
+from labkit.judge import effects, reasons, stated
+from labkit.judge.contrast import Contrast, End, contrast, quantities
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.notes import NO_SPEED
+from labkit.point.units import format_count, format_number, format_share, format_size, plural
+from labkit.read.records import Value, by_benchmark, headline_statistic, sound, value_of
+from labkit.read.records.factors import NONE, differing, level, named
 from labkit.report.choosing import widest
 from labkit.report.markdown import escape
 from labkit.report.variables import headline_metric, sized, title
-from labkit.units import format_count, format_number, format_share, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 _LEVELS = {
     "shm": "shared memory",
@@ -87,7 +87,7 @@ def of_topic(
 
     Parameters
     ----------
-    summary : from `labkit.records.summary`.
+    summary : from `labkit.read.records.summary`.
     benchmarks : of the topic, the most important first.
     focus : benchmark and factor to look at first.
     points : samples, whose counters may speak for a reason; their values may be left out.

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from labkit import figures
-from labkit.columns import METRICS
 from labkit.figures import small_print
 from labkit.models import costs
-from labkit.notes import joined
-from labkit.records import sound
-from labkit.records.factors import OPEN, differing
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+from labkit.point.units import format_size, plural
+from labkit.read.records import sound
+from labkit.read.records.factors import OPEN, differing
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.choosing import dropped, having, widest
 from labkit.report.content import Content
@@ -20,7 +21,6 @@ from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
-from labkit.units import format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd

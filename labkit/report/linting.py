@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from labkit.analysis.lint import JUDGEMENT, LEVELS, Group, lint
+from labkit.judge.lint import JUDGEMENT, LEVELS, Group, lint
+from labkit.point.units import plural
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.units import plural
 
 _WIDTH = 64  # characters
 _LEAST = LEVELS[-1]  # rules of this level share a sentence

@@ -13,10 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from labkit import benchmarks, formats, outside
+from labkit import benchmarks, formats
 from labkit.errors import DataError, SpecError
-from labkit.reference import FOLDER, Number, Paper, load
-from labkit.spec import validated
+from labkit.io import safe_read
+from labkit.point.spec import validated
+from labkit.read.reference import FOLDER, Number, Paper, load
 
 PAPERS = FOLDER / "papers"
 _Row = TypeVar("_Row")
@@ -140,7 +141,7 @@ class Experiment:
     labkit : patterns of benchmarks that repeat it.
     notebook : the one that shows it; else the first one with such a benchmark.
     metric : to show; the benchmark's first one where it does not have it.
-    options : of the benchmark, as in `labkit.reference.Number`.
+    options : of the benchmark, as in `labkit.read.reference.Number`.
     size : to show, the nearest one that was measured; the smallest where none is named.
     values : names of the paper's numbers that a benchmark measures: they are compared.
     further : names of the paper's numbers that no benchmark measures.
@@ -168,7 +169,7 @@ class Literature:
     Parameters
     ----------
     title : of their section.
-    numbers : file of `labkit.reference` with the numbers of the paper.
+    numbers : file of `labkit.read.reference` with the numbers of the paper.
     experiments : in the order of the paper.
     """
 
@@ -262,12 +263,12 @@ def _one(kind: type[_Row], row: Mapping[str, Any], file: Path) -> _Row:
 
 @cache
 def _text(file: Path) -> str:
-    return outside.text(file)
+    return safe_read.text(file)
 
 
 def _table(file: Path) -> dict[str, Any]:
     try:
-        return outside.toml_of(_text(file))
+        return safe_read.toml_of(_text(file))
     except (DataError, ValueError) as error:
         raise DataError(f"{file} cannot be read: {error}. Restore it from git, or install labkit again.") from error
 

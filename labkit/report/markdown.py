@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from labkit.markdown import table as table
-from labkit.terminal import plain
+from labkit.io.markdown import table as table
+from labkit.io.sanitize import plain
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
 APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one

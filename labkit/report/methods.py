@@ -9,15 +9,15 @@ from collections import Counter
 import pandas as pd
 
 from labkit import benchmarks
-from labkit.analysis import contract
-from labkit.columns import METRICS
 from labkit.errors import SpecError
+from labkit.judge import contract
+from labkit.point.columns import METRICS
+from labkit.point.units import format_share, plural
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.stats import histogram
-from labkit.units import format_share, plural
 
 _SHARED = 3  # benchmarks from which on a sentence stands once, in front
 _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row

@@ -14,8 +14,9 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_markdown_cell, new_output
 
-from labkit import outside, parts
 from labkit.errors import DataError, ReportError
+from labkit.figures import parts
+from labkit.io import safe_read
 from labkit.report import cleaning, figures, markdown
 from labkit.report.options import ALT, options, written
 
@@ -71,7 +72,7 @@ def read(path: Path) -> Any:
         If it is no notebook.
     """
     try:
-        book = _parsed(outside.text(path, most=outside.MOST_NOTEBOOK_B))
+        book = _parsed(safe_read.text(path, most=safe_read.MOST_NOTEBOOK_B))
     except (DataError, ValueError) as error:
         remedy = "Run it again, or take it out of notebooks/."
         raise ReportError(f"{path} cannot be read as a notebook: {str(error)[:300]}. {remedy}") from error

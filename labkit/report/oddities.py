@@ -10,17 +10,18 @@ from typing import Any
 
 from nbformat.v4 import new_markdown_cell
 
-from labkit import spreadsheet, studies
-from labkit.analysis import plausibility
-from labkit.analysis.plausibility import Oddity
+from labkit import studies
 from labkit.errors import LabkitError
-from labkit.notes import joined
+from labkit.io import csv_export
+from labkit.judge import plausibility
+from labkit.judge.plausibility import Oddity
+from labkit.point.notes import joined
+from labkit.point.units import format_range, plural
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape
 from labkit.report.notebook import Chapter
 from labkit.report.variables import title
-from labkit.units import format_range, plural
 
 LABEL = "tbl-odd"  # of the table
 FILE = "odd-results.csv"  # all of them, for download
@@ -93,7 +94,7 @@ def _row(group: Sequence[Oddity]) -> list[str]:
 
 def as_csv(content: Content) -> str:
     """Return all odd results with their values, for a spreadsheet; empty where there are none."""
-    return spreadsheet.of_rows(
+    return csv_export.of_rows(
         {
             "campaign": source.name,
             "benchmark": one.benchmark,

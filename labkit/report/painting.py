@@ -9,9 +9,9 @@ from typing import Any
 from labkit.errors import LabkitWarning
 from labkit.figures import looks
 from labkit.figures.static import svgs
-from labkit.notes import joined
+from labkit.point.notes import joined
+from labkit.point.units import plural
 from labkit.report import figures
-from labkit.units import plural
 
 
 def unify(books: Sequence[Any]) -> list[dict[str, Any]]:

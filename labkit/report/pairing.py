@@ -12,8 +12,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from labkit import parts
-from labkit.figures import small_print
+from labkit.figures import parts, small_print
 from labkit.figures.style import HEIGHT
 from labkit.report import cleaning, figures
 from labkit.report.options import options, written

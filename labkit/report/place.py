@@ -12,8 +12,8 @@ import re
 import shutil
 from pathlib import Path
 
-from labkit import beneath
 from labkit.errors import ReportError
+from labkit.io import beneath
 from labkit.report import book
 
 MARK = ".labkit-report"  # in a folder that may be deleted

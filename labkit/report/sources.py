@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit import benchmarks, samples
-from labkit.analysis.lint import Evidence
-from labkit.campaign import Campaign, events
+from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.read import Launches
-from labkit.read import of as read_launches
-from labkit.samples.facts import TIMING
+from labkit.judge.lint import Evidence
+from labkit.point.units import plural
+from labkit.read.columnar import Launches
+from labkit.read.columnar import of as read_launches
 from labkit.stats.modes import Modes, two_modes
+from labkit.store import events, samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import TIMING
 from labkit.suites.notebooks import NAME
 from labkit.suites.rereading import AGAIN, FOLDER
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

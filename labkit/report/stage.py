@@ -1,4 +1,4 @@
-"""From campaigns to a folder that both engines can render, named by `labkit.campaign.derived.report`.
+"""From campaigns to a folder that both engines can render, named by `labkit.store.derived.report`.
 
 Only copies are written. The executed notebooks, the samples and the project's own files stay as they are.
 """
@@ -18,7 +18,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from labkit import project
+from labkit.io import project
 from labkit.report import (
     abstract,
     artifact,
@@ -27,21 +27,21 @@ from labkit.report import (
     book,
     campaigns,
     caveats,
-    filling,
+    dedupe,
     front,
     linting,
     markdown,
     methods,
     notebook,
     oddities,
-    omitting,
     painting,
     pairing,
     place,
-    repeating,
+    prune,
     slides,
     styles,
     summary,
+    templates,
 )
 from labkit.report.content import Content
 from labkit.report.sources import Source
@@ -113,7 +113,7 @@ def stage(
         paired=engine == "plain" and chosen.settings.form != "slides",
         apart=chosen.settings.form == "slides",
     )
-    empty = omitting.omit([*chapters.values()])
+    empty = prune.omit([*chapters.values()])
     chapters = {name: chapter for name, chapter in chapters.items() if chapter not in empty}
     listed = styles.placed(config["book"]["chapters"], list(chapters))
     elsewhere = {label for name, one in chapters.items() if name not in listed for label in notebook.labels(one)}
@@ -169,12 +169,12 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
     labels = set().union(*map(notebook.labels, content.chapters.values()))
     shared = {label for path in TEMPLATES.glob("*.qmd") for label in _LABEL.findall(path.read_text())}
     made = {name: partial(function, content) for name, function in {**BLOCKS, **blocks.find()}.items()}
-    filled = filling.fill(
+    filled = templates.fill(
         files, made, labels=labels, optional=shared | elsewhere | {oddities.LABEL}, omitted=content.absent
     )
     for chapter in content.chapters.values():
         if filled.gone:
-            omitting.unrefer(chapter, filled.gone)
+            prune.unrefer(chapter, filled.gone)
     return filled.texts
 
 
@@ -204,7 +204,7 @@ def _notebooks(
     chapters: dict[str, notebook.Chapter] = {}
     books = {path: notebook.read(path) for source in sources for path in source.notebooks}
     changed = painting.unify([*books.values()])
-    changed += [] if apart else repeating.shorten([*books.values()])
+    changed += [] if apart else dedupe.shorten([*books.values()])
     narrow = pairing.pair([*books.values()]) if paired else {}
     svgs, lost, reason = painting.draw([*books.values()], changed, [one for one in more if one], narrow)
     warnings = list[str]()

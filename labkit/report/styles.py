@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 import yaml
 
-from labkit import outside, project
-from labkit.analysis.contract import load as load_contract
-from labkit.analysis.retests import load as load_tests
 from labkit.errors import DataError, ReportError, SpecError, known
+from labkit.io import project, safe_read
+from labkit.judge.contract import load as load_contract
+from labkit.judge.retests import load as load_tests
+from labkit.point.spec import validated
 from labkit.report.book import NOTEBOOKS
-from labkit.spec import validated
 
 TEMPLATES = project.SHIPPED / "templates" / "report"
 SECTION = "labkit"  # of the settings; not for the engines
@@ -231,7 +231,7 @@ def read(path: Path) -> dict[str, Any]:
         If it cannot be read.
     """
     try:
-        config = yaml.safe_load(outside.text(path, most=_MOST_B)) or {}
+        config = yaml.safe_load(safe_read.text(path, most=_MOST_B)) or {}
     except (DataError, RecursionError, yaml.YAMLError) as error:
         raise ReportError(f"{path} cannot be read: {error}. Correct it, or restore it from labkit.") from error
     if not isinstance(config, dict):

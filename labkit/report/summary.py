@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from labkit import stats, units
-from labkit.columns import STATISTICS
-from labkit.notes import joined
-from labkit.records.factors import ASSUMED, OPEN
+from labkit import stats
+from labkit.point import units
+from labkit.point.columns import STATISTICS
+from labkit.point.notes import joined
+from labkit.read.records.factors import ASSUMED, OPEN
 from labkit.report import markdown
 from labkit.report.content import Content
 from labkit.report.markdown import escape

@@ -17,7 +17,7 @@ from labkit.report.content import Content
 from labkit.report.findings import Finding
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
-from labkit.samples.facts import FINGERPRINT
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import Study
 
 if TYPE_CHECKING:

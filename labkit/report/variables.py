@@ -10,16 +10,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks, units
-from labkit.columns import METRICS, split, statistic_column
+from labkit import benchmarks
 from labkit.errors import SpecError
-from labkit.notes import joined
-from labkit.records import Value, by_benchmark, headline_statistic, sound, value_of
-from labkit.records.factors import NONE, UNSTATED, differing, named
-from labkit.records.factors import text as level_text
-from labkit.records.factors import texts as levels
+from labkit.point import units
+from labkit.point.columns import METRICS, split, statistic_column
+from labkit.point.notes import joined
+from labkit.point.units import plural
+from labkit.read.records import Value, by_benchmark, headline_statistic, sound, value_of
+from labkit.read.records.factors import NONE, UNSTATED, differing, named
+from labkit.read.records.factors import text as level_text
+from labkit.read.records.factors import texts as levels
 from labkit.report.sources import Source, read
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

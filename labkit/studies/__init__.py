@@ -18,19 +18,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, campaign, figures, launch, measuring, records, testbeds, tools
-from labkit.analysis import doubts
-from labkit.campaign import Campaign
-from labkit.columns import end_column
+from labkit import benchmarks, figures, testbeds, tools
 from labkit.errors import LaunchError, SpecError, known
-from labkit.measuring import older
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text
+from labkit.judge import doubts
 from labkit.models import costs
 from labkit.models.costs import Costs
-from labkit.notes import Note, note
-from labkit.parts import NOTHING, Figure, Omitted, Text
-from labkit.samples import Samples
-from labkit.samples.facts import BROUGHT
-from labkit.spec import Effort, Keep, Spec, validated
+from labkit.point.columns import end_column
+from labkit.point.notes import Note, note
+from labkit.point.spec import Effort, Keep, Spec, validated
+from labkit.point.units import plural
+from labkit.read import records
+from labkit.run import launch, measuring, older
+from labkit.store import campaign
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import BROUGHT
 from labkit.studies import _named, _several
 from labkit.studies._derived import derived, of_samples
 from labkit.studies._named import of_campaign as of_campaign
@@ -46,7 +49,6 @@ from labkit.studies._sentences import size_words as size_words
 from labkit.studies._sentences import statement as statement
 from labkit.studies._sentences import tail as tail
 from labkit.studies._sentences import words as words
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +74,7 @@ class Parameters:
     time_cap : s of timed iterations for a point and launch.
     time_limit : s without progress after which labkit ends a start or a point.
     seed : of the random order.
-    keep : samples to keep of many ranks, as in `labkit.spec.Effort`: auto, all or extremes.
+    keep : samples to keep of many ranks, as in `labkit.point.spec.Effort`: auto, all or extremes.
     measure : False to show only what the campaign already holds.
     """
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from labkit import launch
 from labkit.errors import SpecError
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.run import launch
 from labkit.tuning.openmpi import DYNAMIC
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import project
 from labkit.errors import LabkitError
+from labkit.io import project
 
 if TYPE_CHECKING:
     from labkit.studies import Study

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from labkit import studies, testbeds, tools
-from labkit.analysis import evidence
+from labkit.figures.parts import Text
 from labkit.host.network import rdma_devices
-from labkit.parts import Text
+from labkit.judge import evidence
 from labkit.studies._derived import of_samples
 
 AUTO = "auto"

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from labkit import benchmarks
-from labkit.notes import Note, note
-from labkit.samples import Samples
-from labkit.spec import Spec
-from labkit.units import plural
+from labkit.point.notes import Note, note
+from labkit.point.spec import Spec
+from labkit.point.units import plural
+from labkit.store.samples import Samples
 
 _SHOWN = 3  # values of a kind that a note names
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from labkit import records
-from labkit.columns import METRICS
 from labkit.errors import SpecError
-from labkit.records.factors import UNSTATED
-from labkit.units import format_number, format_size, parse_sizes
+from labkit.point.columns import METRICS
+from labkit.point.units import format_number, format_size, parse_sizes
+from labkit.read import records
+from labkit.read.records.factors import UNSTATED
 
 if TYPE_CHECKING:
     import pandas as pd

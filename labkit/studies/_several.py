@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from labkit.campaign import Campaign
 from labkit.errors import LabkitError
 from labkit.figures import small_print
-from labkit.notes import note
-from labkit.parts import Figure, Omitted, Text
-from labkit.samples.facts import CAMPAIGN
+from labkit.figures.parts import Figure, Omitted, Text
+from labkit.point.notes import note
+from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import CAMPAIGN
 from labkit.studies._named import mapping
 
 if TYPE_CHECKING:
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
     from labkit.studies import Study
 
 Method = TypeVar("Method", bound=Callable[..., Any])

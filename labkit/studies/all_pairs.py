@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import figures, launch, measuring, studies, testbeds
-from labkit.analysis import all_pairs, effects
+from labkit import figures, studies, testbeds
 from labkit.errors import DataError, SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import per_rank, resolution
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import all_pairs, effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_sizes, plural
+from labkit.read.records import per_rank, resolution
+from labkit.run import launch, measuring
 from labkit.studies import LEFT_OUT, amount, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import parse_sizes, plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.campaign import Campaign
-    from labkit.samples import Samples
+    from labkit.store.campaign import Campaign
+    from labkit.store.samples import Samples
 
 BENCHMARK, ALONE = all_pairs.BENCHMARK, "mpi.latency"
 _ONCE = Omitted("it compares two launches, but there is one. Set launches=2.", "too-few")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from labkit import figures, studies
-from labkit.analysis.half import half_of
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import sound
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge.n_half import half_of
+from labkit.point.spec import Spec, sweep
+from labkit.read.records import sound
 from labkit.studies import number, size_words, statement, words
 
 

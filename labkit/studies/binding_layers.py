@@ -8,13 +8,13 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.analysis import effects
-from labkit.analysis.effects import ALONE
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.judge.effects import ALONE
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
 from labkit.studies import number, size_words, words
-from labkit.units import plural
 
 BOUND = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast")
 LAYERS = {"c": "C kernel", "buffers": "mpi4py, buffers", "pickle": "mpi4py, pickle"}

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from labkit import figures, reference, studies
-from labkit.analysis import effects, layers
-from labkit.analysis.layers import Path, time_of
+from labkit import figures, studies
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, layers
+from labkit.judge.layers import Path, time_of
 from labkit.models import breaking_band
 from labkit.models.breakdown import REST, Breakdown, Part, Time, attributed, combine, stated
-from labkit.notes import joined
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.point.notes import joined
+from labkit.point.spec import Spec, sweep
+from labkit.read import reference
 from labkit.studies import number, path_words, size_words, words
 
 # operation → benchmark, metric, factor to µs

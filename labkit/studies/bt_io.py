@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
-from labkit.analysis import effects
 from labkit.benchmarks.storage import bt_io
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_number
 from labkit.studies import counts, statement, words
-from labkit.units import format_number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import analysis, benchmarks, figures, studies
-from labkit.analysis import effects
+from labkit import benchmarks, figures, judge, studies
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_sizes
+from labkit.store.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
 from labkit.studies import LEFT_OUT, counts, number, size_words, statement, words
 from labkit.studies._derived import of_samples
-from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 BLOCKING = (
     "allgather",
@@ -205,7 +205,7 @@ class Study(studies.Study):
         launches = [s for s in self._samples() if len(s.ranks) > 1 and s.spec.size == self.values.example_size]
         said: dict[str, list[str]] = {}
         for samples in launches:
-            said.setdefault(analysis.slow_ranks(samples).sentence, []).append(str(samples.launch))
+            said.setdefault(judge.slow_ranks(samples).sentence, []).append(str(samples.launch))
         sentences = [
             f"Launch{'es' if len(numbers) > 1 else ''} {', '.join(numbers)}: {sentence}"
             for sentence, numbers in said.items()
@@ -213,9 +213,9 @@ class Study(studies.Study):
         return listed(sentences)
 
     @of_samples
-    def verdict(self) -> analysis.Verdict | None:
+    def verdict(self) -> judge.Verdict | None:
         """Verdict on the guidelines; None without collectives."""
-        return analysis.check(rows) if len(rows := self.rows()) else None
+        return judge.check(rows) if len(rows := self.rows()) else None
 
     def guidelines(self) -> Text | Omitted:
         """Whether a collective is slower than others that could do its work."""

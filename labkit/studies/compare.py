@@ -10,16 +10,16 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.analysis import comparison
-from labkit.analysis.comparison import Compared, Comparison
-from labkit.analysis.comparison.judging import RELEVANT, SAME, UNDECIDED, Judgement
 from labkit.errors import LabkitError, SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records.factors import NONE
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import comparison
+from labkit.judge.comparison import Compared, Comparison
+from labkit.judge.comparison.judging import RELEVANT, SAME, UNDECIDED, Judgement
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_range, plural
+from labkit.read.records.factors import NONE
 from labkit.studies import number, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import format_range, plural
 
 OFFERED = ("mpi.latency", "mpi.bandwidth", "mpi.allreduce", "mpi.bcast", "mpi.alltoall")
 COLUMNS = ["message_size_B", "side", "ratio", "interval", "p (Holm)", "order", "verdict", "launches needed"]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
-from labkit.analysis import effects, evidence
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import ENGINE, FINGERPRINT
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, evidence
+from labkit.point.spec import Spec, sweep
+from labkit.store.samples.facts import ENGINE, FINGERPRINT
 from labkit.studies import LEFT_OUT, _rdma, centre, counts, number, size_words, statement, words
 
 if TYPE_CHECKING:

@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, beneath, figures, studies
-from labkit.analysis import congestion, gpcnet
+from labkit import benchmarks, figures, studies
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.io import beneath
+from labkit.judge import congestion, gpcnet
+from labkit.point.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, amount, counts, number, size_words, words
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 ISOLATED, LOADED, LOAD = "congestion.gpcnet_isolated", congestion.LOADED, "congestion.gpcnet_congestors"
 SMALL = {"latency": 8, "get_latency": 8, "allreduce": 8}  # B, as in GPCNeT

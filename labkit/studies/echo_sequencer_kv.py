@@ -9,10 +9,10 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import figures
-from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, evidence
+from labkit.point.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
     _rdma,

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from labkit import figures, records, studies
-from labkit.analysis import effects
-from labkit.parts import Figure, Omitted, Table, Text, listed
-from labkit.samples.facts import FINGERPRINT
-from labkit.spec import Spec, sweep
+from labkit import figures, studies
+from labkit.figures.parts import Figure, Omitted, Table, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_share, parse_sizes
+from labkit.read import records
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import LEFT_OUT, bare, counts, number, size_words, statement, words
-from labkit.units import format_share, parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd

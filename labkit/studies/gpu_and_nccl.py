@@ -6,20 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from labkit import benchmarks, figures, host, records, studies
-from labkit.analysis import effects
+from labkit import benchmarks, figures, host, studies
 from labkit.benchmarks import LogBenchmark
 from labkit.benchmarks.gpu.mpi import COLLECTIVES
 from labkit.errors import SpecError
 from labkit.figures import small_print
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
 from labkit.kernels import cuda
-from labkit.notes import note
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import GPU, GPU_DRIVER, GPU_MPI
-from labkit.spec import Spec, sweep
+from labkit.point.notes import note
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_sizes
+from labkit.read import records
+from labkit.store.samples.facts import GPU, GPU_DRIVER, GPU_MPI
 from labkit.studies import amount, number, size_words, statement, words
 from labkit.studies._derived import derived
-from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, reference, studies
-from labkit.analysis import effects
+from labkit import benchmarks, figures, studies
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
 from labkit.models.breakdown import of_launches
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import per_rank
-from labkit.reference.comparing import with_arguments
-from labkit.samples.facts import FINGERPRINT
-from labkit.spec import Spec, sweep
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_sizes
+from labkit.read import reference
+from labkit.read.records import per_rank
+from labkit.read.reference.comparing import with_arguments
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import LEFT_OUT, counts, number, size_words, statement, words
-from labkit.units import parse_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 HALO, FFT = "apps.halo3d26", "apps.fft_subcom3d"
 PAPER = "ethernet2020"

@@ -8,18 +8,20 @@ from typing import ClassVar
 
 import pandas as pd
 
-from labkit import ranges, read, studies
-from labkit.analysis import history as analysis
-from labkit.analysis.history import History, Run, Series
-from labkit.campaign import Campaign, collected
-from labkit.columns import METRICS
+from labkit import studies
+from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.figures.timeline import timeline
-from labkit.notes import joined
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec
+from labkit.judge import history as analysis
+from labkit.judge.history import History, Run, Series
+from labkit.point import ranges
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+from labkit.point.spec import Spec
+from labkit.point.units import format_number, format_share
+from labkit.read import columnar
+from labkit.store.campaign import Campaign, collected
 from labkit.studies import words
 from labkit.studies._derived import derived
-from labkit.units import format_number, format_share
 
 _DRAWN = 4  # series in the figure
 _SAID = 10  # changes in the findings
@@ -93,7 +95,7 @@ def run_of(campaign: Campaign, benchmark: str = "*") -> Run:
     """Return a campaign as a moment of a history."""
     facts = campaign.facts
     host = facts.get("host")
-    records = read.of(campaign, benchmark=benchmark).records
+    records = columnar.of(campaign, benchmark=benchmark).records
     if len(records):
         records = records[[fnmatch.fnmatchcase(name, benchmark) for name in records["benchmark"]]]
     return Run(campaign.name, str(facts.get("created") or ""), records, host if isinstance(host, dict) else {})

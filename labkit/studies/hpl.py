@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pandas as pd
 
-from labkit import figures, records, studies
-from labkit.analysis import effects
-from labkit.columns import METRICS, STATISTICS
+from labkit import figures, studies
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import resolution
-from labkit.samples.facts import BLAS, PEAK_METHOD
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
+from labkit.read import records
+from labkit.read.records import resolution
+from labkit.store.samples.facts import BLAS, PEAK_METHOD
 from labkit.studies import LEFT_OUT, counts, number, statement
-from labkit.units import plural
 
 if TYPE_CHECKING:
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 HPL, HPCG = "compute.hpl", "compute.hpcg"
 _ORDER = "order of the matrix N"

@@ -5,25 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from labkit import benchmarks, figures, records, studies
-from labkit.analysis.contrast import quantities
-from labkit.columns import METRICS, STATISTICS
+from labkit import benchmarks, figures, studies
 from labkit.errors import DataError
 from labkit.figures import small_print
-from labkit.notes import note
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records.factors import NONE, UNSTATED, differing, level, named
-from labkit.records.factors import texts as factor_texts
-from labkit.samples import Samples
-from labkit.samples.facts import BROUGHT, FINGERPRINT
-from labkit.spec import Spec
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge.contrast import quantities
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.notes import note
+from labkit.point.spec import Spec
+from labkit.point.units import format_number, format_size, plural
+from labkit.read import records
+from labkit.read.records.factors import NONE, UNSTATED, differing, level, named
+from labkit.read.records.factors import texts as factor_texts
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import BROUGHT, FINGERPRINT
 from labkit.studies._derived import derived
-from labkit.units import format_number, format_size, plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.notes import Note
+    from labkit.point.notes import Note
 
 _BESIDE = ("rank_min", "rank_max")  # statistics that logs may print beside the main one
 _FURTHER = 3  # settings that have a column each; more stand in one column

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, records, stats, studies, testbeds
-from labkit.analysis import congestion, effects
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import TESTBED
-from labkit.spec import Spec, sweep
+from labkit import benchmarks, figures, stats, studies, testbeds
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import congestion, effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_share, parse_sizes, plural
+from labkit.read import records
+from labkit.store.samples.facts import TESTBED
 from labkit.studies import LEFT_OUT, counts, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
-from labkit.units import format_share, parse_sizes, plural
 
 INCAST = "congestion.incast"
 _POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
@@ -144,12 +145,12 @@ class Study(studies.Study):
             and s.spec.size == most["message_size_B"]
             and (s.spec.option("senders"), s.spec.option("streams")) == (most["option_senders"], most["option_streams"])
         ]
-        return Figure(figures.parts(chosen, "bandwidth_MBps"))
+        return Figure(figures.streams(chosen, "bandwidth_MBps"))
 
     def classes_figure(self) -> Figure | Omitted:
         """Bandwidth of the streams of two classes of RDMA traffic, in one queue and with shares."""
         chosen = [s for s in self.samples if benchmarks.resolve(s.spec).option("classes")]
-        return Figure(figures.parts(chosen, "bandwidth_MBps")) if chosen else LEFT_OUT
+        return Figure(figures.streams(chosen, "bandwidth_MBps")) if chosen else LEFT_OUT
 
     def table(self, transport: str = "tcp") -> pd.DataFrame:
         """All points over one transport: sum, streams, fairness, retransmissions."""

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, notes, studies, testbeds
-from labkit.analysis import congestion, effects
+from labkit import benchmarks, figures, studies, testbeds
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
-from labkit.notes import note
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import RANK_HOSTS
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import congestion, effects
+from labkit.point import notes
+from labkit.point.notes import note
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
+from labkit.store.samples.facts import RANK_HOSTS
 from labkit.studies import LEFT_OUT, words
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 PAIR = "congestion.interference"
 MODES = ("off", "shares", "priority")

@@ -9,15 +9,17 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from labkit import figures, records, storage, studies
-from labkit.mounts import mount_of
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples import Samples
-from labkit.samples.facts import FILESYSTEM, FINGERPRINT
-from labkit.spec import Spec, sweep
+from labkit import figures, studies
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.io.mounts import mount_of
+from labkit.point import storage
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_share
+from labkit.read import records
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FILESYSTEM, FINGERPRINT
 from labkit.studies import LEFT_OUT, counts, number, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import format_share
 
 TABLE, THROUGHPUT = "storage.iozone", "storage.iozone_throughput"
 TEMPORARY = "temporary"  # stands for the system's place for temporary files

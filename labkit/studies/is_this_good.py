@@ -9,19 +9,19 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.analysis import inspector
-from labkit.analysis.inspector import Observation
-from labkit.columns import METRICS
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import inspector
+from labkit.judge.inspector import Observation
 from labkit.models import verdict
 from labkit.models.bounds import Stated
 from labkit.models.verdict import Judged
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.read import Launches, of_samples
-from labkit.samples import Samples
-from labkit.spec import Spec, sweep
+from labkit.point.columns import METRICS
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_number, format_range, format_share, format_size
+from labkit.read.columnar import Launches, of_samples
+from labkit.store.samples import Samples
 from labkit.studies import words
 from labkit.studies._derived import derived
-from labkit.units import format_number, format_range, format_share, format_size
 
 _MICRO = ("micro.core_to_core", "micro.system_call", "micro.wake_up", "micro.noise")
 _NOISE = "micro.noise"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, studies
-from labkit.analysis import evidence
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import evidence
+from labkit.point.spec import Spec, sweep
 from labkit.studies import (
     LEFT_OUT,
     _linked,

@@ -6,14 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from labkit import figures, launch, studies
-from labkit.analysis import effects, protocol
+from labkit import figures, studies
 from labkit.errors import LabkitError
 from labkit.figures.marks import mark_breaks
+from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.host import eager
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import sound
-from labkit.spec import Spec, sweep
+from labkit.judge import effects, protocol
+from labkit.point.spec import Spec, sweep
+from labkit.read.records import sound
+from labkit.run import launch
 from labkit.studies import ends, number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from labkit import benchmarks, figures, records, stats, studies
-from labkit.analysis import loggp
-from labkit.analysis.effects import Effect, Measured, disturbed
-from labkit.analysis.loggp import Path
+from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
 from labkit.figures.fits import Fit, fits
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import loggp
+from labkit.judge.effects import Effect, Measured, disturbed
+from labkit.judge.loggp import Path
 from labkit.models import schedules
 from labkit.models.loggp import PARAMETERS, Estimate, Range
-from labkit.notes import joined
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.point.notes import joined
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_number, format_range, format_share, parse_sizes, plural
+from labkit.read import records
 from labkit.studies import LEFT_OUT, _algorithms, counts, number, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.units import format_number, format_range, format_share, parse_sizes, plural
 
 if TYPE_CHECKING:
     import pandas as pd

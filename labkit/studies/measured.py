@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from labkit.samples.facts import BROUGHT
-from labkit.samples.header import ORIGINS
+from labkit.store.samples.facts import BROUGHT
+from labkit.store.samples.header import ORIGINS
 from labkit.studies import imported
 
 

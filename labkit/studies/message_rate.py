@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
-from labkit.analysis import effects
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import sound
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
+from labkit.read.records import sound
 from labkit.studies import counts, size_words, statement, words
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

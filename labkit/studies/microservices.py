@@ -9,11 +9,11 @@ import numpy as np
 
 from labkit import figures, studies
 from labkit.errors import known
+from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.formats.microservices import BETWEEN, CLIENT
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_share
 from labkit.studies import LEFT_OUT, _linked, amount, counts, number, statement, words
-from labkit.units import format_share
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
-from labkit.analysis import effects
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import sound
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.read.records import sound
 from labkit.studies import amount, ends, size_words, statement
 
 if TYPE_CHECKING:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from labkit import figures, studies
-from labkit.analysis import effects
 from labkit.benchmarks.compute import _nas, _skeletons
 from labkit.errors import SpecError, known
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import COMMUNICATION
-from labkit.spec import Spec
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec
+from labkit.point.units import plural
+from labkit.store.samples.facts import COMMUNICATION
 from labkit.studies import LEFT_OUT, counts, statement, words
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.samples import Samples
+    from labkit.store.samples import Samples
 
 _PREFIX, _SKELETON = "compute.nas_", "_skeleton"
 

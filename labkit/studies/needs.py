@@ -6,10 +6,10 @@ import dataclasses
 from typing import Any
 
 from labkit import studies
-from labkit.columns import title
 from labkit.figures import small_print
-from labkit.notes import joined, note
-from labkit.parts import Omitted
+from labkit.figures.parts import Omitted
+from labkit.point.columns import title
+from labkit.point.notes import joined, note
 from labkit.studies import Study
 
 _AXES = ("sizes", "numbers")  # on which a line needs several places

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
-from labkit.analysis import effects
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
 from labkit.studies import amount, ends, size_words, statement, words
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from labkit import figures, studies, tools
-from labkit.analysis import effects
 from labkit.benchmarks.shmem.atomic import Operation
-from labkit.columns import statistic_column
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
 from labkit.kernels import shmem_loops
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.point.columns import statistic_column
+from labkit.point.spec import Spec, sweep
 from labkit.studies import (
     _linked,
     centre,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, studies
-from labkit.analysis import effects
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
 from labkit.studies import amount, number, size_words, words
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

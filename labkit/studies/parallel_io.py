@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import figures, notes, studies
-from labkit.analysis import effects
+from labkit import figures, studies
 from labkit.benchmarks.storage.metadata import Options as Metadata
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.records import sound
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point import notes
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
+from labkit.read.records import sound
 from labkit.studies import bare, number, size_words, statement
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures
-from labkit.analysis import effects
 from labkit.benchmarks.verbs.setup import STEPS
-from labkit.columns import METRICS, split, split_end
 from labkit.figures import small_print
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.columns import METRICS, split, split_end
+from labkit.point.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, _rdma, amount, centre, counts, number, size_words, statement
 
 PAGE = 4096  # B

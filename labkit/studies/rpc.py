@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, records, studies, testbeds
-from labkit.analysis import effects
-from labkit.columns import split, split_end, statistic_column
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit import benchmarks, figures, studies, testbeds
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.columns import split, split_end, statistic_column
+from labkit.point.spec import Spec, sweep
+from labkit.read import records
 from labkit.studies import (
     _linked,
     centre,

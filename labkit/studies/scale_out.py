@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import benchmarks, figures, reference, stats, studies
+from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
+from labkit.figures.parts import Figure, Omitted, Text, listed
 from labkit.models import loggp_engine, schedules
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.reference.comparing import with_arguments
-from labkit.simulation import calibration, collectives, workloads
-from labkit.spec import Spec, sweep
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_duration, parse_rate, parse_sizes
+from labkit.read import reference
+from labkit.read.reference.comparing import with_arguments
 from labkit.studies import LEFT_OUT, counts, number, size_words, words
 from labkit.testbeds import simulated
-from labkit.units import parse_duration, parse_rate, parse_sizes
+from labkit.testbeds.simulation import calibration, collectives, workloads
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from labkit import figures, records, studies
-from labkit.analysis import effects
-from labkit.columns import METRICS, split, statistic_column
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit import figures, studies
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.columns import METRICS, split, statistic_column
+from labkit.point.spec import Spec, sweep
+from labkit.read import records
 from labkit.studies import number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
 
@@ -284,7 +285,7 @@ class Study(studies.Study):
 
 def _largest(sizes: str) -> int:
     """Largest of the sizes."""
-    from labkit.units import parse_sizes
+    from labkit.point.units import parse_sizes
 
     return max(parse_sizes(sizes))
 

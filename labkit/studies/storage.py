@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from labkit import figures, notes, records, storage, studies
-from labkit.analysis import effects
-from labkit.mounts import mount_of
-from labkit.parts import Figure, Omitted, Table, Text, listed
-from labkit.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
-from labkit.spec import Spec, sweep
+from labkit import figures, studies
+from labkit.figures.parts import Figure, Omitted, Table, Text, listed
+from labkit.io.mounts import mount_of
+from labkit.judge import effects
+from labkit.point import notes, storage
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import plural
+from labkit.read import records
+from labkit.store.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
 from labkit.studies import (
     LEFT_OUT,
     counts,
@@ -22,7 +25,6 @@ from labkit.studies import (
     tail,
     words,
 )
-from labkit.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, testbeds
-from labkit.analysis import effects
 from labkit.errors import known
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
 from labkit.studies import LEFT_OUT, amount, counts, size_words, statement, words
 from labkit.studies._derived import of_samples
 

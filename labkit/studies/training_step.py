@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies, testbeds
-from labkit.analysis import effects
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
 from labkit.models.limits import Limit
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import GRADIENT_B
-from labkit.spec import Spec, sweep
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_size
+from labkit.store.samples.facts import GRADIENT_B
 from labkit.studies import _linked, centre, number, size_words, statement, words
 from labkit.studies.verbs_under_loss_and_delay import level
-from labkit.units import parse_size
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, tuning
-from labkit.columns import METRICS
 from labkit.errors import DataError, SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.point.columns import METRICS
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_range, format_share, parse_count, plural
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import words
 from labkit.studies._derived import of_samples
 from labkit.tuning import openmpi
 from labkit.tuning.files import point
 from labkit.tuning.plan import noted
-from labkit.units import format_range, format_share, parse_count, plural
 
 if TYPE_CHECKING:
-    from labkit.campaign import Campaign
-    from labkit.measuring import Report
+    from labkit.run.measuring import Report
+    from labkit.store.campaign import Campaign
 
 OFFERED = ("mpi.allreduce", "mpi.bcast", "mpi.alltoall", "mpi.allgather", "mpi.reduce", "mpi.latency")
 COLUMNS = ["size, ranks", "winner", "default", "with it", "ratio", "interval", "result", "ratio with the file"]

@@ -8,14 +8,15 @@ from typing import ClassVar
 
 import pandas as pd
 
-from labkit import benchmarks, figures, records
-from labkit.analysis import effects, evidence
-from labkit.columns import split, split_end
+from labkit import benchmarks, figures
 from labkit.figures import style
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, evidence
+from labkit.point.columns import split, split_end
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_sizes
+from labkit.read import records
 from labkit.studies import LEFT_OUT, _rdma, centre, size_words, statement, words
-from labkit.units import parse_sizes
 
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")

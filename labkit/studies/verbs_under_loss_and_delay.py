@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, testbeds
-from labkit.analysis import effects, evidence
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, evidence
+from labkit.point.spec import Spec, sweep
 from labkit.studies import _rdma, amount, centre, number, size_words, statement, words
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, testbeds
-from labkit.analysis import effects
 from labkit.errors import SpecError
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.samples.facts import EVIDENCE
-from labkit.spec import Spec, sweep
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects
+from labkit.point.spec import Spec, sweep
+from labkit.point.units import format_share, plural
+from labkit.store.samples.facts import EVIDENCE
 from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
-from labkit.units import format_share, plural
 
 STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
 _FRAMES = 1448 / 1514  # TCP's part of full frames

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import pandas as pd
 
-from labkit import figures, launch, studies
-from labkit.analysis import effects, layers
+from labkit import figures, studies
 from labkit.errors import SpecError
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, layers
 from labkit.models import bounds
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, stated
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.point.spec import Spec, sweep
+from labkit.run import launch
 from labkit.studies import path_words, size_words
 
 _PATHS = ("tcp", "shm", *launch.RDMA)  # of UCX by itself, and of MPI

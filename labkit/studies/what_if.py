@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
-from labkit import figures, reference, studies
-from labkit.analysis import effects, layers
+from labkit import figures, studies
 from labkit.errors import SpecError
+from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.judge import effects, layers
 from labkit.models import breaking_band, what_if
 from labkit.models.breakdown import Breakdown, stated
-from labkit.parts import Figure, Omitted, Text, listed
-from labkit.spec import Spec, sweep
+from labkit.point.spec import Spec, sweep
+from labkit.read import reference
 from labkit.studies import number
 
 if TYPE_CHECKING:
-    from labkit.sliders import Sliders
+    from labkit.figures.sliders import Sliders
 
 # what can be made cheaper in the paper's message: name in the parameters → text, parts
 COMPONENTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -160,13 +161,13 @@ class Study(studies.Study):
 
     def sliders(self) -> Sliders:
         """Sliders for the published message."""
-        from labkit.sliders import Sliders
+        from labkit.figures.sliders import Sliders
 
         return Sliders(self.published, dict(COMPONENTS.values()))
 
     def own_sliders(self) -> Sliders | Text | Omitted:
         """Sliders for the measured message."""
-        from labkit.sliders import Sliders
+        from labkit.figures.sliders import Sliders
 
         own = self.own
         if own and not effects.adds_up(own):

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import extras, measuring, read, writing
-from labkit.analysis import doubts
-from labkit.campaign import Campaign, events, root
 from labkit.errors import AbsentError, LabkitError
-from labkit.records import tables
+from labkit.io import atomic, extras
+from labkit.judge import doubts
+from labkit.point.units import format_duration, plural
+from labkit.read import columnar
+from labkit.read.records import tables
+from labkit.run import measuring
+from labkit.store import events
+from labkit.store.campaign import Campaign, root
 from labkit.suites.definition import Entry, Suite, load, names
 from labkit.suites.notebooks import (
     PLOTLY,
@@ -24,7 +28,6 @@ from labkit.suites.notebooks import (
     progress_reported,
     raise_open_file_limit,
 )
-from labkit.units import format_duration, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +150,7 @@ def run(
         executed.sort(key=lambda notebook: list(parameters).index(notebook.name))
         campaign.compact(least=MANY)
         add_static_figures([notebook.path for notebook in executed if notebook.path.exists()])
-    table = read.of(campaign).records
+    table = columnar.of(campaign).records
     campaign.put("records.parquet", records_file(table))
     campaign.update(
         {"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]}
@@ -203,7 +206,7 @@ def _lacking(suite: Suite) -> list[str]:
 
 def save_records(frame: pd.DataFrame, target: str | Path) -> None:
     """Write records to Parquet; an option that benchmarks give different types becomes text."""
-    with writing.opened(target) as file:
+    with atomic.opened(target) as file:
         file.write(records_file(frame))
 
 

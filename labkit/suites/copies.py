@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from labkit import beneath, outside, project, states
-from labkit.campaign import Campaign
 from labkit.errors import DataError
+from labkit.io import beneath, file_state, project, safe_read
+from labkit.store.campaign import Campaign
 from labkit.suites.definition import Entry
 
 _writing = Lock()  # two notebooks run at a time
@@ -22,28 +22,28 @@ _writing = Lock()  # two notebooks run at a time
 
 def shared(campaign: Campaign) -> str:
     """Return a fingerprint of what all copies are made from: samples, labkit, packages, reference data."""
-    data = states.of(project.SHIPPED / "data" / "reference", packaged=True)
-    return states.digest([*states.of(campaign.path / "samples"), *states.installed(), *data])
+    data = file_state.of(project.SHIPPED / "data" / "reference", packaged=True)
+    return file_state.digest([*file_state.of(campaign.path / "samples"), *file_state.installed(), *data])
 
 
 def made_from(entry: Entry, shared: str) -> str:
     """Return a fingerprint of all that the copy of a notebook is made from: `shared`, parameters, the notebook."""
     chosen = (sorted(entry.parameters.items()), sorted(entry.setting.items()))
-    return states.digest([shared, chosen, entry.notebook.read_bytes()])
+    return file_state.digest([shared, chosen, entry.notebook.read_bytes()])
 
 
 def note(campaign: Campaign, entry: Entry, copy: Path, inputs: str) -> None:
     """Note from what a copy was made. A failure does no harm: the copy then counts as one of the campaign."""
     with _writing, suppress(OSError, DataError):
         file = _file(campaign)
-        known = _known(file) | {entry.name: {"inputs": inputs, "copy": states.digest(states.of(copy))}}
+        known = _known(file) | {entry.name: {"inputs": inputs, "copy": file_state.digest(file_state.of(copy))}}
         beneath.put(campaign.derived, f"{file.parent.name}/{file.name}", json.dumps(known, indent=1).encode())
 
 
 def noted(campaign: Campaign, name: str, copy: Path) -> str:
     """Return the fingerprint of what labkit made a copy from; empty if it did not, or if the copy was changed."""
     entry = _known(_file(campaign)).get(name)
-    if not isinstance(entry, dict) or entry.get("copy") != states.digest(states.of(copy)):
+    if not isinstance(entry, dict) or entry.get("copy") != file_state.digest(file_state.of(copy)):
         return ""
     return str(entry.get("inputs", ""))
 
@@ -55,6 +55,6 @@ def _file(campaign: Campaign) -> Path:
 def _known(file: Path) -> dict[str, Any]:
     """Return what is noted; nothing if the file cannot be read."""
     try:
-        return outside.json_object(file)
+        return safe_read.json_object(file)
     except DataError:
         return {}

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, project, ranges, studies
+from labkit import studies
 from labkit.errors import DataError, SpecError, alike, known, named
-from labkit.spec import STRICT, validated
+from labkit.io import project, safe_read
+from labkit.point import ranges
+from labkit.point.spec import STRICT, validated
 
 SETTING = "setting "  # separates names of settings from those of parameters
 SETTINGS = ("launcher", "bind", "transport", "hosts")
@@ -199,7 +201,7 @@ def load(name: str | Path, overrides: Sequence[str] = (), defaults: Mapping[str,
 def _toml(path: Path) -> dict[str, Any]:
     """Return the content of the file."""
     try:
-        return outside.toml(path)
+        return safe_read.toml(path)
     except DataError as error:
         raise SpecError(str(error)) from error
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from labkit import benchmarks, records, samples
-from labkit.campaign import Campaign, events, names
-from labkit.campaign.events import Event
+from labkit import benchmarks
 from labkit.errors import LabkitError
-from labkit.measuring import Progress
-from labkit.notes import joined
+from labkit.point.notes import joined
+from labkit.read import records
+from labkit.run.measuring import Progress
+from labkit.store import events, names, samples
+from labkit.store.campaign import Campaign
+from labkit.store.events import Event
 
 POLL = 0.5  # s
 _SHOWN = ("failed", "retried", "notebook", "compacted", "measuring")  # shown in the words of the log

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import ensure_event_loop, run_sync
 
-from labkit import project, scratch
+from labkit.io import project, scratch
 
 FOLDER = "labkit-kernel-"
 ARGUMENTS = ("--log-level=ERROR",)

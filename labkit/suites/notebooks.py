@@ -17,9 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import beneath, extras, measuring, outside, project, studies, writing
-from labkit.campaign import Campaign
+from labkit import studies
 from labkit.errors import LabkitError, LaunchError, LostError, SpecError, of_point
+from labkit.io import atomic, beneath, extras, project, safe_read
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
 from labkit.suites import sections
 from labkit.suites.definition import Entry
 
@@ -140,7 +142,7 @@ def _executed(
     with campaign.writing() if logged else nullcontext():
         try:
             if running.exists():
-                writing.move(running, place / target.name)
+                atomic.move(running, place / target.name)
         finally:
             running.unlink(missing_ok=True)
     seconds = time.monotonic() - began
@@ -165,7 +167,7 @@ def measure_only(entry: Entry, campaign: Campaign) -> Executed:
 @contextmanager
 def campaign_in_environment(campaign: Campaign) -> Iterator[None]:
     """Set the variables that tell notebook kernels the campaign's path and identity."""
-    variables = {studies.CAMPAIGN: str(outside.resolved(campaign.path)), studies.IDENTITY: campaign.identity}
+    variables = {studies.CAMPAIGN: str(safe_read.resolved(campaign.path)), studies.IDENTITY: campaign.identity}
     before = {name: value for name, value in os.environ.items() if name in variables}
     os.environ.update(variables)
     try:
@@ -212,11 +214,11 @@ def _read(path: Path) -> nbformat.NotebookNode:
     """
     import nbformat
 
-    content = outside.text(path, most=outside.MOST_NOTEBOOK_B)
+    content = safe_read.text(path, most=safe_read.MOST_NOTEBOOK_B)
     try:
         book: nbformat.NotebookNode = nbformat.reads(content, as_version=4)
     except (ValueError, RecursionError) as error:
-        raise outside.explained(error, path) from error
+        raise safe_read.explained(error, path) from error
     return book
 
 

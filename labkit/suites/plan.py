@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.campaign import Campaign, root
 from labkit.errors import DataError, LabkitError
-from labkit.measuring import Point, volume
-from labkit.records import tables
+from labkit.read.records import tables
+from labkit.run import sample_volume
+from labkit.run.measuring import Point
+from labkit.store.campaign import Campaign, root
 from labkit.suites.definition import Entry, Suite
 
 
@@ -25,7 +26,7 @@ class Planned:
     on : libraries, tools and testbeds, each once.
     seconds : how long the missing points take: their time in earlier campaigns, else their limit.
     known : number of missing points whose time is known from earlier campaigns.
-    bytes : estimated size of the samples of the missing points; see `labkit.measuring.volume`.
+    bytes : estimated size of the samples of the missing points; see `labkit.run.sample_volume`.
     problem : why it cannot run; empty if it can.
     """
 
@@ -55,7 +56,7 @@ def plan(suite: Suite, into: str | Path | None = None) -> list[Planned]:
         present |= {(p.spec.benchmark, p.fingerprint, p.launch) for p in missing}
         known = [times[p.fingerprint] for p in missing if p.fingerprint in times]
         limit = (len(missing) - len(known)) * study.effort.time_cap
-        size = sum(volume.volume(p.spec, study.effort).kept for p in missing)
+        size = sum(sample_volume.volume(p.spec, study.effort).kept for p in missing)
         seconds = sum(known) + limit
         planned.append(Planned(entry, len(study.points), len(missing), _on(study.points), seconds, len(known), size))
     return planned

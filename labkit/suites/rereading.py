@@ -12,10 +12,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from labkit import outside, studies
-from labkit.campaign import Campaign
+from labkit import studies
 from labkit.errors import LabkitError, SpecError
-from labkit.spec import validated
+from labkit.io import safe_read
+from labkit.point.spec import validated
+from labkit.store.campaign import Campaign
 from labkit.studies import _named
 from labkit.suites import copies
 from labkit.suites.definition import Entry
@@ -58,7 +59,7 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         study = studies.of_notebook(source)
         if "measure" not in studies.defaults(study):
             continue
-        fixed = {"measure": False, "campaign": str(outside.resolved(campaign.path))}
+        fixed = {"measure": False, "campaign": str(safe_read.resolved(campaign.path))}
         checked = _checked(campaign, name, study, {**given, **fixed})
         entry = Entry(source, checked, name[len(source.stem) :], settings.get(name, {}))
         if not copied or inputs != copies.made_from(entry, shared):

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks, outside
-from labkit.columns import METRICS
+from labkit import benchmarks
+from labkit.io import safe_read
+from labkit.point.columns import METRICS
 
 if TYPE_CHECKING:
     from labkit.studies import Study
@@ -28,7 +29,7 @@ def expanded(source: Path, made: Callable[[], Study]) -> dict[str, Any] | None:
     source : of the notebook.
     made : returns the study of the campaign; called only if the notebook needs it.
     """
-    text = outside.text(source, most=outside.MOST_NOTEBOOK_B)
+    text = safe_read.text(source, most=safe_read.MOST_NOTEBOOK_B)
     if CALL not in text:
         return None
     notebook: dict[str, Any] = json.loads(text)

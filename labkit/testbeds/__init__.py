@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from labkit.errors import SpecError, known
 from labkit.host.checks import Check
-from labkit.notes import Note
-from labkit.simulation import Network
-from labkit.spec import Spec
+from labkit.point.notes import Note
+from labkit.point.spec import Spec
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
+from labkit.testbeds.simulation import Network
 from labkit.tools import Place
 
 __all__ = [
@@ -125,7 +125,9 @@ class Kind:
 @cache
 def names() -> list[str]:
     """Return the names of all testbeds that have a file."""
-    modules = (module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    modules = (
+        module.name for module in pkgutil.iter_modules(__path__) if not (module.ispkg or module.name.startswith("_"))
+    )
     return sorted(name.replace("_", "-") for name in modules)
 
 

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import supervise
 from labkit.errors import LaunchError, SpecError
+from labkit.io import supervise
 
 _HERE = Path(__file__).parent
 _MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")

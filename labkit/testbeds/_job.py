@@ -13,7 +13,7 @@ import socket
 from labkit import benchmarks
 from labkit.errors import SpecError, known
 from labkit.host import allocation
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.testbeds._rdma import listening
 from labkit.tools import Place
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labkit import folders, writing
 from labkit.errors import LaunchError
+from labkit.io import atomic, folders
 
 _UP_S = 180.0  # until a testbed must be up
 _children: dict[int, subprocess.Popen[bytes]] = {}  # daemons that this process has started
@@ -126,7 +126,7 @@ def noted(text: str, lifetime: float, handle: Mapping[str, Any]) -> Iterator[Kep
     pid = os.getpid()
     kept = Kept(text, pid, started(pid), time.time() + lifetime, handle)
     path = folders.runtime() / f"testbed-{pid}.json"
-    writing.replace(path, json.dumps(kept.__dict__))
+    atomic.replace(path, json.dumps(kept.__dict__))
     try:
         yield kept
     finally:

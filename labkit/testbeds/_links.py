@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError
-from labkit.spec import validated
+from labkit.point.spec import validated
+from labkit.point.units import parse_duration, parse_rate
 from labkit.testbeds import _qos
-from labkit.units import parse_duration, parse_rate
 
 if TYPE_CHECKING:  # a program of its own
     from labkit.testbeds._fabric import HostPlan, Plan

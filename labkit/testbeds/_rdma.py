@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import Place
 
 # every used entry of every active port 1: device, link layer, index, GID, type

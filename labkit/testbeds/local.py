@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from labkit.errors import SpecError
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.testbeds import Kind, Testbed, _job, _rdma
 from labkit.tools import Place
 

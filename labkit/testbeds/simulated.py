@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 from labkit import host
 from labkit.errors import SpecError
-from labkit.notes import badge
-from labkit.simulation import calibration, measured, network_of
+from labkit.point.notes import badge
 from labkit.testbeds import Kind, Testbed
+from labkit.testbeds.simulation import calibration, measured, network_of
 from labkit.tools import smpirun
 
 

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
-from labkit.notes import badge
-from labkit.spec import Spec, validated
+from labkit.point.notes import badge
+from labkit.point.spec import Spec, validated
 from labkit.testbeds import Kind, Testbed, _guest, _rdma
 from labkit.testbeds._guest import Guest
 from labkit.tools import Place

@@ -16,11 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit import benchmarks, programs, supervise
+from labkit import benchmarks
 from labkit.errors import LabkitError, LaunchError, SpecError, known
-from labkit.notes import badge
-from labkit.spec import Spec
-from labkit.supervise import supervisor
+from labkit.io import supervise
+from labkit.io.supervise import supervisor
+from labkit.kernels import programs
+from labkit.point.notes import badge
+from labkit.point.spec import Spec
 from labkit.testbeds import Kind, Testbed
 from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
 from labkit.tools import Place

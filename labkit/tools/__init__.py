@@ -15,13 +15,13 @@ from pathlib import Path
 
 from labkit import host
 from labkit.errors import LaunchError, SpecError
-from labkit.notes import note
-from labkit.spec import Effort, Scalar, Spec
-from labkit.storage import Access, unfit
+from labkit.point.notes import note
+from labkit.point.spec import Effort, Scalar, Spec
+from labkit.point.storage import Access, unfit
+from labkit.point.units import plural
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._run import Place, background, run
 from labkit.tools._tool import Tool, programs, version
-from labkit.units import plural
 
 __all__ = [
     "Facts",

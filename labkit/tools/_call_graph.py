@@ -1,7 +1,7 @@
 """Graphs of services that call one another: the social network of DeathStarBench, and random ones.
 
-A graph is written for ``labkit/programs/call_graph.h``. Services stand in an order in which every service comes before
-those that it calls; the first is the one that users ask.
+A graph is written for ``labkit/kernels/programs/call_graph.h``. Services stand in an order in which every service comes
+before those that it calls; the first is the one that users ask.
 """
 
 from __future__ import annotations

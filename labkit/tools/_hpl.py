@@ -16,11 +16,11 @@ from labkit.errors import DataError, SpecError
 from labkit.formats import metric
 from labkit.formats._log import Run
 from labkit.host import allocation, peak
-from labkit.notes import Note, note
-from labkit.spec import Reported, Scalar, Spec
+from labkit.point.notes import Note, note
+from labkit.point.spec import Reported, Scalar, Spec
+from labkit.point.units import format_number, plural
 from labkit.tools import Invocation, Parsed, Tool
 from labkit.tools._linked import blas, mpi
-from labkit.units import format_number, plural
 
 MEMORY = 0.8  # part of the memory that a matrix takes whose order labkit chooses
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from labkit import notes
 from labkit.errors import SpecError
-from labkit.spec import Effort, Reported, Spec
+from labkit.point import notes
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools._invocation import Parsed
 
 _SUMMED = ("bandwidth_MBps", "sent_MBps", "retransmits", "message_rate_per_s")

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.notes import Note
-from labkit.spec import Reported, Scalar
+from labkit.point.notes import Note
+from labkit.point.spec import Reported, Scalar
 
 Facts = Mapping[str, Scalar]
 
@@ -59,7 +59,8 @@ class Invocation:
     parse : from the client's standard output and the folder to values; raises DataError.
     combine : from what `parse` made of each of several clients to one.
     environment : variables of both commands, beside this process's.
-    mpi : kind of the MPI library that the program is linked to, as `labkit.launch` calls it; empty if none, or unknown.
+    mpi : kind of the MPI library that the program is linked to, as `labkit.run.launch` calls it; empty if none, or
+        unknown.
     mpi_folder : folder of that library.
     libraries : further ones that the numbers depend on, with their versions.
     address : of the server, on this machine; empty without one.
@@ -110,7 +111,7 @@ class Invocation:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The result of one run of a tool; the fields are those of `labkit.samples.Samples`.
+    """The result of one run of a tool; the fields are those of `labkit.store.samples.Samples`.
 
     Parameters
     ----------

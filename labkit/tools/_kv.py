@@ -1,4 +1,4 @@
-"""labkit's client of key-value stores (``labkit/programs/kv_client.c``): its command line and its samples."""
+"""labkit's client of key-value stores (``labkit/kernels/programs/kv_client.c``): its command line and its samples."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from labkit import programs
 from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
-from labkit.notes import Note, note
-from labkit.spec import Effort, Scalar, Spec
+from labkit.kernels import programs
+from labkit.point.notes import Note, note
+from labkit.point.spec import Effort, Scalar, Spec
 from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool

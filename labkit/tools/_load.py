@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.notes import Note, note
-from labkit.spec import Effort, Reported
+from labkit.point.notes import Note, note
+from labkit.point.spec import Effort, Reported
 from labkit.tools import trimmed
 from labkit.tools._invocation import Parsed
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from labkit.errors import DataError, SpecError
-from labkit.spec import Effort, Spec
-from labkit.storage import Access
+from labkit.point.spec import Effort, Spec
+from labkit.point.storage import Access
+from labkit.point.units import KiB
 from labkit.tools import Facts, Invocation, Parsed, fio
-from labkit.units import KiB
 
 _SETUP = Path(__file__).parent.parent / "testbeds" / "_nvme.sh"
 _MARK = "== log ==\n"

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats._json import Entry, last_line
-from labkit.notes import note
-from labkit.spec import Reported
+from labkit.point.notes import note
+from labkit.point.spec import Reported
 from labkit.tools._invocation import Parsed
 
 

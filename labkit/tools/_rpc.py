@@ -1,4 +1,4 @@
-"""labkit's RPC servers and clients (``labkit/programs/rpc_*``): command lines, payloads and samples."""
+"""labkit's RPC servers and clients (``labkit/kernels/programs/rpc_*``): command lines, payloads and samples."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from labkit import programs
 from labkit.errors import SpecError
 from labkit.formats import rpc_client as layout
-from labkit.spec import Effort, Spec
+from labkit.kernels import programs
+from labkit.point.spec import Effort, Spec
 from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from labkit import programs
 from labkit.errors import SpecError
 from labkit.host import pythons
-from labkit.spec import Effort, Spec
+from labkit.kernels import programs
+from labkit.point.spec import Effort, Spec
 from labkit.tools import _rpc
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool

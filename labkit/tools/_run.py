@@ -15,11 +15,12 @@ from typing import IO
 
 import numpy as np
 
-from labkit import storage, supervise
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.notes import Note, badge, note
-from labkit.scratch import folder as owned_folder
-from labkit.supervise import leftovers
+from labkit.io import supervise
+from labkit.io.scratch import folder as owned_folder
+from labkit.io.supervise import leftovers
+from labkit.point import storage
+from labkit.point.notes import Note, badge, note
 from labkit.tools._invocation import Facts, Invocation, Outcome, Parsed
 from labkit.tools._tool import version
 

@@ -1,13 +1,14 @@
-"""Coarrays of Fortran: labkit's own program (``labkit/programs/coarray.f90``), started by a launcher of its MPI."""
+"""Coarrays of Fortran: labkit's own program (``kernels/programs/coarray.f90``), started by a launcher of its MPI."""
 
 from __future__ import annotations
 
-from labkit import __version__, programs
+from labkit import __version__
 from labkit.host import allocation
-from labkit.notes import badge
-from labkit.spec import Effort, Spec
+from labkit.kernels import programs
+from labkit.point.notes import badge
+from labkit.point.spec import Effort, Spec
+from labkit.point.units import KiB
 from labkit.tools import Invocation, Tool, _linked, _own_json
-from labkit.units import KiB
 
 _PACKAGES = "gfortran libcoarrays-openmpi-dev"
 _PROGRAM = programs.path("coarray")

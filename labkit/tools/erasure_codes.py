@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from labkit.errors import DataError
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _erasure_codes
 from labkit.tools._own_json import parsed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labkit.formats import fi_pingpong as layout
 from labkit.host import VERSION
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, this_machine
 
 TOOL = Tool(

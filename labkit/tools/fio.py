@@ -11,9 +11,9 @@ from typing import Literal
 
 from labkit.errors import SpecError
 from labkit.formats import fio as layout
-from labkit.notes import badge
-from labkit.spec import Effort, Spec
-from labkit.storage import Access
+from labkit.point.notes import badge
+from labkit.point.spec import Effort, Spec
+from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, fit, trimmed
 
 TOOL = Tool(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from labkit.formats import rpc_client as layout
 from labkit.host import pythons
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc_python, only
 
 _LIBRARY = ("grpcio", "grpc", "google.protobuf")

@@ -14,7 +14,7 @@ from pathlib import Path
 from labkit.errors import DataError
 from labkit.formats import hpcc as layout
 from labkit.formats import hpl
-from labkit.spec import Effort, Reported, Spec
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _hpl
 
 _FILE, _OUTPUT = "hpccinf.txt", "hpccoutf.txt"

@@ -8,8 +8,8 @@ import numpy as np
 
 from labkit.errors import DataError
 from labkit.formats import ior as layout
-from labkit.spec import Effort, Spec
-from labkit.storage import Access
+from labkit.point.spec import Effort, Spec
+from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, _linked, fit, trimmed
 
 VERSION = rb"IOR-(\d[\w.+-]{0,40}): MPI Coordinated Test"  # it has no option that prints it, and without one it writes

@@ -12,11 +12,11 @@ from pathlib import Path
 from labkit.errors import SpecError, known
 from labkit.formats import iozone as layout
 from labkit.host import VERSION
-from labkit.notes import Note, note
-from labkit.spec import Effort, Spec
-from labkit.storage import Access
+from labkit.point.notes import Note, note
+from labkit.point.spec import Effort, Spec
+from labkit.point.storage import Access
+from labkit.point.units import KiB
 from labkit.tools import Invocation, Parsed, Tool, fit
-from labkit.units import KiB
 
 TOOL = Tool(
     name="iozone",

@@ -14,7 +14,7 @@ from pathlib import Path
 from labkit.errors import SpecError
 from labkit.formats import iperf as layout
 from labkit.host import VERSION
-from labkit.spec import Effort, Reported, Spec
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(

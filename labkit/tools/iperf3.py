@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from labkit.formats import iperf3 as layout
-from labkit.spec import Effort, Reported, Spec
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _incast, this_machine
 
 TOOL = Tool(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from labkit.errors import DataError
 from labkit.formats import mdtest as layout
-from labkit.spec import Effort, Spec
-from labkit.storage import Access
+from labkit.point.spec import Effort, Spec
+from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, _linked, fit, ior
 
 TOOL = Tool(

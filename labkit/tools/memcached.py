@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Sequence
 
 from labkit.formats import kv_client as layout
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _kv
 
 TOOL = Tool(

@@ -1,4 +1,4 @@
-"""labkit's microservices (``labkit/programs/microservices.c``): services that ask one another, and their client."""
+"""labkit's microservices (``kernels/programs/microservices.c``): services that ask one another, and their client."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from labkit import __version__, host, programs
+from labkit import __version__, host
 from labkit.errors import DataError, LaunchError
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
-from labkit.notes import Note, note
-from labkit.spec import Effort, Reported, Spec
+from labkit.kernels import programs
+from labkit.point.notes import Note, note
+from labkit.point.spec import Effort, Reported, Spec
+from labkit.point.units import plural
 from labkit.tools import _call_graph, _load, _microservices, memcached, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool, version
-from labkit.units import plural
 
 ABSENT = programs.how("microservices", "a C compiler")
 MOST = 20_000  # requests of a run

@@ -9,8 +9,8 @@ import numpy as np
 
 from labkit.formats import fio as layout
 from labkit.host import VERSION
-from labkit.spec import Effort, Spec
-from labkit.storage import Access
+from labkit.point.spec import Effort, Spec
+from labkit.point.storage import Access
 from labkit.tools import Facts, Invocation, Parsed, Tool, fio, fit, this_machine
 
 TOOL = Tool(

@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 
 from labkit.formats import netperf as layout
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import netpipe as layout
-from labkit.notes import note
-from labkit.spec import Effort, Reported, Spec
+from labkit.point.notes import note
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine
 
 TOOL = Tool(

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
+from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool, _incast, trimmed
-from labkit.units import MiB
 
 TOOL = Tool(
     name="perftest",

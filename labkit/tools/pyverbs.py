@@ -1,4 +1,4 @@
-"""Loops over pyverbs: run `labkit.verbs` as an external program, with any Python that has pyverbs.
+"""Loops over pyverbs: run `labkit.kernels.verbs` as an external program, with any Python that has pyverbs.
 
 The loops measure Python's share of every call and keep it beside the samples (``pyverbs_empty_poll_ns``,
 ``pyverbs_refused_post_ns``). To learn how fast the network is, use perftest.
@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import labkit.verbs
+import labkit.kernels.verbs
 from labkit.errors import SpecError
 from labkit.host.pyverbs import interpreter, version
-from labkit.spec import Effort, Spec
+from labkit.kernels.verbs.plan import ONE_SIDED, Plan
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool
 from labkit.tools._own_json import parsed
-from labkit.verbs.plan import ONE_SIDED, Plan
 
 TOOL = Tool(
     name="pyverbs",
@@ -26,7 +26,7 @@ TOOL = Tool(
     needs="rdma",
 )
 ABSENT = "python3 with pyverbs"  # what is missing where no Python can import it
-_PROGRAM = str(Path(labkit.verbs.__file__).parent / "__main__.py")
+_PROGRAM = str(Path(labkit.kernels.verbs.__file__).parent / "__main__.py")
 _DEFINITIONS = {
     "latency": "labkit pyverbs loop: {what}, every iteration timed; Python's share is part of it.",
     "bandwidth": "labkit pyverbs loop: windows of tx_depth messages on each queue pair, first post to last completion.",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
-from labkit.notes import note
-from labkit.spec import Effort, Scalar, Spec
+from labkit.point.notes import note
+from labkit.point.spec import Effort, Scalar, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
 
 TOOL = Tool(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labkit.formats import kv_client as layout
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _kv
 
 TOOL = Tool(

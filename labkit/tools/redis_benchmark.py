@@ -7,7 +7,7 @@ from pathlib import Path
 from labkit.errors import SpecError
 from labkit.formats import redis_benchmark as layout
 from labkit.host import VERSION
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, redis, this_machine
 
 TOOL = Tool(

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit import host, scratch, supervise
+from labkit import host
 from labkit.errors import DataError, LaunchError
 from labkit.formats import smpi_replay as layout
+from labkit.io import scratch, supervise
+from labkit.point.units import KiB
 from labkit.tools import Tool
-from labkit.units import KiB
 
 TOOL = Tool(
     name="smpirun",

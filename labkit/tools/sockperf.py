@@ -17,8 +17,8 @@ import numpy as np
 
 from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
-from labkit.notes import note
-from labkit.spec import Effort, Reported, Spec
+from labkit.point.notes import note
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine, trimmed
 
 TOOL = Tool(

@@ -1,16 +1,16 @@
-"""torch.distributed: ranks of `labkit.learning`, run by any Python that has torch and started by a launcher."""
+"""torch.distributed: ranks of `labkit.kernels.learning`, run by any Python that has torch and started by a launcher."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import labkit.learning
+import labkit.kernels.learning
 from labkit.errors import SpecError
 from labkit.host import allocation
 from labkit.host.torch import interpreter, version
-from labkit.learning.plan import Plan
-from labkit.notes import badge
-from labkit.spec import Effort, Spec
+from labkit.kernels.learning.plan import Plan
+from labkit.point.notes import badge
+from labkit.point.spec import Effort, Spec
 from labkit.tools import _own_json
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
@@ -23,7 +23,7 @@ TOOL = Tool(
     purpose="learning.*",
 )
 ABSENT = "a python3 with torch (pip install 'labkit[learning]')"  # what is missing where no Python has it
-_PROGRAM = str(Path(labkit.learning.__file__).parent / "__main__.py")
+_PROGRAM = str(Path(labkit.kernels.learning.__file__).parent / "__main__.py")
 _START_S = 60.0  # the import of torch on a busy machine, and the meeting of the ranks
 _COMMON = ("backend", "device", "cadence", "directory")  # options that are fields of the plan, or of the run
 _WARMUP = 5

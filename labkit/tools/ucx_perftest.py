@@ -6,10 +6,10 @@ from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
-from labkit.notes import badge
-from labkit.spec import Effort, Spec
+from labkit.point.notes import badge
+from labkit.point.spec import Effort, Spec
+from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool
-from labkit.units import MiB
 
 TOOL = Tool(
     name="ucx_perftest",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labkit.formats import hpl as layout
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _hpl
 
 TOOL = Tool(

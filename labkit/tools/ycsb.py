@@ -1,8 +1,8 @@
 """YCSB itself (site.ycsb:core, in Java) against a private redis: it loads the records, then runs its workload.
 
-Maven Central has YCSB's core but none of its bindings, so ``labkit/programs/YcsbRedis.java`` is one. ``make ycsb``
-brings the jars and compiles it. Each start is a new Java machine, whose compiler makes the first operations slow; YCSB
-has no warm-up, so short runs and their tails show that too. YCSB reports statistics and keeps no times.
+Maven Central has YCSB's core but none of its bindings, so ``labkit/kernels/programs/YcsbRedis.java`` is one. ``make
+ycsb`` brings the jars and compiles it. Each start is a new Java machine, whose compiler makes the first operations
+slow; YCSB has no warm-up, so short runs and their tails show that too. YCSB reports statistics and keeps no times.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from labkit import host, programs, project
+from labkit import host
 from labkit.errors import LaunchError, SpecError
 from labkit.formats import ycsb as layout
-from labkit.notes import Note, note
-from labkit.spec import Effort, Reported, Spec
+from labkit.io import project
+from labkit.kernels import programs
+from labkit.point.notes import Note, note
+from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, version
 
 FOLDER = programs.path("ycsb")  # jars and classes

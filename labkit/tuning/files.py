@@ -12,13 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import benchmarks, beneath, launch, outside, writing
+from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.spec import Spec
+from labkit.io import atomic, beneath, safe_read
+from labkit.point.spec import Spec
+from labkit.point.units import format_share, format_size, plural
+from labkit.run import launch
 from labkit.tuning import mpich, openmpi, selection
 from labkit.tuning.openmpi import Rule
 from labkit.tuning.selection import Choice, Own
-from labkit.units import format_share, format_size, plural
 
 if TYPE_CHECKING:
     from labkit.tuning.outcome import Tuned
@@ -122,7 +124,7 @@ def _put(folder: Path, within: Path | None, texts: dict[str, str]) -> Written:
         for name, text in texts.items():
             beneath.put(top, str(inside / name), text, durable=True)
     except OSError as error:
-        raise writing.unwritable(folder, error) from error
+        raise atomic.unwritable(folder, error) from error
     whole = "".join(texts.values())
     return Written(
         paths=tuple(folder / name for name in texts),
@@ -151,7 +153,7 @@ def check(folder: Path, base: Spec, *, within: Path | None = None) -> None:
     _place(folder)
     for name in NAMES:
         beneath.refuse_links(folder, name)
-        earlier = _WRITTEN.match(outside.text(folder / name, "replace")) if (folder / name).is_file() else None
+        earlier = _WRITTEN.match(safe_read.text(folder / name, "replace")) if (folder / name).is_file() else None
         library = launch.get(base.launcher).library
         if earlier and (earlier[1], earlier[2].split()[0]) != (base.benchmark, library.split()[0]):
             raise DataError(

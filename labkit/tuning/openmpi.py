@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from labkit.errors import DataError, LaunchError, SpecError, known
 from labkit.host import printed
-from labkit.units import format_size, parse_count
+from labkit.point.units import format_size, parse_count
 
 DYNAMIC, RULES = "coll_tuned_use_dynamic_rules", "coll_tuned_dynamic_rules_filename"
 FILES = "mca_base_param_files"  # which files with parameters Open MPI reads, separated by commas

@@ -14,13 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from labkit import benchmarks, equivalents, launch, outside, supervise, testbeds
-from labkit.analysis.comparison.judging import Launches
-from labkit.campaign import Campaign
+from labkit import benchmarks, testbeds
 from labkit.errors import DataError, LaunchError
 from labkit.formats import omb
-from labkit.launch import Placement
-from labkit.spec import Effort, Spec
+from labkit.io import safe_read, supervise
+from labkit.judge.comparison.judging import Launches
+from labkit.point.spec import Effort, Spec
+from labkit.read import equivalents
+from labkit.run import launch
+from labkit.run.launch import Placement
+from labkit.store.campaign import Campaign
 from labkit.tuning import files
 
 FOLDER = "proof"  # in the campaign
@@ -98,7 +101,7 @@ class Runs:
         path = self.campaign.path / self._name(with_files, number)
         if not path.is_file():
             return False
-        text = outside.text(path, "replace")
+        text = safe_read.text(path, "replace")
         head, _, rest = text.partition("\n")
         self.values[with_files, number] = value(rest, self.base, self.metric, str(path))
         self.started[with_files, number] = head.removeprefix(STARTED)

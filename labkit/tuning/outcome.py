@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from labkit.analysis.comparison.judging import FASTER, SAME, UNDECIDED, Judgement
-from labkit.spec import Spec
+from labkit.judge.comparison.judging import FASTER, SAME, UNDECIDED, Judgement
+from labkit.point.spec import Spec
 from labkit.stats.racing import Standing
 from labkit.tuning import files
 from labkit.tuning.everywhere import Compromise

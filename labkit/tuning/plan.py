@@ -9,15 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from labkit import benchmarks, ranges
-from labkit.analysis.comparison.judging import RELEVANT
+from labkit import benchmarks
 from labkit.benchmarks import KernelBenchmark
-from labkit.campaign import Campaign
 from labkit.errors import DataError, SpecError
 from labkit.formats._json import Entry
-from labkit.samples import header
-from labkit.spec import Effort, Spec
+from labkit.judge.comparison.judging import RELEVANT
+from labkit.point import ranges
+from labkit.point.spec import Effort, Spec
 from labkit.stats.racing import ERROR, ROUNDS
+from labkit.store.campaign import Campaign
+from labkit.store.samples import header
 from labkit.tuning.everywhere import Variables
 from labkit.tuning.settings import FIELDS, Setting
 

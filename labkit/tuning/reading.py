@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from labkit.campaign import Campaign
 from labkit.errors import DataError
-from labkit.measuring import Point
-from labkit.samples.facts import FINGERPRINT
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.run.measuring import Point
+from labkit.store.campaign import Campaign
+from labkit.store.samples.facts import FINGERPRINT
 from labkit.tuning import files, osu
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import fingerprints, last_of, noted, number_of, parts, remembered

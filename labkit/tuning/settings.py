@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from labkit import launch
 from labkit.errors import SpecError, known
-from labkit.spec import BINDINGS, Spec
+from labkit.point.spec import BINDINGS, Spec
+from labkit.point.units import parse_count
+from labkit.run import launch
 from labkit.tuning import mpich, openmpi, selection
-from labkit.units import parse_count
 
 DEFAULT = "default"
 FIELDS = ("launcher", "transport", "bind", "ppn", "device")

@@ -17,26 +17,28 @@ from statistics import median
 
 import numpy as np
 
-from labkit import benchmarks, measuring, records
-from labkit.analysis.comparison.judging import FASTER, Judgement, Launches, Pair, judge
-from labkit.analysis.comparison.resolved import between
-from labkit.campaign import Campaign
-from labkit.columns import METRICS
+from labkit import benchmarks
 from labkit.errors import KernelError, LaunchError
 from labkit.formats import clock_ns
-from labkit.measuring import Point, Report, older
-from labkit.notes import joined
-from labkit.records.resolution import STEPS, TICKS
-from labkit.samples import Samples
-from labkit.samples.facts import FINGERPRINT, START
-from labkit.spec import Spec
+from labkit.judge.comparison.judging import FASTER, Judgement, Launches, Pair, judge
+from labkit.judge.comparison.resolved import between
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+from labkit.point.spec import Spec
+from labkit.point.units import plural
+from labkit.read import records
+from labkit.read.records.resolution import STEPS, TICKS
+from labkit.run import measuring, older
+from labkit.run.measuring import Point, Report
 from labkit.stats.racing import Standing, masked, standing
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import FINGERPRINT, START
 from labkit.tuning import files, osu
 from labkit.tuning.everywhere import Variables, winners
 from labkit.tuning.outcome import Outcome, Tuned
 from labkit.tuning.plan import Plan, note, number_of, remember
 from labkit.tuning.settings import Setting
-from labkit.units import plural
 
 FOLDER = "tune"  # in a campaign, for the files that libraries read
 CONFIRM = 1000  # first launch number of the first confirmation, and the distance between confirmations

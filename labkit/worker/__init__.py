@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import LabkitError
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 
 MAGIC = b"\x93LABKIT\n"  # no text has it
 END = b"\n"

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
             worker.send("finalized", ns=perf_counter_ns() - began)
     except BaseException as error:
         print(failure(rank, error), file=sys.stderr, flush=True)
-        from labkit.supervise import leftovers  # inside the function: a rank that succeeds opens no more files
+        from labkit.io.supervise import leftovers  # inside the function: a rank that succeeds opens no more files
 
         leftovers.remove_own()
         if mpi is not None and not mpi.Is_finalized():

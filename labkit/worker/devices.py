@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels
+from labkit import benchmarks
 from labkit.benchmarks import POISON, DeviceBenchmark
 from labkit.errors import KernelError
-from labkit.kernels import Native, cuda
-from labkit.spec import Spec
+from labkit.kernels import cuda, native
+from labkit.kernels.native import Native
+from labkit.point.spec import Spec
 from labkit.worker import LACKING
 from labkit.worker.adapters import local_rank
 from labkit.worker.group import Alone, Together
@@ -35,7 +36,7 @@ class Devices:
     def impossible(self, spec: Spec, benchmark: DeviceBenchmark) -> str:
         """Say why this rank cannot run a point; empty if it can. The GPU is open afterwards."""
         if not isinstance(self._engine, Native):
-            return f"{LACKING}: {benchmark.name} needs the compiled kernels. Run: {kernels.rebuild()}"
+            return f"{LACKING}: {benchmark.name} needs the compiled kernels. Run: {native.rebuild()}"
         try:
             device = self._device(spec)
         except KernelError as error:

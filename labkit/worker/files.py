@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 
-from labkit import benchmarks, notes, storage
+from labkit import benchmarks
 from labkit.benchmarks import FileBenchmark, ParallelFileBenchmark
 from labkit.errors import KernelError
-from labkit.spec import Spec
+from labkit.point import notes, storage
+from labkit.point.spec import Spec
 
 _SYNCED = {  # option sync → when MPI_File_sync is called
     True: "after every write",
@@ -50,7 +51,7 @@ def explain(spec: Spec, error: Exception) -> None:
 
 
 def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
-    """Facts of a point, as `labkit.storage.Access.facts` has them."""
+    """Facts of a point, as `labkit.point.storage.Access.facts` has them."""
     synced = _SYNCED.get(spec.values.get("sync", False))
     if spec.values.get("cache") == "drop":
         access = storage.Access(page_cache="was asked to forget the files before each iteration", cached=False)

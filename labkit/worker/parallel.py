@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit import storage
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.errors import KernelError
-from labkit.spec import Spec
-from labkit.supervise.leftovers import RANKS
+from labkit.io.supervise.leftovers import RANKS
+from labkit.point import storage
+from labkit.point.spec import Spec
 from labkit.worker import files
 
 if TYPE_CHECKING:

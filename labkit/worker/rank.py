@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels
+from labkit import benchmarks
 from labkit.benchmarks import (
     DeviceBenchmark,
     FileBenchmark,
@@ -22,10 +22,10 @@ from labkit.benchmarks import (
     StartBenchmark,
     SymmetricBenchmark,
 )
-from labkit.kernels import openshmem
-from labkit.spec import Spec
-from labkit.stats import clock_resolution, over_ranks
-from labkit.units import KiB
+from labkit.kernels import native, openshmem
+from labkit.point.spec import Spec
+from labkit.point.units import KiB
+from labkit.stats import across_ranks, clock_resolution
 from labkit.worker import ABSENT, LACKING, Frame, Plan, links
 from labkit.worker.group import Alone, Together
 from labkit.worker.retention import WHOLE, Every, Extremes, Kept
@@ -44,7 +44,7 @@ class Worker:
     def __init__(self, plan: Plan, out: int, mpi: Any, init_ns: int = 0) -> None:
         self._plan, self._out, self.mpi, self._init_ns = plan, out, mpi, init_ns
         self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
-        self._engine, self._loops = kernels.engine(mpi), kernels.python_loops(mpi)
+        self._engine, self._loops = native.engine(mpi), native.python_loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
         self._openshmem: openshmem.OpenShmem | None = None  # from the first point on that needs it
         self._devices: Devices | None = None  # likewise
@@ -105,7 +105,7 @@ class Worker:
             return {"timer_overhead_ns": None, "clock_ns": clock_resolution(np.diff(reads))}
         empty = np.zeros(1, np.uint8)
         loops = {"clock": CLOCK_MONOTONIC}  # as now_ns of kernel.h
-        work = kernels.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty, more=loops)
+        work = native.Work(comm=None, datatype=None, op=None, count=0, itemsize=1, send=empty, recv=empty, more=loops)
         between = self._engine.prepare("clock", work)(1000, 10_001)
         return {"timer_overhead_ns": float(np.median(between)), "clock_ns": clock_resolution(between)}
 
@@ -167,7 +167,7 @@ class Worker:
             facts |= self._devices.facts(spec)
         if kept.over:
             about = {"ranks": kept.over.ranks, "iterations": kept.over.iterations, "phases": [*kept.over.phases]}
-            self.send("over ranks", over_ranks.packed(kept.over), **about)
+            self.send("over ranks", across_ranks.packed(kept.over), **about)
         self.send("samples", kept.times, index=index, shape=kept.times.shape, **facts)
 
     def _by_host(self, carried: dict[str, tuple[int, int]]) -> dict[str, dict[str, tuple[int, int]]]:
@@ -190,7 +190,7 @@ class Worker:
         synchronised = spec.values.get("cadence") == "synchronised"
         if not self._engine.has(benchmark.kernel) or (synchronised and not self._engine.has("clock_offset")):
             what = f"{benchmark.name} with cadence=synchronised" if synchronised else benchmark.name
-            return f"{LACKING}: {what} needs the compiled kernels. Install a C compiler and run: {kernels.rebuild()}"
+            return f"{LACKING}: {what} needs the compiled kernels. Install a C compiler and run: {native.rebuild()}"
         missing = self._engine.missing(benchmark.calls) if benchmark.calls else []
         if missing:
             library = self.mpi.Get_library_version().strip("\0 \n").splitlines()[0]
@@ -241,9 +241,7 @@ class Worker:
         return self.ranks.text(first), comparing
 
     @contextmanager
-    def prepared(
-        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
-    ) -> Iterator[tuple[kernels.Loop, Setting]]:
+    def prepared(self, spec: Spec, benchmark: KernelBenchmark, **changes: Any) -> Iterator[tuple[native.Loop, Setting]]:
         """The kernel of a point and its setting; the kernel takes counts only."""
         options = spec.values
         values = {
@@ -343,7 +341,7 @@ class Worker:
             return Extremes(self.ranks, rows, timing, benchmark.reduce)
         return Every(self.ranks, rows, timing, benchmark.reduce)
 
-    def _probe(self, loop: kernels.Loop, warmup: int) -> float:
+    def _probe(self, loop: native.Loop, warmup: int) -> float:
         """Measure roughly how long an iteration takes, in s, the same number on every rank; keep no samples."""
         self.ranks.barrier()
         began = perf_counter()

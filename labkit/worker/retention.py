@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.stats import histogram, over_ranks
+from labkit.stats import across_ranks, histogram
 from labkit.worker.group import Alone, Together
 
 Times = NDArray[np.int64]
@@ -36,7 +36,7 @@ class Kept:
 
     times: Times
     rows: tuple[int, ...]
-    over: over_ranks.OverRanks | None = None
+    over: across_ranks.OverRanks | None = None
 
 
 class Retention(Protocol):
@@ -134,10 +134,10 @@ class Extremes:
         if self._ranks.rank:
             return Kept(np.empty((1, 0, 0), np.int64), ())
         of_rank["slowest_count"] = np.bincount(columns["slowest_rank"], minlength=len(self.rows)).astype(np.int64)
-        over = over_ranks.OverRanks(
+        over = across_ranks.OverRanks(
             ranks=self.rows,
-            of_iteration=over_ranks.named(columns, self.rows),
-            of_rank={name: of_rank[name] for name in over_ranks.OF_RANK},
+            of_iteration=across_ranks.named(columns, self.rows),
+            of_rank={name: of_rank[name] for name in across_ranks.OF_RANK},
             sums=sums,
             phases=phases,
             histogram=counted,
@@ -145,9 +145,9 @@ class Extremes:
         return Kept(times, tuple(self.rows[place] for place in chosen), over)
 
     def _of_rank(self, mine: Times) -> dict[str, Times]:
-        """`labkit.stats.over_ranks.OF_RANK` but for the count; medians on every rank, the rest on rank 0."""
-        each = [over_ranks.of_rank(row) for row in mine[0]]
-        names = [name for name in over_ranks.OF_RANK if name != "slowest_count"]
+        """`labkit.stats.across_ranks.OF_RANK` but for the count; medians on every rank, the rest on rank 0."""
+        each = [across_ranks.of_rank(row) for row in mine[0]]
+        names = [name for name in across_ranks.OF_RANK if name != "slowest_count"]
         statistics = {name: self._ranks.collect(np.array([one[name] for one in each], np.int64)) for name in names}
         statistics["p50"] = self._ranks.spread(statistics["p50"], len(self.rows))
         return statistics
@@ -158,22 +158,22 @@ class Extremes:
         return [(first, min(first + step, iterations)) for first in range(0, iterations, step)]
 
     def _columns(self, main: Times, typical: Times) -> dict[str, Times]:
-        """`labkit.stats.over_ranks.OF_ITERATION` on rank 0, with places of ranks."""
+        """`labkit.stats.across_ranks.OF_ITERATION` on rank 0, with places of ranks."""
         parts = []
         for first, last in self._parts(main.shape[1]):
             part = self._ranks.transpose(main[:, first:last], self._threads, self._timing)
-            columns = over_ranks.columns(part, typical)
-            parts.append(self._joined(np.array([columns[name] for name in over_ranks.OF_ITERATION]), last - first))
-        return dict(zip(over_ranks.OF_ITERATION, np.concatenate(parts, axis=1), strict=True))
+            columns = across_ranks.columns(part, typical)
+            parts.append(self._joined(np.array([columns[name] for name in across_ranks.OF_ITERATION]), last - first))
+        return dict(zip(across_ranks.OF_ITERATION, np.concatenate(parts, axis=1), strict=True))
 
     def _phase(self, times: Times) -> dict[str, Times]:
-        """`labkit.stats.over_ranks.PHASE` of a further phase on rank 0."""
+        """`labkit.stats.across_ranks.PHASE` of a further phase on rank 0."""
         parts = []
         for first, last in self._parts(times.shape[1]):
             part = self._ranks.transpose(times[:, first:last], self._threads, self._timing)
-            columns = over_ranks.phase_columns(part)
-            parts.append(self._joined(np.array([columns[name] for name in over_ranks.PHASE]), last - first))
-        return dict(zip(over_ranks.PHASE, np.concatenate(parts, axis=1), strict=True))
+            columns = across_ranks.phase_columns(part)
+            parts.append(self._joined(np.array([columns[name] for name in across_ranks.PHASE]), last - first))
+        return dict(zip(across_ranks.PHASE, np.concatenate(parts, axis=1), strict=True))
 
     def _joined(self, columns: Times, iterations: int) -> Times:
         """Columns of all ranks' parts beside one another, (names, iterations) on rank 0; empty on the others."""
@@ -215,10 +215,10 @@ def suspects(columns: dict[str, Times], rows: int) -> Times:
     """Places of the ranks that were most often slow, `SUSPECTS` at most.
 
     A slow iteration counts for the rank that was long alone, for the one that was not long while all others were, and
-    for the first of those that were long up to the last one; `labkit.analysis.slow_rank` weighs them properly.
+    for the first of those that were long up to the last one; `labkit.judge.slow_rank` weighs them properly.
     """
     slow = columns["excess"] > columns["slowest"].mean()
-    first, end, second, last = (columns[name][slow] for name in over_ranks.RUNS)
+    first, end, second, last = (columns[name][slow] for name in across_ranks.RUNS)
     one = second == last
     gap = np.where(
         one & (end == rows) & (first == 1), 0, np.where(one & (first == 0) & (end == rows - 1), rows - 1, -1)

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import kernels
 from labkit.benchmarks import (
     CollectiveBenchmark,
     FileBenchmark,
@@ -20,7 +19,8 @@ from labkit.benchmarks import (
     SymmetricBenchmark,
 )
 from labkit.errors import KernelError
-from labkit.spec import Spec
+from labkit.kernels import native
+from labkit.point.spec import Spec
 
 Allocate = Callable[[str, int], NDArray[np.uint8]]
 
@@ -68,7 +68,7 @@ class Setting:
         buffers, self.window, self.stride = (window if stride else 1), window, stride * self.gaps
         self.sends: list[NDArray[np.uint8]] = []
         self.recvs: list[NDArray[np.uint8]] = []
-        self.works: list[kernels.Work] = []
+        self.works: list[native.Work] = []
         self._mpi_window: Any = None
         self._compared: NDArray[np.uint8] | None = None  # what MPI_Compare_and_swap compares with
         self.exposed: NDArray[np.uint8] | None = None
@@ -95,7 +95,7 @@ class Setting:
             self._free.append(lambda child=child: os.waitpid(child, 0))  # type: ignore[misc]
             self._free.append(lambda write_end=write_end: os.close(write_end))  # type: ignore[misc]
 
-    def _work(self, thread: int, changes: dict[str, Any]) -> kernels.Work:
+    def _work(self, thread: int, changes: dict[str, Any]) -> native.Work:
         """The work of one thread."""
         spec, benchmark, options = self._spec, self._benchmark, self._options
         phases = 1 + (len(benchmark.phases) if options.get("overlap", True) else 0)
@@ -114,7 +114,7 @@ class Setting:
             "isolated": options.get("cadence", benchmark.cadence) == "isolated",
         }
         if self._mpi is None:
-            return kernels.Work(comm=None, datatype=None, op=None, **common | changes, more=dict(benchmark.work(spec)))
+            return native.Work(comm=None, datatype=None, op=None, **common | changes, more=dict(benchmark.work(spec)))
         comm = self._comm(thread)
         active, peer = benchmark.active(spec, self._rank), benchmark.peer(spec, self._rank)
         datatype, count = self._datatype(common["count"])
@@ -156,9 +156,9 @@ class Setting:
         operation = None if files else getattr(self._mpi, options.get("operation", "sum").upper())
         values = common | {"comm": comm, "datatype": datatype, "count": count, "op": operation, "peer": peer}
         values |= {"root": options.get("root", 0)} | self._in_place()
-        overrides = {name: changes[name] for name in changes if name in kernels.Work.__dataclass_fields__}
+        overrides = {name: changes[name] for name in changes if name in native.Work.__dataclass_fields__}
         more |= {name: changes[name] for name in changes if name not in overrides}
-        return kernels.Work(**values | overrides, more=more)
+        return native.Work(**values | overrides, more=more)
 
     def _comm(self, thread: int) -> Any:
         """Communicator of the ranks: a topology if the benchmark has neighbours; a duplicate for further threads."""
@@ -300,7 +300,7 @@ class Setting:
         import socket
         import tempfile
 
-        from labkit.supervise.leftovers import RANKS
+        from labkit.io.supervise.leftovers import RANKS
 
         mpi, options, spec = self._mpi, self._options, self._spec
         alone = options.get("access") == "single" or options.get("pointer") == "private"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
-from labkit.spec import Spec
-from labkit.units import KiB, format_number
+from labkit.point.spec import Spec
+from labkit.point.units import KiB, format_number
 from labkit.worker.group import Alone, Together
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import stats
-from labkit.spec import Effort
+from labkit.point.spec import Effort
 
 CHUNK = 0.25  # s; a call into a kernel is sized to take no longer, so that a stop is heard
 ENOUGH = 1000  # samples that make p99 reliable; the stop rule waits for them while they are cheap

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, kernels
+from labkit import benchmarks
 from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark
-from labkit.spec import Spec
-from labkit.units import KiB, MiB
+from labkit.kernels import native
+from labkit.point.spec import Spec
+from labkit.point.units import KiB, MiB
 from labkit.worker.group import Alone, Together
 from labkit.worker.setting import Setting, packed
 
@@ -27,7 +28,7 @@ class Prepares(Protocol):
 
     def prepared(
         self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
-    ) -> AbstractContextManager[tuple[kernels.Loop, Setting]]:
+    ) -> AbstractContextManager[tuple[native.Loop, Setting]]:
         """The loop and its buffers, for as long as the context lasts."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import kernels
+from labkit.kernels import native
 from labkit.worker.group import Alone, Together
 
 PINGS = 200
@@ -39,7 +39,7 @@ class Windows:
         comm, rank = self._mpi.COMM_WORLD, self._ranks.rank
         empty, clock_offsets, errors = np.zeros(1, np.uint8), [0], [0]
         for other in range(1, self._ranks.size):
-            work = kernels.Work(
+            work = native.Work(
                 comm=comm,
                 datatype=self._mpi.BYTE,
                 op=None,
@@ -62,7 +62,7 @@ class Windows:
         comm.Scatter(np.array(clock_offsets, np.int64) if rank == 0 else None, offset, 0)
         return int(offset[0])
 
-    def choose(self, loop: kernels.Loop, warmup: int) -> None:
+    def choose(self, loop: native.Loop, warmup: int) -> None:
         """Set the length of a window, the same on every rank, from a few iterations."""
         self._ranks.barrier()
         times = loop(warmup, 30)[0]

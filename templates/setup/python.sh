@@ -114,11 +114,11 @@ labkit() {
 # Installing is quiet. This builds again what is missing, one after the other, and shows what the compiler says.
 programs() {
     local unbuilt said
-    unbuilt=$("$1/bin/python" -m labkit.programs)
+    unbuilt=$("$1/bin/python" -m labkit.kernels.programs)
     [ -n "$unbuilt" ] || return 0
     say "Building" $unbuilt
     said=$("$1/bin/python" setup.py -q build_ext --inplace 2>&1) || true
-    unbuilt=$("$1/bin/python" -m labkit.programs)
+    unbuilt=$("$1/bin/python" -m labkit.kernels.programs)
     [ -n "$unbuilt" ] || return 0
     say "Not built:" $unbuilt". This is what the compiler said first:"
     grep -E -m 12 -A 2 'was not built:|error:' <<<"$said" || tail -n 5 <<<"$said"

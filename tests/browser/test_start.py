@@ -15,8 +15,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from labkit import parts, supervise
-from labkit.project import SHIPPED
+from labkit.figures import parts
+from labkit.io import supervise
+from labkit.io.project import SHIPPED
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
@@ -35,7 +36,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     """The page that `labkit lab` would open, in a project."""
     sync_api = pytest.importorskip("playwright.sync_api")
     project = tmp_path / "project"
-    subprocess.run([sys.executable, "-m", "labkit.cli", "init", str(project)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "labkit.apps.cli", "init", str(project)], check=True, capture_output=True)
     cells = [
         new_markdown_cell(
             "# Times {#sec-times}\n\nSee @fig-one, @tbl-two, @sec-times, `@fig-one` and @fig-far [@osu; @imb]."
@@ -54,7 +55,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     env = (
         os.environ | homes | {"JUPYTER_TOKEN": "secret", "LABKIT_PROJECT": str(project), "LABKIT_EXPLORE": str(EXAMPLE)}
     )
-    command = [sys.executable, "-m", "labkit.cli", "lab", "--no-browser", "--port=0"]
+    command = [sys.executable, "-m", "labkit.apps.cli", "lab", "--no-browser", "--port=0"]
     with (
         supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
         sync_api.sync_playwright() as play,

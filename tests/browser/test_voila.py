@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from labkit import campaign, supervise
-from labkit.project import NOTEBOOKS, SHIPPED
+from labkit.io import supervise
+from labkit.io.project import NOTEBOOKS, SHIPPED
+from labkit.store import campaign
 
 from .test_explorer import COUNT, PLACE, fill, measuring, picture, playwright, points, until
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from labkit import cli
+from labkit.apps import cli
 
 LONG, DIGITS = "a" * 300, "9" * 500
 NUMBERS = (

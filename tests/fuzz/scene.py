@@ -26,12 +26,14 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from labkit import cli, launch, samples
-from labkit.campaign import Campaign, archive
-from labkit.explorer import server
-from labkit.samples import Samples
-from labkit.samples.start import Start
-from labkit.spec import Effort, Reported, Spec
+from labkit.apps import cli
+from labkit.apps.explorer import server
+from labkit.point.spec import Effort, Reported, Spec
+from labkit.run import launch
+from labkit.store import archive, samples
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.start import Start
 
 from .. import made
 

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, launch, supervise
-from labkit.spec import Effort, Spec
+from labkit import benchmarks
+from labkit.io import supervise
+from labkit.point.spec import Effort, Spec
+from labkit.run import launch
 from labkit.worker import Frame, Plan, Reader
 
 HERE = Path(__file__).parent

@@ -3,21 +3,21 @@
 import ctypes
 import sys
 
-from labkit import kernels
+from labkit.kernels import native
 from labkit.worker.__main__ import main
 
-genuine = kernels.Native._functions
+genuine = native.Native._functions
 
 
-def delayed(native: kernels.Native) -> object:
+def delayed(loaded: native.Native) -> object:
     """The genuine table; on the one rank with the sleeping functions."""
     library, delay, rank = sys.argv[1:4]
-    table = genuine(native)
-    if native._mpi.COMM_WORLD.rank == int(rank):
+    table = genuine(loaded)
+    if loaded._mpi.COMM_WORLD.rank == int(rank):
         getattr(ctypes.CDLL(library), delay)(ctypes.byref(table))
     return table
 
 
 if __name__ == "__main__":
-    kernels.Native._functions = delayed
+    native.Native._functions = delayed
     sys.exit(main(sys.argv[4:]))

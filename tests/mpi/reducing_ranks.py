@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labkit.stats import over_ranks
+from labkit.stats import across_ranks
 from labkit.worker.group import Together
 from labkit.worker.retention import Every, Extremes, Kept
 
@@ -14,7 +14,7 @@ NAMES = ["time_ns", "pure_ns"]
 def same(every: Kept, extremes: Kept) -> None:
     """Compare what rank 0 keeps."""
     assert extremes.over is not None
-    wanted = over_ranks.of(every.rows, every.times[0], {"pure_ns": every.times[1]})
+    wanted = across_ranks.of(every.rows, every.times[0], {"pure_ns": every.times[1]})
     assert extremes.over.ranks == every.rows
     for group in ("of_iteration", "of_rank", "sums"):
         for name, values in getattr(wanted, group).items():

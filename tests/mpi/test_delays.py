@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, launch
-from labkit.analysis import slow_ranks
-from labkit.analysis.slow_rank import SlowRanks
-from labkit.spec import Effort, Spec
+from labkit import benchmarks
+from labkit.judge import slow_ranks
+from labkit.judge.slow_rank import SlowRanks
+from labkit.point.spec import Effort, Spec
+from labkit.run import launch
 
 from .. import made
 from .conftest import HERE, Run, compiled

@@ -8,7 +8,7 @@ import pytest
 
 from labkit import benchmarks
 from labkit.benchmarks import DeviceBenchmark
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
 from labkit.worker import LACKING
 
 from .conftest import Run

@@ -8,7 +8,7 @@ import pytest
 from labkit import benchmarks
 from labkit.benchmarks.compute import hpcg
 from labkit.errors import SpecError
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 
 from .conftest import Run
 

@@ -18,13 +18,15 @@ import numpy as np
 import psutil
 import pytest
 
-from labkit import cli, launch, measuring, records
-from labkit.campaign import Campaign
+from labkit.apps import cli
+from labkit.apps.show import results
 from labkit.errors import KernelError, LaunchError
-from labkit.measuring import Point, lines, ranks
-from labkit.records.factors import differing
-from labkit.show import results
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.read import records
+from labkit.read.records.factors import differing
+from labkit.run import launch, lines, measuring, ranks
+from labkit.run.measuring import Point
+from labkit.store.campaign import Campaign
 from labkit.worker import Reader
 
 pytestmark = pytest.mark.mpi
@@ -318,7 +320,7 @@ def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> 
     command = [
         sys.executable,
         "-m",
-        "labkit.cli",
+        "labkit.apps.cli",
         "measure",
         "mpi.latency",
         "-m",
@@ -386,7 +388,7 @@ def test_what_the_library_lacks_is_noted_and_the_rest_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        "from labkit import kernels\n"
+        "from labkit.kernels import native as kernels\n"
         "kernels.Native.missing = lambda self, functions: [f for f in functions if f == 'MPI_Bcast_init']\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -9,7 +9,7 @@ import pytest
 
 from labkit import benchmarks
 from labkit.benchmarks.compute import _nas
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
 
 from .conftest import HERE, Run
 

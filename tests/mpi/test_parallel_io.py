@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit import benchmarks, launch, supervise
+from labkit import benchmarks
 from labkit.benchmarks.storage import _parallel, bt_io, metadata
 from labkit.errors import SpecError
-from labkit.spec import Effort, Spec
-from labkit.units import KiB
+from labkit.io import supervise
+from labkit.point.spec import Effort, Spec
+from labkit.point.units import KiB
+from labkit.run import launch
 from labkit.worker import Plan, reported_failure
 
 from .conftest import HERE, Run

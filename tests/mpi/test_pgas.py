@@ -10,12 +10,12 @@ import pytest
 from labkit import benchmarks, testbeds, tools
 from labkit.benchmarks import ProgramBenchmark
 from labkit.errors import LaunchError
-from labkit.measuring import programs
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
+from labkit.run import programs
 from labkit.tools import coarray
 
 pytestmark = pytest.mark.mpi
-SOURCE = Path(coarray.__file__).parent.parent / "programs" / "coarray.f90"
+SOURCE = Path(coarray.__file__).parent.parent / "kernels" / "programs" / "coarray.f90"
 FEW = Effort(iterations=5, warmup=1, time_limit=60)
 
 

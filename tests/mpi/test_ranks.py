@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import benchmarks, launch
+from labkit import benchmarks
 from labkit.benchmarks import (
     ApplicationBenchmark,
     DeviceBenchmark,
@@ -25,7 +25,8 @@ from labkit.benchmarks import (
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
 from labkit.kernels.loops import Loops
-from labkit.spec import Effort, Spec, sweep
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.run import launch
 from labkit.worker import LACKING, reported_failure
 from tests import parity
 
@@ -297,7 +298,7 @@ def test_synchronised_starts_tell_slot_clock_error_and_lateness(run_plan: Run) -
 def test_a_function_the_library_lacks_is_named(run_plan: Run, tmp_path: Path) -> None:
     script = tmp_path / "older.py"
     script.write_text(
-        "import sys\nfrom labkit import kernels\nfrom labkit.worker.__main__ import main\n"
+        "import sys\nfrom labkit.kernels import native as kernels\nfrom labkit.worker.__main__ import main\n"
         "genuine = kernels.Native._functions\n"
         "def older(native):\n"
         "    table = genuine(native)\n"
@@ -427,7 +428,7 @@ def test_a_rank_is_small_and_loads_no_tables(run_plan: Run, tmp_path: Path) -> N
     script = tmp_path / "watched.py"
     script.write_text(
         "import sys\nfrom labkit.worker.__main__ import main\ncode = main(sys.argv[1:])\n"
-        "bad = {'pandas', 'pyarrow', 'pydantic', 'plotly', 'IPython', 'labkit.project'} & set(sys.modules)\n"
+        "bad = {'pandas', 'pyarrow', 'pydantic', 'plotly', 'IPython', 'labkit.io.project'} & set(sys.modules)\n"
         "sys.exit(3 if bad else code)\n"
     )
     size = 1_048_576
@@ -473,7 +474,7 @@ def test_the_loops_without_a_compiler_give_the_same_bytes(
 ) -> None:
     script = tmp_path / "loops.py"
     script.write_text(
-        "import sys\nfrom labkit import kernels\nfrom labkit.worker.__main__ import main\n"
+        "import sys\nfrom labkit.kernels import native as kernels\nfrom labkit.worker.__main__ import main\n"
         "kernels.compiled = lambda: False\nsys.exit(main(sys.argv[1:]))\n"
     )
     looped = [name for name in MPI if benchmarks.get(name).kernel in Loops._loops]

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from labkit import benchmarks, launch
+from labkit import benchmarks
 from labkit.benchmarks import SymmetricBenchmark
 from labkit.benchmarks.shmem import atomic, reduce
 from labkit.errors import SpecError
-from labkit.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec
+from labkit.run import launch
 from labkit.worker import ABSENT
 
 from .conftest import Run

@@ -12,11 +12,11 @@ from types import ModuleType
 
 import pytest
 
-from labkit import launch, measuring
 from labkit.host import filesystems
-from labkit.notes import has
-from labkit.spec import Effort, Spec
-from labkit.staging import archive
+from labkit.point.notes import has
+from labkit.point.spec import Effort, Spec
+from labkit.run import launch, measuring
+from labkit.run.staging import archive
 
 pytestmark = pytest.mark.mpi
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def test_an_interrupted_run_leaves_no_copy(place: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ranks_copy_again_what_went_away(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The copy goes after it was made, so that the first rank makes it once more."""
-    from labkit import staging
+    from labkit.run import staging
 
     real = staging._run_on_each
 

@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labkit import samples
-from labkit.campaign import Campaign, archive, lease
 from labkit.errors import LaunchError
+from labkit.store import archive, lease, samples
+from labkit.store.campaign import Campaign
 
 GOLDEN = next((Path(__file__).parents[1] / "golden" / "samples").glob("*.parquet"))
 POINT = samples.load(GOLDEN)

@@ -13,9 +13,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit import load, project, suites
-from labkit.campaign import Campaign
+from labkit import load, suites
 from labkit.figures import style
+from labkit.io import project
+from labkit.store.campaign import Campaign
 from labkit.suites import rereading
 
 EXAMPLES = sorted(p.parent for p in (project.SHIPPED / "data" / "campaigns" / "examples").glob("**/campaign.json"))

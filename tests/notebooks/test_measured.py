@@ -9,8 +9,11 @@ import nbformat
 import pytest
 from ipywidgets import Widget
 
-from labkit import notebook, parts, project, studies
-from labkit.campaign import Campaign
+from labkit import studies
+from labkit.apps import notebook
+from labkit.figures import parts
+from labkit.io import project
+from labkit.store.campaign import Campaign
 from labkit.studies import host_overhead_and_buffers
 from tests.notebooks.test_examples import EXAMPLES
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit import analysis, jobs
-from labkit.campaign import Campaign, events
-from labkit.samples import Samples
+from labkit import judge
+from labkit.apps import jobs
+from labkit.store import events
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from tests.slurm.cluster import path, slurm
 from tests.slurm.conftest import Lab
 
@@ -23,7 +25,7 @@ HOSTS, RANKS = 16, 80
 RANKS_OF_STEPS = 48
 # shared cores: ranks that wait for one another need long
 MEASURE = [
-    *(sys.executable, "-m", "labkit.cli", "measure", "mpi.allreduce", "-m", "8,64,512", "-i", "5", "-x", "1"),
+    *(sys.executable, "-m", "labkit.apps.cli", "measure", "mpi.allreduce", "-m", "8,64,512", "-i", "5", "-x", "1"),
     *("--launches", "2", "--ranks", str(RANKS), "--testbed", f"virtual-cluster:{HOSTS}", "--time-limit", "300"),
 ]
 SUITE = """title = "sixteen"
@@ -63,7 +65,7 @@ def check(points: list[Samples], ranks: int) -> None:
         assert len(set(point.meta["rank_hosts"])) == HOSTS
         assert "oversubscription" in point.meta["badges"]
         assert point.meta["verified"] or point.spec.benchmark == "mpi.barrier"
-        assert analysis.slow_ranks(point).iterations == point.n
+        assert judge.slow_ranks(point).iterations == point.n
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit import supervise
+from labkit.io import supervise
 from labkit.testbeds import Testbed, virtual_cluster
 
 NODES, CPUS = 4, 4  # four processors are declared for each node, whatever the machine has

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit import jobs
+from labkit.apps import jobs
 from tests.slurm.cluster import Cluster, path, program, slurm
 
 # ranks of several nodes share this machine's cores here: they yield, and are not bound

@@ -14,10 +14,12 @@ from typing import Any
 import psutil
 import pytest
 
-from labkit import cli, jobs, measuring, records
-from labkit.campaign import Campaign
+from labkit.apps import cli, jobs
 from labkit.errors import LaunchError, SpecError
-from labkit.notes import has
+from labkit.point.notes import has
+from labkit.read import records
+from labkit.run import measuring
+from labkit.store.campaign import Campaign
 from labkit.suites import load
 from tests.slurm.cluster import until
 from tests.slurm.conftest import Lab
@@ -148,7 +150,7 @@ def test_what_cannot_run_is_refused_before_it_is_submitted(lab: Lab, words: dict
 @pytest.mark.slow
 def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab) -> None:
     words = ["submit", lab.suite("twice"), "--partition", "shut", "--detach", "--site", str(lab.site("vc[0-1]"))]
-    argv = [sys.executable, "-m", "labkit.cli", *words]
+    argv = [sys.executable, "-m", "labkit.apps.cli", *words]
     for attempt in range(2):
         started = [
             subprocess.Popen(

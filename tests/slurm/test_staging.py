@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import jobs
-from labkit.campaign import Campaign
+from labkit.apps import jobs
 from labkit.host import filesystems
-from labkit.staging import archive
+from labkit.run.staging import archive
+from labkit.store.campaign import Campaign
 from tests.slurm.conftest import Lab
 
 pytestmark = [pytest.mark.slurm, pytest.mark.netns, pytest.mark.slow]

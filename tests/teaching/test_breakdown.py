@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from labkit import figures, reference, teaching
-from labkit.campaign import Campaign
+from labkit import figures
+from labkit.apps import teaching
+from labkit.apps.teaching import sources
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.labs import breakdown
+from labkit.apps.teaching.questions import Question, compared, judge
+from labkit.apps.teaching.results import Results
+from labkit.apps.teaching.what_if import WhatIf
 from labkit.errors import DataError
-from labkit.teaching import sources
-from labkit.teaching.expected import Expected
-from labkit.teaching.labs import breakdown
-from labkit.teaching.questions import Question, compared, judge
-from labkit.teaching.results import Results
-from labkit.teaching.what_if import WhatIf
+from labkit.read import reference
+from labkit.store.campaign import Campaign
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from labkit import project
-from labkit.teaching import Session, course, definition
+from labkit.apps.teaching import Session, course, definition
+from labkit.io import project
 
 STEM, WHAT_IF = "1-latency-and-bandwidth", "10-breakdown"
 STEMS = course.stems()

@@ -20,9 +20,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit import supervise
-from labkit.teaching import Session, course, definition
-from labkit.teaching.__main__ import main as cli
+from labkit.apps.teaching import Session, course, definition
+from labkit.apps.teaching.__main__ import main as cli
+from labkit.io import supervise
 
 from .test_nbgrader import NBGRADER, Course
 

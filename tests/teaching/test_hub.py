@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from labkit import supervise
-from labkit.teaching import Session, course
-from labkit.teaching.__main__ import main as cli
+from labkit.apps.teaching import Session, course
+from labkit.apps.teaching.__main__ import main as cli
+from labkit.io import supervise
 
 HUB = Path(os.environ.get("LABKIT_HUB", "")) / "jupyterhub"
 PROXY = shutil.which("configurable-http-proxy")

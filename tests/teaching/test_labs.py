@@ -13,14 +13,15 @@ import nbformat
 import papermill
 import pytest
 
-from labkit import figures, teaching
+from labkit import figures
+from labkit.apps import teaching
+from labkit.apps.teaching import classroom, course, definition, sources, summary
+from labkit.apps.teaching.__main__ import main as cli
+from labkit.apps.teaching.attempts import Attempts
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.questions import Question, compared, judge, number_of, tolerance
+from labkit.apps.teaching.summary import collected, of_class
 from labkit.errors import DataError, LabkitError, SpecError
-from labkit.teaching import classroom, course, definition, sources, summary
-from labkit.teaching.__main__ import main as cli
-from labkit.teaching.attempts import Attempts
-from labkit.teaching.expected import Expected
-from labkit.teaching.questions import Question, compared, judge, number_of, tolerance
-from labkit.teaching.summary import collected, of_class
 
 STEMS = course.stems()
 LABS = [course.notebook(stem) for stem in STEMS]

@@ -12,8 +12,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit.teaching import Session, definition
-from labkit.teaching.course import name_of, notebook, stems, write
+from labkit.apps.teaching import Session, definition
+from labkit.apps.teaching.course import name_of, notebook, stems, write
 
 ROOT = Path(__file__).resolve().parents[2]
 NBGRADER = ROOT / ".venv-course" / "bin" / "nbgrader"

@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
-from labkit import Spec, figures, launch, measuring, records, show
-from labkit.campaign import Campaign
+from labkit import Spec, figures
+from labkit.apps import show
+from labkit.point.spec import Effort
+from labkit.read import records
 from labkit.report import caveats, sources
 from labkit.report.content import Content
-from labkit.samples import Samples
-from labkit.spec import Effort
+from labkit.run import launch, measuring
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
 from labkit.studies import bandwidth
 from labkit.testbeds import virtual_cluster
 

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 import labkit
-from labkit import Effort, Spec, launch, testbeds
+from labkit import Effort, Spec, testbeds
 from labkit.errors import LaunchError
 from labkit.host.pyverbs import interpreter
+from labkit.run import launch
 from labkit.testbeds import Kept, _guest, soft_roce
 
 pytestmark = pytest.mark.verbs
-VERBS = Path(labkit.__file__).parent / "verbs"
+VERBS = Path(labkit.__file__).parent / "kernels" / "verbs"
 SIZES = (1, 8, 4096, 65536)
 
 
@@ -112,8 +113,8 @@ def test_every_operation_brings_its_bytes_over_the_link(guest: testbeds.Testbed)
 def test_a_wrong_byte_is_found(guest: testbeds.Testbed) -> None:
     program = f"""
 import sys; sys.path.insert(0, {str(VERBS.parent.parent)!r})
-from labkit.verbs import ends, selftest
-from labkit.verbs.plan import Plan
+from labkit.kernels.verbs import ends, selftest
+from labkit.kernels.verbs.plan import Plan
 sent = ends.End.request
 def request(end, *a, **k):
     end.memory.view[end.plan.size - 1] ^= 1

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit import measuring
 from labkit.host import filesystems
-from labkit.spec import Effort, Spec
-from labkit.staging import archive
+from labkit.point.spec import Effort, Spec
+from labkit.run import measuring
+from labkit.run.staging import archive
 
 pytestmark = [pytest.mark.mpi, pytest.mark.netns]
 

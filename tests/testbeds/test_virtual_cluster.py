@@ -19,14 +19,15 @@ import psutil
 import pytest
 
 import labkit
-from labkit import Spec, benchmarks, figures, launch, measuring, records, testbeds, tools
-from labkit.analysis import all_pairs
-from labkit.campaign import Campaign
+from labkit import Spec, benchmarks, figures, testbeds, tools
 from labkit.errors import DataError, LaunchError, SpecError
-from labkit.launch import Placement
-from labkit.measuring import paths
-from labkit.notes import badge, texts
-from labkit.spec import Effort, Reported
+from labkit.judge import all_pairs
+from labkit.point.notes import badge, texts
+from labkit.point.spec import Effort, Reported
+from labkit.read import records
+from labkit.run import launch, measuring, paths
+from labkit.run.launch import Placement
+from labkit.store.campaign import Campaign
 from labkit.testbeds import _links, virtual_cluster
 
 ROOT = Path(labkit.__file__).parent.parent
@@ -353,7 +354,7 @@ def test_two_ranks_are_spread_over_hosts_with_slots_and_told_where_they_are_not(
 
 OWNER = """
 import json, time
-from labkit import supervise, testbeds
+from labkit.io import supervise; from labkit import testbeds
 with testbeds.open("virtual-cluster:3") as cluster, supervise.start(cluster.on("vc1", ["sleep", "600"])):
     print(json.dumps(dict(cluster.handle)), flush=True)
     time.sleep(600)
@@ -483,7 +484,7 @@ def test_nothing_is_lost_where_only_a_delay_is_stated(
 
 
 def test_the_program_that_delays_says_how_it_is_called() -> None:
-    program = ROOT / "labkit" / "programs" / "delayed_link"
+    program = ROOT / "labkit" / "kernels" / "programs" / "delayed_link"
     done = subprocess.run([str(program), "1000", "0", "3"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "DELAY_NS LOSS HOST SWITCH" in done.stderr

@@ -6,7 +6,7 @@ from math import prod
 
 from labkit.benchmarks.mpi import Buffers
 from labkit.benchmarks.mpi.stencil import sides
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 Place = tuple[int, int, int]
 OPTIONS = ("px", "py", "pz", "preset")

@@ -19,7 +19,7 @@ from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 PAPER = 10_000  # B between two ranks
 

@@ -24,7 +24,7 @@ from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 LARGEST = 2**31 - 1  # B of a message, and messages' places in units of the size
 ROW = 4  # values that the kernel reads of a neighbour

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.benchmarks.compute._ft_checksums import CHECKSUMS
 from labkit.benchmarks.mpi import Buffers
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 if TYPE_CHECKING:
     import numpy as np

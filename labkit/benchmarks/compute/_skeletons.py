@@ -15,7 +15,7 @@ from math import isqrt, prod
 
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.storage.bt_io import Cell, cells
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 IRECV, ISEND, RECV, SEND, WAIT, WAITALL, REDUCE_LAST = range(7)  # as in kernels/nas_skeleton.c
 SLOTS, TAGS = 12, 16

@@ -26,7 +26,7 @@ from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.benchmarks.mpi import Buffers
 from labkit.benchmarks.mpi.stencil import sides
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

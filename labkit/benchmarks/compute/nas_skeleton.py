@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas, _skeletons
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks.mpi import Buffers, Values, combined, pieces
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 PATTERNS = (
     "latency",

@@ -48,7 +48,7 @@ ranks on a host there is one ring, or one collective, for the first ranks of all
 at the same time. The time of an iteration on the slowest rank counts, and the mean over ranks is given beside it.
 
 The tests of network_test (GPCNeT 1.3; Chunduri et al., SC19), which prints the mean over ranks and, as 99 %, that of
-the times of all ranks together; `labkit.analysis.gpcnet` works out both. GPCNeT draws 30 random rings and stays
+the times of all ranks together; `labkit.judge.gpcnet` works out both. GPCNeT draws 30 random rings and stays
 some hundred iterations with each; here the next iteration has the next of 30. `docs/congestion.md` tells all
 differences.
 """,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.congestion import _gpcnet
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

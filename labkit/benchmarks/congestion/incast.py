@@ -3,7 +3,7 @@
 The benchmark reports the total bandwidth at the receiver and each stream's share. Over TCP every sender is an iperf3
 client with `streams` connections to its own server on the receiver. Over verbs every stream is an ib_write_bw with its
 own server. All start at an agreed time. All values are reported by the tools;
-`labkit.analysis.congestion.jain_fairness` computes the fairness of the streams.
+`labkit.judge.congestion.jain_fairness` computes the fairness of the streams.
 
 The incast benchmark of Kenny et al., "An evaluation of Ethernet performance for scientific workloads" (2020), Fig. 4:
 a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 8 B to 1 MB.
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks._simulated import Iteration, Rank, Simulation
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.point.units import parse_count
 from labkit.tools import iperf3, perftest
-from labkit.units import parse_count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import InterferenceBenchmark
 from labkit.benchmarks._simulated import Simulation
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import iperf3
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from labkit.benchmarks import DeviceBenchmark
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 Accelerator = Literal["cuda", "stand-in"]
 

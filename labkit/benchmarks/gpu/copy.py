@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks.gpu import Copies, copying
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 MODES = ("host_to_device", "device_to_host", "device_to_device")
 

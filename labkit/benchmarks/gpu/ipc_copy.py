@@ -12,7 +12,7 @@ from typing import Literal
 from labkit.benchmarks import DeviceBenchmark
 from labkit.benchmarks.gpu import OnGpu
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from labkit import benchmarks
 from labkit.benchmarks import DeviceBenchmark, KernelBenchmark
 from labkit.benchmarks.gpu import OnGpu
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 Kind = Literal["device", "managed", "pinned", "host"]
 

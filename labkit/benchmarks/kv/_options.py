@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 ENDS = Ends(where="apart", transports=True)
 

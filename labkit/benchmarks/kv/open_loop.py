@@ -13,7 +13,7 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.kv import _options
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import memcached, redis
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import redis_benchmark
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.kv import _options
-from labkit.spec import Scalar, Spec
+from labkit.point.spec import Scalar, Spec
 from labkit.tools import ycsb
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 ITEM_B = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 SIZES = "1Ki:4Mi:*16"

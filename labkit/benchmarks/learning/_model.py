@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labkit.benchmarks.learning import _collective
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

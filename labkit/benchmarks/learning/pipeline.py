@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _model
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import torch
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.learning import _model
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import torch
 
 

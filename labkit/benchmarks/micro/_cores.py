@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labkit.errors import KernelError
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 _PAIR = re.compile(r"(\d{1,4})-(\d{1,4})")
 _CPUS = Path("/sys/devices/system/cpu")

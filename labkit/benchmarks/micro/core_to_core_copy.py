@@ -8,8 +8,8 @@ sample copies at least 32 KiB, small messages from buffers of their own.
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.micro._cores import Cores, chosen, two
-from labkit.spec import Spec
-from labkit.units import KiB
+from labkit.point.spec import Spec
+from labkit.point.units import KiB
 
 
 def _copies(spec: Spec) -> int:

@@ -6,8 +6,8 @@ rate bounds the bandwidth over shared memory and the loopback interface, where a
 """
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.spec import Spec
-from labkit.units import MiB
+from labkit.point.spec import Spec
+from labkit.point.units import MiB
 
 
 def _copies(spec: Spec) -> int:

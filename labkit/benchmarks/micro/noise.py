@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.benchmarks import KernelBenchmark
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 _MOST = 100_000_000  # some tenths of a second
 

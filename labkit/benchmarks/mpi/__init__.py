@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 Values = NDArray[Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from labkit.benchmarks import FileBenchmark
 from labkit.benchmarks.mpi import Buffers, Values
 from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, Overlapping, overlap_io
-from labkit.spec import Scalar, Spec
+from labkit.point.spec import Scalar, Spec
 
 POINTERS = ("individual", "explicit", "shared")  # numbered as in kernels/file.c; the collective ones follow
 _LETTERS = {"single": "S", "parallel": "P", "collective": "C"}

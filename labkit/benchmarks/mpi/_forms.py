@@ -14,7 +14,7 @@ import numpy as np
 from labkit import stats
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import allowed
-from labkit.spec import Scalar, Spec
+from labkit.point.spec import Scalar, Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.benchmarks import OneSidedBenchmark
 from labkit.benchmarks.mpi import OPERATIONS, Buffers, Values, allowed
-from labkit.spec import Scalar, Spec
+from labkit.point.spec import Scalar, Spec
 
 Memory = Literal["allocate", "create", "dynamic"]
 SYNCHRONISATIONS = ("lock", "flush", "flush_local", "lock_all", "pscw", "fence")  # numbered in kernels/one_sided.c

@@ -3,7 +3,7 @@
 An iteration is a round: every rank has one partner, and all pairs of the round ping-pong at once, first started by the
 lower rank, then by the higher one. A barrier follows. After n - 1 rounds (n if the number of ranks is odd) every rank
 has met every other; then the rounds start again. A chunk of iterations continues where the last one ended. Every rank
-keeps the time of its own round trip: `labkit.analysis.all_pairs` computes the whole matrix. The latency of a record is
+keeps the time of its own round trip: `labkit.judge.all_pairs` computes the whole matrix. The latency of a record is
 half the round trip of the slowest pair of a round. The schedule of LinkTest (FZ Jülich) and ClusterKit.
 """
 

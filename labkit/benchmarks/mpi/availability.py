@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import POISON, KernelBenchmark
 from labkit.benchmarks.mpi import Timed, allowed, first_half
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 PAGE = 4096  # B; every buffer begins on a page of its own
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 def _near(spec: Spec, rank: int) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Literal
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.mpi import FromAny, TwoRanks, allowed, first_half, from_peer
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ import numpy as np
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Moving, Values, allowed
 from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, counted, forms
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Values, allowed
 from labkit.benchmarks.mpi._forms import IN_OSU_NONBLOCKING, counted, forms
 from labkit.benchmarks.mpi.neighbor_allgather import Options, near
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import OneSidedBenchmark
 from labkit.benchmarks.mpi import Buffers, _one_sided, first_half
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

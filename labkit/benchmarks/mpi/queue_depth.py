@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import TwoRanks, allowed, first_half, from_active
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Collective, Values, allowed
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 ROWS = 64  # different pairings
 NOBODY = -1

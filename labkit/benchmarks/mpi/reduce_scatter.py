@@ -15,7 +15,7 @@ import numpy as np
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import Reduction, Values, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 def parts(spec: Spec, item: int) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import InPlace, allowed
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

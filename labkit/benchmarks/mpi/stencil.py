@@ -13,7 +13,7 @@ import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.mpi import Moving, allowed
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ OpenCoarrays, which calls MPI_Put and MPI_Win_flush.
 """
 
 from labkit.benchmarks import ProgramBenchmark
+from labkit.point.units import MiB
 from labkit.tools import coarray
-from labkit.units import MiB
 
 BENCHMARK = ProgramBenchmark(
     title="latency of a put with coarrays",

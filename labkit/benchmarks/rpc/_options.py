@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.point.units import MiB, format_size
 from labkit.tools import _rpc
-from labkit.units import MiB, format_size
 
 ENDS = Ends(where="apart", transports=True)
 

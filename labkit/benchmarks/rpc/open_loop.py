@@ -11,7 +11,7 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import grpc, thrift
 
 

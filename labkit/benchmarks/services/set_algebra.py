@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import microservices
 
 

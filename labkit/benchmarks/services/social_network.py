@@ -17,7 +17,7 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import _call_graph, microservices
 
 

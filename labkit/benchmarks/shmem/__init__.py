@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from labkit.benchmarks import SymmetricBenchmark
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
-from labkit.spec import Spec
-from labkit.units import KiB, MiB
+from labkit.point.spec import Spec
+from labkit.point.units import KiB, MiB
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from labkit.benchmarks import POISON, shmem
 from labkit.benchmarks.mpi import Values, first_half
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 Operation = Literal["fetch_add", "fetch_inc", "add", "inc", "compare_swap", "swap", "set", "fetch"]
 

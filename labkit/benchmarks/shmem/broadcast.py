@@ -8,7 +8,7 @@ from and receives into the same buffer.
 from dataclasses import dataclass
 
 from labkit.benchmarks import shmem
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from labkit.benchmarks import shmem
 from labkit.benchmarks.mpi import combined
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 Type = Literal["float32", "float64", "int32", "int64"]
 Operation = Literal["sum", "prod", "max", "min"]

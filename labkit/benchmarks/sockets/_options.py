@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import sockperf
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.benchmarks.mpi import Buffers
-from labkit.spec import Scalar, Spec
-from labkit.units import parse_size
+from labkit.point.spec import Scalar, Spec
+from labkit.point.units import parse_size
 
 SYNCS = ("none", "end", "each")  # numbered as in kernels/parallel_io.c
 _STAMP = 8  # B at the start of a transfer that say where in the file it belongs

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.benchmarks.mpi import Buffers
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 CLASSES = {  # points of a side, time steps
     "S": (12, 60),

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.point.units import parse_size
 from labkit.tools import fio
-from labkit.units import parse_size
 
 
 @dataclass(frozen=True, kw_only=True)

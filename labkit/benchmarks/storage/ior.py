@@ -12,9 +12,9 @@ from typing import Literal
 
 from labkit.benchmarks import ProgramBenchmark
 from labkit.benchmarks.storage import _parallel
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.point.units import parse_size
 from labkit.tools import ior
-from labkit.units import parse_size
 
 
 @dataclass(frozen=True, kw_only=True)

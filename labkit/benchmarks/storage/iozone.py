@@ -8,8 +8,8 @@ disk. The message size means nothing here.
 from dataclasses import dataclass, fields
 
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.point.units import parse_size
 from labkit.tools import iozone
-from labkit.units import parse_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.point.units import parse_size
 from labkit.tools import iozone
-from labkit.units import parse_size
 
 
 @dataclass(frozen=True, kw_only=True)

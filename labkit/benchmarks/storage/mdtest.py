@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ProgramBenchmark
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 from labkit.tools import mdtest
 
 

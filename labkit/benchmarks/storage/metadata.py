@@ -15,7 +15,7 @@ import numpy as np
 
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.benchmarks.mpi import Buffers
-from labkit.spec import Spec
+from labkit.point.spec import Spec
 
 _STEPS = ("creation", "stat", "read", "removal")  # numbered as in kernels/parallel_io.c
 _FOLDER = "test-dir.0-0"

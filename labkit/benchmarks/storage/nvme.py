@@ -6,9 +6,9 @@ from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.storage.file import METRICS
-from labkit.spec import Spec
+from labkit.point.spec import Spec
+from labkit.point.units import KiB, parse_size
 from labkit.tools import _nvme
-from labkit.units import KiB, parse_size
 
 
 @dataclass(frozen=True, kw_only=True)

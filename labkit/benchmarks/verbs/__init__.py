@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.spec import Effort, Scalar, Spec
+from labkit.point.spec import Effort, Scalar, Spec
 
 if TYPE_CHECKING:
     from labkit.tools import Invocation

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from labkit import __version__, outside
-from labkit.analysis import contract
-from labkit.analysis import retests as log
-from labkit.analysis.contract import Verdict
-from labkit.campaign import Campaign, events
+from labkit import __version__
+from labkit.io import safe_read
+from labkit.judge import contract
+from labkit.judge import retests as log
+from labkit.judge.contract import Verdict
+from labkit.point.units import format_share, plural
 from labkit.report import markdown
 from labkit.report.artifact import checksums
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
-from labkit.units import format_share, plural
+from labkit.store import events
+from labkit.store.campaign import Campaign
 
 _BLANK = "\u00a0" * 36  # room for a name or a signature
 _PARTIES = ("supplier", "customer", "measured by")
@@ -37,7 +39,7 @@ def judged(content: Content, source: Source) -> list[Verdict]:
 def title(content: Content) -> str:
     """Return the title of the contract, else the name of its file."""
     file = content.contract or Path()
-    return str(outside.toml(file).get("title") or file.stem)
+    return str(safe_read.toml(file).get("title") or file.stem)
 
 
 def verdict(content: Content) -> str:
@@ -116,8 +118,8 @@ def terms(content: Content) -> str:
     """Return the contract as its file has it, with its checksum."""
     if content.contract is None:
         return ""
-    text = outside.text(content.contract)
-    digest = outside.sha256(content.contract)
+    text = safe_read.text(content.contract)
+    digest = safe_read.sha256(content.contract)
     return f"{code(content.contract.name)}, SHA-256 {code(digest)}:\n\n{markdown.block(text, 'toml')}"
 
 
@@ -137,7 +139,7 @@ def sign_off(content: Content) -> str:
     file = content.contract
     for one in (file, content.log):
         if one is not None:
-            rows.append((f"SHA-256 of {escape(one.name)}", code(outside.sha256(one))))
+            rows.append((f"SHA-256 of {escape(one.name)}", code(safe_read.sha256(one))))
     rows.append(("judged by", f"labkit {__version__}"))
     facts = markdown.table(["what is signed", "value"], rows, caption="Facts of the acceptance. {#tbl-signed}")
     blanks = [[name, _BLANK, _BLANK[:16], _BLANK] for name in _PARTIES]
@@ -160,7 +162,7 @@ def _tests(content: Content) -> Iterator[str]:
     ]
     head = ["test", "moment", "campaign", "clauses", "points", "outcome", "note"]
     yield markdown.table(head, rows, align="rllrrll", caption="Tests on record. {#tbl-tests}")
-    digest = outside.sha256(content.contract)
+    digest = safe_read.sha256(content.contract)
     same = {number: one for number, one in enumerate(tests, start=1) if one.contract == digest}
     per_clause = [
         [escape(clause.name), _numbers(same, clause.name, failed=False), _numbers(same, clause.name, failed=True)]

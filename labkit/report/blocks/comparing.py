@@ -8,21 +8,21 @@ import warnings
 from collections import Counter
 
 from labkit import figures, stats
-from labkit.analysis import comparison
-from labkit.analysis.comparison import Compared, Comparison
-from labkit.analysis.comparison.judging import BETTER, FASTER, SAME, SLOWER, UNDECIDED, WORSE
-from labkit.campaign import Campaign
-from labkit.columns import METRICS
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.figures.static import svgs
-from labkit.notes import joined
+from labkit.judge import comparison
+from labkit.judge.comparison import Compared, Comparison
+from labkit.judge.comparison.judging import BETTER, FASTER, SAME, SLOWER, UNDECIDED, WORSE
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+from labkit.point.units import format_number, format_range, format_share, format_size, plural
 from labkit.report import markdown
 from labkit.report.choosing import hard
 from labkit.report.content import Content
 from labkit.report.figures import captioned
 from labkit.report.markdown import escape
 from labkit.report.variables import title
-from labkit.units import format_number, format_range, format_share, format_size, plural
+from labkit.store.campaign import Campaign
 
 FILE = "comparison.svg"
 _CHANGES, _UNMATCHED = 40, 12  # rows

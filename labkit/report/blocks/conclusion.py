@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from labkit import stats
+from labkit.point.units import plural
 from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding, listed
 from labkit.report.markdown import escape
 from labkit.report.topics import finding
-from labkit.units import plural
 
 
 def conclusion(content: Content) -> str:

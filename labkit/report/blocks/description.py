@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from labkit import stats
-from labkit.columns import METRICS
+from labkit.point.columns import METRICS
+from labkit.point.units import format_duration, format_fact, plural
 from labkit.report import artifact, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric
-from labkit.units import format_duration, format_fact, plural
 
 _AUTHOR = "to be stated by the author"
 

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 from labkit import stats
+from labkit.point.units import format_share, format_size, plural
 from labkit.report import caveats, markdown
 from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import Member, all_members
@@ -17,8 +18,7 @@ from labkit.report.choosing import relative_widths
 from labkit.report.content import Content
 from labkit.report.markdown import code, escape
 from labkit.report.variables import title
-from labkit.samples.facts import COMMAND, COMMANDS
-from labkit.units import format_share, format_size, plural
+from labkit.store.samples.facts import COMMAND, COMMANDS
 
 _WIDE = 0.1  # of the value: an interval that is wider is called wide
 _WORST = 5  # points that the table shows

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from labkit.analysis import history as analysis
-from labkit.analysis.history import History, Run
 from labkit.errors import LabkitWarning
 from labkit.figures.static import svgs
 from labkit.figures.timeline import timeline
+from labkit.judge import history as analysis
+from labkit.judge.history import History, Run
 from labkit.report import markdown
 from labkit.report.campaigns import all_members
 from labkit.report.content import Content

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from labkit.notes import Note
-from labkit.records import sound, value_of
-from labkit.reference.comparing import with_arguments
+from labkit.point.notes import Note
+from labkit.point.units import format_number, format_range, format_size
+from labkit.read.records import sound, value_of
+from labkit.read.reference.comparing import with_arguments
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import by_path, hard, interval, metric_of
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.units import format_number, format_range, format_size
 
 _LAYERS = (  # layer, its benchmarks of bandwidth, and of latency
     (

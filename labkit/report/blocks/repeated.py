@@ -8,9 +8,10 @@ from itertools import islice
 
 from labkit import benchmarks, studies
 from labkit.errors import LabkitError
-from labkit.notes import joined
-from labkit.reference import Number
-from labkit.reference.comparing import with_arguments
+from labkit.point.notes import joined
+from labkit.point.units import parse_size, plural
+from labkit.read.reference import Number
+from labkit.read.reference.comparing import with_arguments
 from labkit.report import against, literature, markdown
 from labkit.report.blocks.surveyed import names
 from labkit.report.campaigns import Member, all_members
@@ -19,7 +20,6 @@ from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import code, escape
-from labkit.units import parse_size, plural
 
 _WHOLE, _PART, _NOT = "repeated", "repeated in part", "not repeated"
 _BENCHMARKS, _PATHS = 2, 3  # that a cell shows

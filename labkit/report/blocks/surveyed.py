@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from labkit.notes import joined
+from labkit.point.notes import joined
+from labkit.point.units import plural
 from labkit.report import literature, markdown
 from labkit.report.content import Content
 from labkit.report.literature import Surveyed
 from labkit.report.markdown import code, escape
-from labkit.units import plural
 
 _NAMED = 3  # benchmarks that a cell names
 KINDS = {

@@ -12,8 +12,8 @@ from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.simulation.network import NODES
 from labkit.testbeds import soft_roce
+from labkit.testbeds.simulation.network import NODES
 
 _GB = 1e9
 _UNITS = {"M": 2**20, "G": 2**30}  # of qemu's notation

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from labkit import stats
-from labkit.notes import joined
+from labkit.point.notes import joined
+from labkit.point.units import format_share, plural
 from labkit.report import caveats, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.findings import listed
 from labkit.report.markdown import escape
-from labkit.units import format_share, plural
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Solutions of the lab breakdown: a cell for each question."""
 
-from labkit import reference, teaching
+from labkit.apps import teaching
+from labkit.read import reference
 
 lab = teaching.begin("breakdown")
 paper = reference.load("breaking-band-2019")

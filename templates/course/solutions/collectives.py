@@ -1,6 +1,6 @@
 """Solutions of the lab collectives: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("collectives")
 lab.measure()
@@ -54,9 +54,9 @@ ratio = here("mpi.allreduce") / (here("mpi.reduce") + here("mpi.bcast"))
 lab.submit("ratio", ratio)
 
 # %% verdict
-from labkit import analysis
+from labkit import judge
 
-table = analysis.check(lab.results.summary[lab.results.summary["transport"] == "shm"]).table
+table = judge.check(lab.results.summary[lab.results.summary["transport"] == "shm"]).table
 row = table[table["guideline"].str.startswith("allreduce(m) ≤ reduce(m) + bcast") & (table["message_size_B"] == 65536)]
 if row.empty:
     verdict = "it is not slower"

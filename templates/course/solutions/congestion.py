@@ -1,6 +1,6 @@
 """Solutions of the lab congestion: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("congestion")
 lab.measure()
@@ -31,7 +31,7 @@ lab.submit("where", where)
 # %% fairness
 import numpy as np
 
-from labkit.analysis import congestion
+from labkit.judge import congestion
 
 rows = lab.results.reported.dropna(subset=["rank"])
 rows = rows[(rows["benchmark"] == "congestion.incast") & (rows["name"] == "bandwidth_MBps")]

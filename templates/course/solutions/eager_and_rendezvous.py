@@ -1,6 +1,6 @@
 """Solutions of the lab eager_and_rendezvous: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("eager_and_rendezvous")
 lab.measure()

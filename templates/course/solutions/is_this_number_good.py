@@ -1,6 +1,6 @@
 """Solutions of the lab is_this_number_good: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("is_this_number_good")
 lab.measure()

@@ -1,6 +1,6 @@
 """Solutions of the lab latency_and_bandwidth: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("latency_and_bandwidth")
 lab.measure()

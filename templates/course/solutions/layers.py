@@ -1,6 +1,6 @@
 """Solutions of the lab layers: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("layers")
 lab.measure()

@@ -1,6 +1,6 @@
 """Solutions of the lab lies_and_statistics: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("lies_and_statistics")
 lab.measure()
@@ -24,7 +24,7 @@ lab.submit("trick", trick)
 # %% rate
 import numpy as np
 
-from labkit import records
+from labkit.read import records
 
 chosen = [s for s in lab.results.samples if s.spec.size == 256 and s.spec.transport == "shm"]
 times = [records.values(samples, "latency_us") for samples in chosen]

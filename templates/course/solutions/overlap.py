@@ -1,6 +1,6 @@
 """Solutions of the lab overlap: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("overlap")
 lab.measure()

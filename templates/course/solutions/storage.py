@@ -1,6 +1,6 @@
 """Solutions of the lab storage: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("storage")
 lab.measure()

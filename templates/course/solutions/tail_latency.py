@@ -1,6 +1,6 @@
 """Solutions of the lab tail_latency: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("tail_latency")
 lab.measure()
@@ -8,7 +8,8 @@ lab.measure()
 # %% sent
 import numpy as np
 
-from labkit import records, stats
+from labkit import stats
+from labkit.read import records
 
 samples = lab.results.samples
 closed = [records.values(one, "round_trip_us") for one in samples if one.spec.benchmark == "sockets.tcp_rr"]

@@ -1,6 +1,6 @@
 """Solutions of the lab verbs_by_hand: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("verbs_by_hand")
 lab.measure()

@@ -1,6 +1,6 @@
 """Solutions of the lab which_setting: a cell for each question."""
 
-from labkit import teaching
+from labkit.apps import teaching
 
 lab = teaching.begin("which_setting")
 lab.measure()

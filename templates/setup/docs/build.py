@@ -16,7 +16,7 @@ from pathlib import Path
 from sphinx.cmd.build import main as sphinx
 
 import labkit
-from labkit import notebook
+from labkit.apps import notebook
 
 ROOT = Path(__file__).resolve().parents[3]
 TOP = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
@@ -103,7 +103,7 @@ def reference() -> Iterator[str]:
     for name in sorted(labkit.__all__):
         thing = getattr(labkit, name)
         yield from directive(name, thing, members=inspect.isclass(thing) and not issubclass(thing, Exception))
-    yield "## labkit.notebook\n\nWhat a notebook calls.\n"
+    yield "## labkit.apps.notebook\n\nWhat a notebook calls.\n"
     for name, thing in vars(notebook).items():
         if inspect.isfunction(thing) and thing.__module__ == notebook.__name__ and not name.startswith("_"):
             yield from directive(name, thing, members=False, heading="###")

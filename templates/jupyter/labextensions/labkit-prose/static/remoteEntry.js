@@ -9,7 +9,7 @@
   const CITATION = /\[((?:@[\w:.-]+(?:;\s*)?)+)\]/g;
   const MARKS = /\s*\{[#.][^{}]*\}\s*$/;
   const WAIT = 150; // ms between two looks at the page
-  const START = "_start/start.md"; // as in labkit/cli/start.py
+  const START = "_start/start.md"; // as in labkit/apps/cli/start.py
 
   const sourceOf = cell => (cell.sharedModel ? cell.sharedModel.getSource() : String(cell.value && cell.value.text));
 

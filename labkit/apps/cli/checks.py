@@ -1,0 +1,225 @@
+"""The commands that judge a campaign: by rules, and by earlier campaigns."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labkit.apps.cli.console import ERROR, FAILED, INTERVAL, OK, formats, say, warn
+from labkit.errors import DataError, SpecError
+from labkit.point import ranges
+
+if TYPE_CHECKING:
+    from labkit.judge.contract import Verdict
+    from labkit.store.campaign import Campaign
+
+
+def lint_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit lint`."""
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    formats(verb, "table", "json")
+
+
+def lint(options: argparse.Namespace) -> int:
+    """Check a campaign against the rules; 1 if it breaks one of level error, as labkit doctor and labkit verify do."""
+    from labkit.apps.show import linted
+    from labkit.judge.lint import lint as check
+    from labkit.report import sources
+    from labkit.store.campaign import find
+
+    result = check(sources.read(find(options.campaign)).evidence)
+    print(linted.as_json(result) if options.format == "json" else linted.text(result))
+    return OK if result.sound else ERROR
+
+
+def explain_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit explain`."""
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    verb.add_argument(
+        "--benchmark", default="*", help="explain only this benchmark, or those that match a pattern such as 'mpi.*'"
+    )
+    verb.add_argument(
+        "--link",
+        metavar="RATE",
+        default="",
+        help="rate of the link in each direction: 25gbit, or '100 Gb/sec (4X EDR)' as ibstat and /sys print it",
+    )
+    verb.add_argument("--mtu", type=int, metavar="B", default=0, help="MTU of the interface, or of the RDMA port")
+    verb.add_argument("--pcie", metavar="GENxLANES", default="", help="slot of the adapter: 3x16")
+    verb.add_argument("--delay", metavar="TIME", default="", help="one way of cables and switches: 300ns")
+    formats(verb, "table", "json", "csv")
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Compare bandwidths and latencies with what their paths allow; say what else they show. A bad one is no error."""
+    from labkit.apps.show import explained
+    from labkit.judge import inspector
+    from labkit.models import bounds, costs, verdict
+    from labkit.read import columnar, records
+    from labkit.store.campaign import Campaign, find
+
+    stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
+    stated.check()
+    campaign = Campaign.existing(find(options.campaign))
+    launches = columnar.of(campaign, benchmark=options.benchmark)
+    table = launches.records
+    summary = records.summary(table) if len(table) else table
+    judged = verdict.judge(launches, summary, stated, costs.read(campaign)) if len(table) else []
+    observed = inspector.inspect(launches, summary) if len(table) else []
+    if not judged and not observed:
+        raise DataError(
+            f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "
+            f"{', '.join(bounds.every_bounded())}."
+        )
+    print(explained.FORMATS[options.format](judged, observed))
+    return OK
+
+
+def gate_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `labkit gate`."""
+    verb.add_argument("campaign", help="folder of a campaign, or its name in data/campaigns")
+    by = verb.add_mutually_exclusive_group(required=True)
+    by.add_argument(
+        "--against",
+        nargs="+",
+        metavar="HISTORY",
+        help="earlier campaigns, or folders that contain campaigns; the campaign itself is left out",
+    )
+    by.add_argument("--contract", metavar="FILE", help="TOML file with clauses that the campaign must fulfil")
+    verb.add_argument(
+        "--plan",
+        action="store_true",
+        help="with --contract: print the commands that measure what the campaign lacks of the clauses; start nothing",
+    )
+    verb.add_argument(
+        "--log",
+        metavar="FILE",
+        help="with --contract: append this test to FILE and print all tests in it; re-tests are thus on record",
+    )
+    verb.add_argument(
+        "--false-alarms",
+        type=float,
+        default=0.01,
+        metavar="P",
+        help="chance that the gate fails although nothing has changed (default: %(default)s)",
+    )
+    verb.add_argument(
+        "--worse",
+        metavar="PERCENT",
+        default="",
+        help="with --against: also fail a point if more than half of its launches are at least PERCENT worse than "
+        "usual, such as 25%%",
+    )
+    verb.add_argument(
+        "--allow-blind",
+        action="store_true",
+        help="with --against: exit with 0 even if some comparisons would pass a point that is 50%% worse",
+    )
+    verb.add_argument(
+        "--benchmark", default="*", help="judge only this benchmark, or those that match a pattern such as 'mpi.*'"
+    )
+    formats(verb, "table", "json", "junit", "markdown", "github")
+
+
+def gate(options: argparse.Namespace) -> int:
+    """Compare a campaign with earlier ones; return 2 if a point is worse, 3 if a comparison is blind."""
+    from labkit.apps.show import gated
+    from labkit.judge import gate as gates
+    from labkit.judge import matching_points
+    from labkit.read import columnar
+    from labkit.store.campaign import Campaign, collected, find
+
+    if options.contract and (options.worse or options.allow_blind):
+        raise SpecError("--worse and --allow-blind go with --against, not with --contract. Leave them out.")
+    if options.plan:
+        return _planned(options)
+    campaign = Campaign.existing(find(options.campaign))
+    if options.log == "":
+        raise SpecError("--log is empty, but it must name a file. Write for example --log tests.log.")
+    if options.log and not options.contract:
+        raise SpecError("--log without --contract, but only tests of a contract are logged. Add --contract FILE.")
+    if options.contract:
+        return _by_contract(campaign, options)
+    ranges.check("false_alarms", options.false_alarms, word="--false-alarms ")
+    worse = _percent(options.worse) if options.worse else 0.0
+    earlier = [one for one in collected(options.against) if one.identity != campaign.identity]
+    if not earlier:
+        raise DataError(
+            f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
+        )
+    *past, new = (
+        columnar.of(one, benchmark=options.benchmark, columns=matching_points.needed).records
+        for one in (*earlier, campaign)
+    )
+    history = [(one.name, table) for one, table in zip(earlier, past, strict=True)]
+    result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
+    result = replace(result, blind_allowed=options.allow_blind)
+    print(gated.FORMATS[options.format](result))
+    for words in result.warnings:
+        warn(words)
+    return FAILED if result.failed else INTERVAL if result.inconclusive else OK
+
+
+def _percent(text: str) -> float:
+    """Return a percentage such as ``25%`` as a fraction."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?) ?%", text)
+    if not match:
+        raise SpecError(f"--worse {text!r}, but it must be a percentage. Write for example --worse 25%.")
+    ranges.check("worse", float(match[1]), word="--worse ")
+    return float(match[1]) / 100
+
+
+def _planned(options: argparse.Namespace) -> int:
+    """Print what a contract makes one measure; 1 if a part of it cannot be measured here."""
+    from labkit.apps.show import contracted
+    from labkit.judge import contract, contract_plan
+    from labkit.store.campaign import Campaign, find
+
+    if not options.contract or options.log is not None:
+        raise SpecError(
+            "--plan goes with --contract FILE and without --log. It prints what to measure; run it, then judge."
+        )
+    folder, present = options.campaign, frozenset[tuple[str, str, int]]()
+    with suppress(DataError):  # the campaign that the commands will make
+        folder = str(find(options.campaign))
+        present = frozenset(Campaign(folder).done())
+    parts = contract_plan.plan(contract.load(Path(options.contract)), folder, present)
+    print(contracted.script(parts))
+    return ERROR if any(one.problem for one in parts) else OK
+
+
+def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
+    """Judge a campaign by the clauses of a contract."""
+    from labkit.apps.show import contracted
+    from labkit.judge import contract
+    from labkit.read import columnar, records
+
+    clauses = contract.load(Path(options.contract))
+    table = columnar.of(campaign, benchmark=options.benchmark).records
+    verdicts = contract.judge(clauses, records.summary(table) if len(table) else table, campaign.samples)
+    logged = _logged(campaign, options, verdicts) if options.log else ""
+    print(contracted.FORMATS[options.format](verdicts))
+    if logged:
+        say(f"tests of the contract in {options.log}:\n{logged}")
+    return OK if all(one.passed for one in verdicts) else FAILED
+
+
+def _logged(campaign: Campaign, options: argparse.Namespace, verdicts: list[Verdict]) -> str:
+    """Append a test to the log of the contract; return all tests as lines."""
+    from datetime import UTC, datetime
+
+    from labkit.judge import retests
+
+    log = Path(options.log)
+    one = retests.test(
+        Path(options.contract),
+        verdicts,
+        campaign=campaign.name,
+        identity=campaign.identity,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return retests.told(retests.append(log, one))

@@ -1,0 +1,123 @@
+"""Write the Python code that draws what a view shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from labkit.figures import looks, style
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from labkit.apps.explorer.view import View
+
+SIZE = "message_size_B"
+HEIGHT = 430  # px of a figure
+_FROM = {
+    "campaign": "labkit.store",
+    "records": "labkit.read",
+    "costs": "labkit.models",
+    "limits": "labkit.models",
+    "factors": "labkit.read.records",
+    "comparison": "labkit.judge",
+    "comparing": "labkit.read.reference",
+}
+
+
+def of(view: View, summary: pd.DataFrame) -> str:
+    """Code that reads the campaigns of a view, draws the same figure, and shows it: in a notebook or in a browser."""
+    imports, steps = {"campaign", "figures", "records"}, []
+    if view.where:
+        names = ", ".join(f"{column!r}: {list(levels)!r}" for column, levels in view.where)
+        imports.add("factors")
+        steps.append(
+            f"for column, levels in {{{names}}}.items():\n"
+            "    if column in summary:\n"
+            "        summary = summary[summary[column].map(factors.level).isin(levels)]\n"
+        )
+    if view.by in summary:
+        steps.append(f"summary = summary.sort_values({view.by!r}, kind='stable')\n")
+    if kept := _looks(view, summary):
+        steps.append(f"figures.keep({kept!r})  # colours and markers\n")
+    steps.append(_draw(view, summary, imports))
+    if view.published and view.beside(summary):
+        imports.add("comparing")
+        steps.append(f"figure = figures.overlay(figure, comparing.beside(summary, {view.metric!r}))\n")
+    if view.bounds and view.bounded:
+        imports |= {"costs", "limits"}
+        steps.append(
+            "curves = [\n"
+            f"    limits.of(folder.samples({view.benchmark!r}), {view.metric!r}, costs.read(folder))\n"
+            "    for folder in folders\n"
+            "]\nfigure = figures.bounded(figure, [curve for some in curves for curve in some])\n"
+        )
+    if view.unit and view.relation != "ratio":
+        steps.append(f"figure = figures.in_unit(figure, {view.metric!r}, {view.unit!r})\n")
+    kinds = {name: kind for name, kind in view.axes().items() if not view.relation or name == "xaxis_type"}
+    axes = "".join(f"{name}={kind!r}, " for name, kind in kinds.items())
+    names = ", ".join(map(repr, view.campaigns))
+    return f"""{_imports(imports)}
+folders = [campaign.Campaign(campaign.find(name)) for name in [{names}]]
+tables = [
+    records.table(folder.samples({view.benchmark!r}), campaign=name) for name, folder in zip([{names}], folders)
+]
+summary = records.summary(pd.concat([table for table in tables if len(table)], ignore_index=True))
+{"".join(steps)}figure.update_layout({axes}width=None, height={HEIGHT})
+figure.show()
+"""
+
+
+def _imports(names: set[str]) -> str:
+    """Lines that import modules."""
+    packages: dict[str, list[str]] = {}
+    for name in sorted(names):
+        packages.setdefault(_FROM.get(name, "labkit"), []).append(name)
+    return "import pandas as pd\n" + "".join(
+        f"from {package} import {', '.join(found)}\n" for package, found in sorted(packages.items())
+    )
+
+
+def _draw(view: View, summary: pd.DataFrame, imports: set[str]) -> str:
+    """The call that draws."""
+    if view.relation:
+        imports.add("comparison")
+        factor, _, level = view.base.partition("=")
+        others = [name for name in view.campaigns if name != view.base]
+        more = ", difference=True" if view.relation == "difference" else ""
+        read = f"comparison.read(folder, {view.benchmark!r}, {view.metric!r})"
+        if level:
+            sides = (
+                f"launches = [one for folder in folders for one in {read}]\n"
+                f"sides = comparison.by_levels(launches, {factor!r})\n"
+                f"sides = {{{level!r}: sides[{level!r}]}} | sides\n"
+            )
+        else:
+            sides = (
+                f"sides = {{name: {read} for name, folder in zip([{', '.join(map(repr, view.campaigns))}], folders)}}\n"
+                f"sides = {{name: sides[name] for name in {[view.base, *others]!r}}}\n"
+            )
+        by = factor if level else "campaign"
+        return (
+            f"{sides}compared = comparison.pairwise(sides, by={by!r}, metric={view.metric!r}, force=True)\n"
+            f"figure = figures.shifts(compared, {view.benchmark!r}{more})\n"
+        )
+    series = view.series(view.rows(summary))
+    if view.x == SIZE:
+        call = f"versus_size(summary, {view.metric!r}, series={series!r}, statistic={view.statistic!r}, tail=None)"
+    else:
+        call = f"versus(summary, {view.x!r}, {view.shown()!r}, series={series!r})"
+    return f"figure = figures.{call}\n"
+
+
+def _looks(view: View, summary: pd.DataFrame) -> dict[str, int]:
+    """Colours and markers of the series, and of the published numbers beside them."""
+    if view.relation:
+        return {}
+    rows = view.rows(summary)
+    slots = {
+        one.series: one.slot for one in looks.of(style.split(rows, view.series(rows))) if one.series not in looks.FIXED
+    }
+    if view.published and view.beside(summary):
+        metas = [trace.meta for trace in view.figure(summary).data]
+        slots |= {meta["series"]: meta["look"] for meta in metas if "overlay" in meta and "series" in meta}
+    return slots

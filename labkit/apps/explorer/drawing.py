@@ -1,0 +1,73 @@
+"""A plot as the page shows it: short texts beside points, and marks at the points that are looked into."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from labkit.apps.explorer.code import SIZE
+from labkit.apps.explorer.view import View
+from labkit.figures import small_print
+from labkit.figures._plotly import held
+from labkit.point.columns import METRICS
+from labkit.point.columns import title as column_title
+from labkit.point.notes import joined
+from labkit.point.units import format_number, format_size
+
+MARKS = "marks"  # what the trace of the marks is called
+_RING = {"symbol": "circle-open", "size": 17, "color": "#d55e00", "line": {"width": 2.5}}
+_KEPT = re.compile(r"<b>|interval: |size: |setting: |what: |how: |conditions: ")  # lines of a hover text
+_OF_AXES = re.compile(r"%\{(?!customdata)")  # what plotly alone would fill in
+
+
+def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
+    """Let the page show short texts beside points; the figure is changed.
+
+    A trace with a hover text keeps its main lines in its metadata.
+
+    Parameters
+    ----------
+    asks : whether the page asks the kernel what any other trace says; if not, it says the places on both axes.
+    """
+    traces, _ = held(figure)
+    for trace in traces:
+        if trace.get("hoverinfo") == "skip":
+            continue
+        lines = (trace.pop("hovertemplate", None) or "").partition("<extra>")[0].split("<br>")
+        kept = "<br>".join(line for line in lines if _KEPT.match(line) or not asks)
+        kept = "" if not asks and _OF_AXES.search(kept) else kept
+        trace["meta"] = trace.get("meta", {}) | ({"hover": kept} if kept or asks else {})
+        trace["hoverinfo"] = "none"
+    return figure
+
+
+def apart(figure: go.Figure) -> str:
+    """Take the small print from a figure's axis and return it as plain text: the page breaks it to its own width."""
+    return joined(small_print.take(figure))
+
+
+def said(view: View, name: str, row: Mapping[str, Any]) -> str:
+    """What a point says: its line, its place and its value with the interval, a line each."""
+    value = view.value(row)
+    unit = view.unit or METRICS[view.metric].unit
+    across = format_size(int(row[SIZE])) if view.x == SIZE else format_number(float(row[view.x]))
+    place = across if view.x == SIZE else f"{column_title(view.x)} {across}"
+    interval = f"{value.range} {unit} ({value.label})" if value.low == value.low else value.label
+    text = f"{value.text} {unit}, {value.words}" if value.value == value.value else f"no {value.words}"
+    return "\n".join(part for part in (html.unescape(name), f"{place}: {text}", interval) if part)
+
+
+def marked(figure: go.Figure, places: Sequence[tuple[float, float]]) -> go.Figure:
+    """Add the trace of the marks, which is there also when nothing is marked: the figure then changes in place."""
+    figure.add_scatter(**ring(places), name=MARKS, mode="markers", meta={"overlay": True})
+    figure.data[-1].update(marker=_RING, hoverinfo="skip", showlegend=False, uid=MARKS)
+    return figure
+
+
+def ring(places: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Places of the marks, as properties of their trace."""
+    return {"x": [x for x, _ in places], "y": [y for _, y in places]}

@@ -1,0 +1,166 @@
+"""Write what a plot shows as files: figure, data and Python code."""
+
+from __future__ import annotations
+
+import base64
+import html
+import itertools
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io
+
+from labkit.apps.explorer.view import View
+from labkit.errors import DataError, LabkitWarning, ReportError
+from labkit.figures import static
+from labkit.figures.lines import HEADLINE
+from labkit.figures.style import CONFIG
+from labkit.io import atomic, beneath, csv_export
+from labkit.point.notes import joined
+from labkit.read.records import tables
+from labkit.store import campaign, derived
+
+WIDTH = 900  # px of a picture
+FORMS: Mapping[str, str] = {
+    "svg": "picture for print",
+    "png": "picture for slides, two dots per pixel",
+    "html": "interactive page that works offline",
+    "csv": "the rows behind the points",
+    "parquet": "the same rows with types, for pandas",
+    "py": "Python that draws the same figure",
+}
+_SCALE = {True: "log", False: "linear"}
+_LONGEST = 180  # characters of a name, without its end
+_LARGEST = 6_000_000  # B of a file that the page itself can contain
+_KINDS = {
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "html": "text/html",
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "py": "text/x-python",
+}
+
+
+def folder() -> Path:
+    """Folder for what a reader takes away: beside the campaigns, never inside one."""
+    return campaign.root() / "exports"
+
+
+def place(text: str) -> Path:
+    """Folder that a reader names; the usual one if the text is empty.
+
+    Raises
+    ------
+    DataError
+        If it is one of labkit's examples or inside a campaign, or cannot be read as a path.
+    """
+    try:
+        path = Path(text.strip()).expanduser() if text.strip() else folder()
+        path = path if path.is_absolute() else folder() / path
+        bundled = derived.bundled(path)
+        inside = next((one for one in (path, *path.parents) if (one / "campaign.json").exists()), None)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise DataError(f"{text[:80]!r} is not a folder: {error}. Name another.") from error
+    if bundled:
+        raise DataError(f"{path} belongs to an example, and labkit never changes that. Name a folder of your own.")
+    if inside is not None:
+        raise DataError(f"{path} is inside the campaign {inside}, which holds measurements alone. Name another folder.")
+    return path
+
+
+def stem(view: View) -> str:
+    """Name for the files of a view, from everything that differs from the usual plot of its benchmark."""
+    usual = View()
+    names = [Path(name).name for name in view.campaigns]
+    told = [*names[:2], f"{len(names) - 2}-more"] if len(names) > 2 else names
+    words = [view.benchmark, view.metric, "" if view.statistic == HEADLINE else view.statistic]
+    words += [f"by-{view.x}" if view.x != usual.x else "", view.unit.replace("/", "p")]
+    words += ["x-" + _SCALE[view.x_log] if view.x_log is not None else ""]
+    words += ["y-" + _SCALE[view.y_log] if view.y_log is not None else ""]
+    words += [f"{column}={'+'.join(levels)}" for column, levels in view.where]
+    words += [f"grouped-{view.by}" if view.by else "", f"{view.relation}-to-{view.base}" if view.relation else ""]
+    words += ["published"] * view.published + ["bounds"] * view.bounds
+    text = "-".join(part for part in (*words[:3], *told, *words[3:]) if part)
+    return re.sub(r"[^\w.=+-]+", "_", text, flags=re.ASCII)[:_LONGEST].strip("._-") or "plot"
+
+
+def write(
+    view: View,
+    summary: pd.DataFrame,
+    form: str,
+    folder: Path,
+    draw: Callable[[], go.Figure] | None = None,
+) -> Path:
+    """Write a plot in one form and return its path; a number is added if another file has that name.
+
+    Parameters
+    ----------
+    view : what is shown.
+    summary : its data.
+    form : one of `FORMS`.
+    folder : made when it is not there.
+    draw : draws it with what the session knows beside the data; the view alone when left out.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw.
+    ReportError
+        If a picture cannot be made.
+    """
+    return kept(folder, stem(view), form, _content(view, summary, form, draw or (lambda: view.figure(summary))))
+
+
+def kept(folder: Path, stem: str, form: str, data: bytes) -> Path:
+    """Write a file that replaces none, and return its path; the same content is not written twice."""
+    with beneath.folder(folder.parent, folder.name, make=True) as place:
+        for count in itertools.count(1):  # earlier exports stay
+            name = f"{stem}.{form}" if count == 1 else f"{stem}-{count}.{form}"
+            if _holds(place / name, data):
+                return folder / name
+            if not os.path.lexists(place / name):
+                atomic.replace(place / name, data, durable=True)
+                return folder / name
+    raise AssertionError
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Return whether a file has this content."""
+    return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go.Figure]) -> bytes:
+    """Bytes of a form."""
+    if form == "csv":
+        return csv_export.of_frame(tables.printed(view.rows(summary))).encode()
+    if form == "parquet":
+        return tables.parquet(view.rows(summary))
+    if form == "py":
+        return view.lines(summary).encode()
+    figure = draw()
+    if form == "html":
+        return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()
+    spec = json.loads(figure.update_layout(width=WIDTH).to_json())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LabkitWarning)
+        drawn = static.pngs([spec])[0] if form == "png" else (static.svgs([spec])[0] or "").encode()
+    if not drawn:
+        reason = joined(one.message for one in caught)
+        raise ReportError(f"The figure cannot be saved as {form}. {reason}, or save the figure as html.")
+    return drawn
+
+
+def link(path: Path) -> str:
+    """Link that downloads a file, as HTML; only its name if it is too large for a page."""
+    name = html.escape(path.name)
+    if path.stat().st_size > _LARGEST:
+        return f"<b>{name}</b>"
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<a download="{name}" href="data:{_KINDS[path.suffix[1:]]};base64,{data}"><b>{name}</b></a>'

@@ -1,0 +1,250 @@
+"""Serve the Explorer's page: by this process, on this machine only, with a token.
+
+The widgets of the page live in this process, and speak with the page by `labkit.apps.explorer.wire`. The server answers
+before anything heavy is loaded, so a browser loads the page's programs while this process reads the campaigns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import html
+import importlib.util
+import secrets
+import signal
+import threading
+import time
+import webbrowser
+from collections.abc import Callable, Sequence
+from http.cookies import SimpleCookie
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+
+from labkit.apps import explorer
+from labkit.apps.explorer.wire import Wire
+from labkit.errors import LaunchError
+
+HOST, PORT, PORTS = "127.0.0.1", 8888, 50  # the first port to try, and how many
+ROOT = "labkit-explorer"  # name of the page's outermost widget
+FILES = Path(__file__).with_name("page")
+_POLICY = (
+    "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "font-src 'self' data:; connect-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>labkit Explorer</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
+<link rel="stylesheet" href="files/controls.css"><link rel="modulepreload" href="{plotly}">
+<script type="module" src="files/page.js"></script></head>
+<body><p class="lab-notice" role="alert" hidden></p>
+<main aria-busy="true" data-root="{root}" data-plotly="{plotly}">
+<p class="lab-waits" role="status">Reading the campaigns …</p></main></body></html>"""
+
+
+def explore(
+    campaigns: Sequence[str],
+    say: Callable[[str], None],
+    *,
+    view: str = "",
+    port: int | None = None,
+    browser: bool = True,
+) -> int:
+    """Open the Explorer, and return when it ends.
+
+    Parameters
+    ----------
+    campaigns : shown at the start.
+    say : called with the page's address at once, and when the page can be used.
+    view : shown at the start: a saved one, by its name or file.
+    port : of the server (default: the first that is free from 8888 on).
+    browser : whether to open one.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign or view.
+    LaunchError
+        If the port is taken.
+    """
+    began = time.monotonic()
+    explorer.wanted(campaigns, view)  # errors come before the server
+    return asyncio.run(_serve(port, browser, say, began))
+
+
+async def _serve(port: int | None, browser: bool, say: Callable[[str], None], began: float) -> int:
+    """Serve the page until a signal ends it; return the exit status."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    heard: list[int] = []
+
+    def end(number: int) -> None:
+        heard.append(number)
+        ended.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number)
+    sockets, found = _bound(port)
+    token, wire, ready = secrets.token_hex(24), Wire(), loop.create_future()
+    HTTPServer(_application(token, found, wire, ready)).add_sockets(sockets)
+    url = f"http://{HOST}:{found}/?token={token}"
+    say(f"the Explorer comes up at\n\n    {url}\n\na browser can load the page; reading the campaigns …")
+    if browser:
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    making = loop.create_task(_made(wire, ready))
+    waiting = loop.create_task(ended.wait())
+    await asyncio.wait({making, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    if making.done():
+        making.result()
+        waited = f"{time.monotonic() - began:.1f} s"
+        say(f"the Explorer is ready after {waited}. Stop it with Ctrl-C; this also stops its runs.")
+    await waiting
+    if signal.SIGINT in heard:
+        say("stopped. All measured points are kept.")
+    return 128 + heard[0]
+
+
+async def _made(wire: Wire, ready: asyncio.Future[None]) -> None:
+    """Load what the page needs and make it; the server answers meanwhile."""
+    await asyncio.get_running_loop().run_in_executor(None, explorer.prepare)
+    wire.connect()
+    explorer.open(model=ROOT)
+    ready.set_result(None)
+
+
+def _bound(port: int | None) -> tuple[list[Any], int]:
+    """Listen on a port, or on the first that is free."""
+    for number in [port] if port is not None else [*range(PORT, PORT + PORTS), 0]:
+        try:
+            sockets = bind_sockets(number, HOST)
+        except (OSError, OverflowError) as error:
+            why = error
+        else:
+            return sockets, int(sockets[0].getsockname()[1])
+    raise LaunchError(
+        f"Port {port} of {HOST} cannot be used: {why}. Name another one: labkit explore --port 9000"
+    ) from why
+
+
+def _application(token: str, port: int, wire: Wire, ready: asyncio.Future[None]) -> Application:
+    """The page, its files, and the wire to its widgets; all of them ask for the token."""
+    package = Path(importlib.util.find_spec("plotly").origin or "").parent  # type: ignore[union-attr]
+    plotly = f"plotly/{version('plotly')}/widgetbundle.js"
+    return Application(
+        [
+            (r"/", _Page),
+            (r"/alive", _Alive),
+            (r"/files/([a-z]+\.(?:js|css))", _Files, {"path": str(FILES)}),
+            (r"/plotly/[^/]+/(widgetbundle\.js)", _Plotly, {"path": str(package / "package_data")}),
+            (r"/wire", _Socket, {"wire": wire, "ready": ready}),
+            (r"/.*", _Nothing),
+        ],
+        token=token,
+        cookie=f"labkit-{port}",
+        page=_PAGE.format(root=ROOT, plotly=html.escape(plotly)),
+        log_function=lambda handler: None,
+    )
+
+
+class _Asking:
+    """A handler that asks for the token, in the address or as the cookie that the page was given with."""
+
+    def prepare(self: Any) -> None:
+        """Refuse who does not know the token."""
+        cookies: SimpleCookie = self.request.cookies
+        name = self.settings["cookie"]
+        held = cookies[name].value if name in cookies else ""
+        given = self.request.query_arguments.get("token", [b""])[-1]
+        if not any(hmac.compare_digest(one, self.settings["token"].encode()) for one in (held.encode(), given)):
+            raise HTTPError(403)
+
+    def set_default_headers(self: Any) -> None:
+        """Say that no other page shows, reads or guesses what is served."""
+        self.set_header("Content-Security-Policy", _POLICY)
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Referrer-Policy", "no-referrer")
+        self.set_header("Cross-Origin-Resource-Policy", "same-origin")
+
+    def write_error(self: Any, status_code: int, **words: Any) -> None:
+        """Say what to do in a sentence."""
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        wants = "This page asks for a token. Open the address that labkit explore printed."
+        self.finish(wants if status_code == 403 else f"Nothing is here ({status_code}).")
+
+
+class _Page(_Asking, RequestHandler):
+    """The page; its cookie lets it load the rest."""
+
+    def get(self) -> None:
+        """Send the page."""
+        self.set_cookie(self.settings["cookie"], self.settings["token"], httponly=True, samesite="Strict")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(self.settings["page"])
+
+
+class _Alive(_Asking, RequestHandler):
+    """Whether the process answers a page that knows its token."""
+
+    def get(self) -> None:
+        """Answer."""
+        self.set_header("Cache-Control", "no-store")
+        self.finish("alive")
+
+
+class _Nothing(_Asking, RequestHandler):
+    """Any other address."""
+
+    def get(self) -> None:
+        """Say so."""
+        raise HTTPError(404)
+
+
+class _Files(_Asking, StaticFileHandler):
+    """Programs and style sheets of the page."""
+
+    def set_extra_headers(self, path: str) -> None:
+        """Let the browser ask whether they changed."""
+        self.set_header("Cache-Control", "no-cache")
+
+
+class _Plotly(_Asking, StaticFileHandler):
+    """Plotly's program; its address has its version."""
+
+    def set_extra_headers(self, path: str) -> None:
+        """Let the browser keep it."""
+        self.set_header("Cache-Control", "private, max-age=31536000, immutable")
+
+
+class _Socket(_Asking, WebSocketHandler):
+    """A page that is connected to its widgets."""
+
+    def initialize(self, wire: Wire, ready: asyncio.Future[None]) -> None:
+        """Take what the route says."""
+        self._wire, self._ready = wire, ready
+
+    def open(self, *args: str, **kwargs: str) -> None:
+        """Connect it."""
+        self.set_nodelay(True)
+
+    async def on_message(self, message: str | bytes) -> None:
+        """Hand what it says to the widgets, once they are there."""
+        await self._ready
+        self._wire.join(self)
+        self._wire.hear(self, message)
+
+    def on_close(self) -> None:
+        """Forget it."""
+        self._wire.leave(self)
+
+    def tell(self, message: str | bytes) -> None:
+        """Send it a message, unless it has just gone."""
+        try:
+            sent = self.write_message(message, binary=isinstance(message, bytes))
+        except WebSocketClosedError:
+            self._wire.leave(self)
+        else:
+            sent.add_done_callback(lambda done: done.cancelled() or done.exception())  # `on_close` comes too

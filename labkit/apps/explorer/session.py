@@ -1,0 +1,222 @@
+"""State that the panels of a page share: the campaigns shown, the point that was clicked, and the listeners."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from labkit.apps.explorer import relation, state, store
+from labkit.apps.explorer.state import State
+from labkit.apps.explorer.store import Store
+from labkit.apps.explorer.view import View, differing_columns
+from labkit.errors import LabkitError
+from labkit.judge.comparison import Comparison
+from labkit.models import costs, limits
+from labkit.models.bounds import Stated
+from labkit.models.limits import Limit
+from labkit.point.columns import METRICS
+
+# campaigns chosen, points arrived, plot changed, point clicked, anything of these
+Event = Literal["campaigns", "data", "view", "point", "state"]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A point that was clicked: its row of the summary, and the metric it was drawn by."""
+
+    row: dict[str, Any]
+    metric: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Campaign and fingerprint."""
+        return str(self.row["campaign"]), str(self.row["fingerprint"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Chosen) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class Session:
+    """State behind one page.
+
+    Parameters
+    ----------
+    campaigns : shown at the start.
+    read : records that were read before.
+
+    Attributes
+    ----------
+    views : of the plots, by their letter.
+    figures : of the plots, by their letter.
+    chosen : the point that was clicked.
+    pinned : points that stay beside it.
+    wanted : benchmark to show when its first points arrive.
+    running : whether a run adds points.
+    second : whether plot B is on show.
+    restoring : whether a state of before is being shown again.
+    stated : what the reader states of the paths, for their bounds.
+    """
+
+    def __init__(self, campaigns: list[str], read: Store | None = None) -> None:
+        self.store, self.campaigns = read or Store(), campaigns
+        self.views: dict[str, View] = {}
+        self.figures: dict[str, Any] = {}
+        self.chosen: Chosen | None = None
+        self.pinned: tuple[Chosen, ...] = ()
+        self.wanted, self.running, self.second = "", False, False
+        self.stated = Stated()
+        self._made: deque[tuple[Hashable, pd.DataFrame, Any]] = deque(maxlen=6)  # bounds and comparisons of a table
+        self.restoring = False
+        self._past: list[State] = []
+        self._future: list[State] = []
+        self._listeners: dict[Event, list[Callable[[], None]]] = {event: [] for event in get_args(Event)}
+
+    def on(self, event: Event, listener: Callable[[], None]) -> None:
+        """Call a panel's function at every event of that kind."""
+        self._listeners[event].append(listener)
+
+    def tell(self, event: Event) -> None:
+        """Call the listeners of an event."""
+        for listener in self._listeners[event]:
+            listener()
+
+    def add(self, name: str) -> None:
+        """Show a campaign."""
+        if name not in self.campaigns:
+            self.campaigns = [*self.campaigns, name]
+        self.tell("campaigns")
+
+    def started(self, name: str, benchmark: str) -> None:
+        """Show the campaign into which a run of a benchmark has started."""
+        self.wanted, self.running = benchmark, True
+        self.add(name)
+
+    @property
+    def looked_into(self) -> list[Chosen]:
+        """The pinned points, and last the one that was clicked."""
+        last = () if self.chosen is None or self.chosen in self.pinned else (self.chosen,)
+        return [*self.pinned, *last]
+
+    def choose(self, point: Chosen) -> None:
+        """Look into a point."""
+        self.chosen = point
+        self.tell("point")
+        self.remember()
+
+    def pin(self, point: Chosen) -> None:
+        """Keep a point beside those that are clicked later, or let it go."""
+        others = tuple(one for one in self.pinned if one != point)
+        self.pinned = others if point in self.pinned else (*others, point)
+        self.tell("point")
+        self.remember()
+
+    def point(self, name: str = "", benchmark: str = "", fingerprint: str = "", metric: str = "") -> Chosen | None:
+        """A point of a campaign; None where it is not there."""
+        if not name or metric not in METRICS:
+            return None
+        try:
+            summary = self.store.summary([name], benchmark)
+        except LabkitError:
+            return None
+        found = summary[summary["fingerprint"] == fingerprint] if len(summary) else summary
+        return Chosen(found.iloc[0].to_dict(), metric) if len(found) else None
+
+    def remember(self) -> None:
+        """Note what the page shows now, for undo, redo and links."""
+        now = state.of(self)
+        if self.restoring:
+            return
+        if not self._past or self._past[-1] != now:
+            self._past, self._future = [*self._past[-99:], now], []
+            self.tell("state")
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """How many changes can be undone, and done again."""
+        return max(0, len(self._past) - 1), len(self._future)
+
+    def undo(self) -> None:
+        """Show what was shown before the last change."""
+        if len(self._past) > 1:
+            self._future.append(self._past.pop())
+            self._show(self._past[-1])
+
+    def redo(self) -> None:
+        """Show what was shown before the last undo."""
+        if self._future:
+            self._past.append(self._future.pop())
+            self._show(self._past[-1])
+
+    def show(self, wanted: State) -> None:
+        """Show a state of a link or a saved view."""
+        self._show(wanted)
+        self.remember()
+
+    def _show(self, wanted: State) -> None:
+        """Show a state, and change no history."""
+        self.restoring = True
+        try:
+            state.restore(self, wanted)
+        finally:
+            self.restoring = False
+        self.tell("state")
+
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """What verdicts are about: the benchmark of plot A, and the campaigns on show."""
+        view = self.views.get("A")
+        return (view.benchmark if view else "", *self.campaigns)
+
+    def benchmarks(self) -> list[str]:
+        """Benchmarks of the points in the campaigns shown."""
+        return self.store.benchmarks(self.campaigns)
+
+    def figure(self, view: View, summary: pd.DataFrame, *, hover: bool = True) -> go.Figure:
+        """Draw a view with its bounds and its comparison, which are read once for the same data.
+
+        Raises
+        ------
+        LabkitError
+            If there is nothing to draw, or the sides cannot be compared.
+        """
+        compared = None
+        if view.relation:
+            key: Hashable = ("relation", view.benchmark, view.metric, view.base)
+            compared = self._once(key, summary, lambda: self._compared(view, summary))
+        return view.figure(summary, limits=self.limits(view, summary), compared=compared, hover=hover)
+
+    def limits(self, view: View, summary: pd.DataFrame) -> Sequence[Limit]:
+        """Bounds that a view draws; none if it draws none, or none is known."""
+        if not (view.bounds and view.bounded):
+            return ()
+        key: Hashable = ("bounds", view.benchmark, view.metric, self.stated)
+        known: Sequence[Limit] = self._once(key, summary, lambda: self._limits(view))
+        return known
+
+    def _limits(self, view: View) -> list[Limit]:
+        """What the paths of a view's points allow."""
+        sources = [store.opened(name) for name in self.store.present(self.campaigns)]
+        curves = [limits.of(one.samples(view.benchmark), view.metric, costs.read(one), self.stated) for one in sources]
+        return [curve for some in curves for curve in some]
+
+    def _compared(self, view: View, summary: pd.DataFrame) -> Comparison:
+        """The points of a view against its base."""
+        others = relation.bases(summary, differing_columns(summary))
+        names = self.store.present(self.campaigns)
+        return relation.against(names, view.benchmark, view.base, others, view.metric)
+
+    def _once(self, key: Hashable, summary: pd.DataFrame, make: Callable[[], Any]) -> Any:
+        """What was made for a key and a table, or made now."""
+        for known, table, made in self._made:
+            if known == key and table is summary:
+                return made
+        self._made.append((key, summary, make()))
+        return self._made[-1][2]

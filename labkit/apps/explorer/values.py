@@ -1,0 +1,120 @@
+"""The values of a plot as a table that can be sorted and searched; only the rows on show are written as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labkit.apps.explorer.code import SIZE
+from labkit.apps.explorer.view import View, words
+from labkit.figures.lines import HEADLINE, column
+from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.notes import joined
+from labkit.point.units import format_count, format_size
+from labkit.read.records import headline_statistic
+from labkit.read.records.factors import level
+
+TAILS = ("p95", "p99", "max")
+SHOWN = "shown"  # name of the column with the statistic that is drawn
+_COUNTS = ("n", "launches")
+_NOTES = ["badges", "warnings"]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Rows of a table.
+
+    Parameters
+    ----------
+    head : name, title, and whether it holds numbers, of each column.
+    rows : key of the point (campaign and fingerprint), and its cells.
+    found : rows that the search leaves.
+    total : all of them.
+    """
+
+    head: list[dict[str, Any]]
+    rows: list[dict[str, Any]]
+    found: int
+    total: int
+
+
+def page(
+    view: View, summary: pd.DataFrame, *, search: str = "", sort: str = "", falling: bool = False, most: int = 60
+) -> Page:
+    """First rows of the values behind a view.
+
+    Parameters
+    ----------
+    search : words that a row must have in its settings, its size or its notes.
+    sort : column to sort by; empty for the order of the plot.
+    falling : from the greatest to the least.
+    most : rows to return.
+    """
+    rows = view.rows(summary)
+    if rows.empty:
+        return Page([], [], 0, len(summary))
+    texts = {name: rows[name].map(level) for name in view.series(rows)}
+    if len(texts) == 0 and "transport" in rows:
+        texts = {"transport": rows["transport"].map(level)}
+    if view.x != SIZE:
+        texts[view.x] = rows[view.x].map(level)
+    if SIZE in rows:
+        texts[SIZE] = rows[SIZE].map(lambda size: format_size(int(size)))
+    wanted = search.lower().split()
+    doubts = rows.reindex(columns=_NOTES).to_dict("records") if wanted else []
+    notes = {"notes": pd.Series([_notes(row) for row in doubts], rows.index)} if wanted else {}
+    kept = np.flatnonzero(_found(texts | notes, wanted, len(rows)))
+    tails = [name for name in TAILS if not np.isnan(column(rows, view.metric, name)).all() and name != view.statistic]
+    numbers = _numbers(view, rows, tails)
+    if sort in numbers or sort in texts:
+        keys = (numbers[sort] if sort in numbers else texts[sort].to_numpy())[kept]
+        order, known = np.argsort(keys, kind="stable"), keys == keys  # what has no value comes last
+        there = order[known[order]]
+        kept = kept[np.concatenate([there[::-1] if falling else there, order[~known[order]]])]
+    unit = view.unit or METRICS[view.metric].unit
+    usual = headline_statistic(rows, view.metric) if view.statistic == HEADLINE else view.statistic
+    titles = {name: words(name).removesuffix(" (B)") for name in texts}
+    titles |= {SHOWN: f"{STATISTICS[usual].label} ({unit})", "interval": f"interval ({unit})"}
+    titles |= {name: f"{name} ({unit})" for name in tails} | {name: name for name in _COUNTS} | {"notes": "notes"}
+    head = [{"name": name, "title": title, "number": name in numbers} for name, title in titles.items()]
+    records = rows.iloc[kept[:most]].to_dict("records")
+    shown = [_cells(view, row, texts, tails, i) for i, row in zip(kept[:most], records, strict=True)]
+    return Page(head, shown, len(kept), len(rows))
+
+
+def _found(texts: Mapping[str, pd.Series], wanted: Sequence[str], count: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows have all words in their texts."""
+    found = np.ones(count, dtype=bool)
+    if wanted and texts:
+        whole = pd.concat(list(texts.values()), axis=1).agg(" ".join, axis=1).str.lower()
+        for word in wanted:
+            found &= whole.str.contains(word, regex=False).to_numpy()
+    return found
+
+
+def _numbers(view: View, rows: pd.DataFrame, tails: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Column → numbers to sort by."""
+    shown = headline_statistic(rows, view.metric) if view.statistic == HEADLINE else view.statistic
+    numbers = {SHOWN: column(rows, view.metric, shown)} | {name: column(rows, view.metric, name) for name in tails}
+    plain = [name for name in (SIZE, view.x, *_COUNTS) if name in rows]
+    return numbers | {name: rows[name].to_numpy(np.float64) for name in plain}
+
+
+def _cells(
+    view: View, row: Mapping[str, Any], texts: Mapping[str, pd.Series], tails: Sequence[str], place: int
+) -> dict[str, Any]:
+    """A row as text."""
+    value = view.value(row)
+    counts = [format_count(row["n"]), str(row.get("launches", ""))]
+    cells = [*(series.iloc[place] for series in texts.values()), value.text, value.range]
+    cells += [view.value(row, name).text for name in tails]
+    return {"key": [str(row["campaign"]), str(row["fingerprint"])], "cells": [*cells, *counts, _notes(row)]}
+
+
+def _notes(row: Mapping[str, Any]) -> str:
+    """Badges and warnings of a row as text."""
+    return joined(str(one) for name in _NOTES for one in row.get(name) or ())

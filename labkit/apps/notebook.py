@@ -1,0 +1,230 @@
+"""The functions that a notebook calls: study, measure, show, overlay, table. They show data; the report lays it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from IPython.display import Markdown, display
+
+from labkit import benchmarks, figures, studies
+from labkit.errors import SpecError
+from labkit.figures import parts
+from labkit.io import extras, markdown
+from labkit.point.columns import ENDS, METRICS, SHOWN, split, title
+from labkit.point.units import format_count, format_duration, format_number, format_size, plural
+from labkit.read import reference
+from labkit.read.records import value_of
+from labkit.run.measuring import Progress
+from labkit.store.campaign import Campaign, find
+from labkit.studies import Study, needs
+from labkit.studies._named import remember
+from labkit.suites.following import news
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_studies: list[Study] = []  # the one of this notebook
+
+
+def study(name: str, namespace: Mapping[str, Any]) -> Study:
+    """Return the study of a notebook, with the parameters that its first cell set.
+
+    Parameters
+    ----------
+    name : of the study, such as ``latency``.
+    namespace : ``globals()`` of the notebook.
+
+    Raises
+    ------
+    SpecError
+        For a plain value that is no parameter of the study, a wrong value, or an impossible point; nothing was
+        measured.
+    """
+    plain = {
+        key: value
+        for key, value in namespace.items()
+        if isinstance(value, str | int | float) and not key.startswith("_")
+    }
+    extras.import_notebooks()  # plotly needs nbformat to display a figure
+    _studies[:] = [studies.get(name)(**plain)]
+    return _studies[0]
+
+
+def measure(study: Study) -> None:
+    """Measure the missing points of a study, show the progress, and summarise."""
+    handle = display(Markdown("Starting …"), display_id=True)
+    last: list[Progress] = []
+
+    def tell(state: Progress) -> None:
+        last[:] = [state]
+        left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+        handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
+
+    before = study.campaign.done()
+    campaign = study.run(tell)
+    remember(study)
+    if study.only_reads:
+        handle.update(Markdown("This notebook measures nothing."))
+        return
+    count = len(study.samples)
+    done = "Nothing was missing" if study.points else "There was nothing to measure"
+    if last:
+        done = f"Measured {plural(last[0].total, 'point × launch')} in {format_duration(last[0].elapsed)}"
+    lines = [f"{done}; {count} are in the campaign `{campaign.name}`.", *study.lacking, *study.measured_before(before)]
+    handle.update(Markdown("\n\n".join(lines)))
+
+
+def follow(campaign: str, lines: int = 10) -> None:
+    """Show the progress of a run in another process until it ends.
+
+    Parameters
+    ----------
+    campaign : its folder, or its name in data/campaigns.
+    lines : how many of the last results are shown.
+    """
+    watched = Campaign(find(campaign))
+    handle = display(Markdown(f"Watching `{watched.name}` …"), display_id=True)
+    state, last, count = "no run in progress", list[str](), 0
+    for entry in news(watched):
+        if isinstance(entry, str):
+            last, count = [*last, entry][-lines:], count + 1
+        else:
+            state = f"{entry.done} of {plural(entry.total, 'point × launch')}: {entry.label}"
+        text = "\n".join(f"- {line}" for line in last)
+        handle.update(Markdown(f"`{watched.name}`: {state}\n\n{text}"))
+    handle.update(
+        Markdown(
+            f"`{watched.name}` has no run in progress. Its log has {plural(count, 'entry')}.\n\n"
+            + "\n".join(f"- {line}" for line in last)
+        )
+    )
+
+
+def show(thing: Any) -> None:
+    """Display a part of a study, a figure of plotly, text as Markdown, or a widget, which a report leaves out.
+
+    What is left out, and a figure whose lines have one point each, say which parameters they need.
+
+    Parameters
+    ----------
+    thing : part from `labkit.figures.parts`, plotly figure, string, or widget.
+
+    Raises
+    ------
+    SpecError
+        For anything else.
+    """
+    if hasattr(type(thing), "model_id"):
+        display(thing)
+        return
+    part = parts.of(thing)
+    study = _studies[0] if _studies else None
+    if part == parts.NOTHING and study:
+        part = needs.omitted(study)
+    if isinstance(part, parts.Figure) and study:
+        needs.note_one_place(study, part.plot)
+    display(parts.bundle(part), raw=True)
+
+
+def overlay(figure: Any, *words: str) -> Any:
+    """Return a figure with the published numbers of its benchmarks and metric drawn beside what was measured.
+
+    Parameters
+    ----------
+    figure : against message size, or with bars; a text or `Omitted` is returned unchanged.
+    words : that the numbers must have, such as ``"kenny2020", "roce"``; none for all numbers that match.
+
+    Raises
+    ------
+    SpecError
+        If no number matches, or the figure is of another kind.
+    """
+    if isinstance(figure, parts.Omitted | parts.Text):
+        return figure
+    plot = figure.plot if isinstance(figure, parts.Figure) else figure
+    about = figures.subject(plot)
+    every = reference.matching(about["benchmarks"], about["metric"], words)
+    # a figure does not know the options of its points, so numbers that need some do not go into it
+    entries = figures.fitting(plot, [one for one in every if not one.number.arguments])
+    if not entries:
+        known = sorted({name for one in reference.entries() for name in one.number.benchmarks})
+        raise SpecError(
+            f"No published number of {', '.join(about['benchmarks'])} in {METRICS[about['metric']].label} "
+            f"{'has all of these words' if words else 'fits the figure'}. There are numbers of {', '.join(known)}; "
+            "`labkit reference WORDS` searches them."
+        )
+    return parts.Figure(figures.overlay(plot, entries))
+
+
+def table(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> None:
+    """Display columns of a frame as a table, with the units in the heads; a sentence where it has no rows.
+
+    Parameters
+    ----------
+    frame : from a study's `records` or `summary`.
+    columns : which, in this order; all when left out.
+    """
+    show(of_frame(frame, columns))
+
+
+def sections(study: studies.Study) -> None:
+    """Display heading, table and figure for each benchmark of which a study has points."""
+    for name in study.sections():
+        show(f"### {benchmarks.get(name).title} (`{name}`)")
+        table(study.table(name))  # type: ignore[attr-defined]
+        show(study.figure(name))  # type: ignore[attr-defined]
+
+
+def of_frame(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> parts.Table | parts.Omitted:
+    """Return what `table` displays."""
+    if frame.empty:
+        return parts.NOTHING
+    several = "campaign" in frame and frame["campaign"].nunique() > 1
+    shown = list(columns) if columns is not None else list(frame)
+    chosen = frame[["campaign", *(name for name in shown if name != "campaign")] if several else shown]
+    rows = chosen.to_dict("records")
+    short = [_head(column) for column in chosen.columns]
+    heads = [title(c) if short.count(head) > 1 else head for c, head in zip(chosen.columns, short, strict=True)]
+    sides = ["r" if kind.kind in "iuf" else "l" for kind in chosen.dtypes]
+    return parts.Table(
+        tuple(
+            parts.Column(str(c), markdown.quiet(h), side)
+            for c, h, side in zip(chosen.columns, heads, sides, strict=True)
+        ),
+        tuple(tuple(markdown.quiet(_cell(row, column)) for column in chosen.columns) for row in rows),
+        tuple(tuple(_plain(row[column]) for column in chosen.columns) for row in rows),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a frame as JSON has it: a number, a text, or None for none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)
+
+
+def _head(column: str) -> str:
+    """Return a short head: ``median (µs)`` for latency_us_p50; the caption names the metric, if it is one."""
+    if named := split(column):
+        metric, statistic = named
+        return f"{'median' if statistic == 'p50' else statistic} ({METRICS[metric].unit})"
+    return "message size" if column == "message_size_B" else title(column).replace("option ", "")
+
+
+def _cell(row: Mapping[str, Any], column: str) -> str:
+    """Return a cell: a statistic in the digits of its interval, another number in four, a dash for none."""
+    value, named = row[column], split(column)
+    if column.endswith("_size_B"):
+        return format_size(int(value))
+    if column == "n" and isinstance(value, int):
+        return format_count(value)
+    if named and named[1] in ENDS:
+        return value_of(row, named[0]).ends[ENDS.index(named[1])]
+    if named and named[1] in SHOWN:
+        return value_of(row, *named).text
+    return format_number(value) if isinstance(value, float) else str(value)

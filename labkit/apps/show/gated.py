@@ -1,0 +1,225 @@
+"""Write the verdicts of `labkit.judge.gate` for people, for programs and for services that run pipelines."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from labkit.apps.show.texttable import text_table
+from labkit.io import markdown
+from labkit.io.sanitize import plain
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+from labkit.point.units import format_number, format_share, plural
+
+if TYPE_CHECKING:
+    from labkit.judge.gate import Result, Verdict
+
+_HEAD = (
+    "verdict",
+    "benchmark",
+    "point",
+    "new",
+    "usual",
+    "change",
+    "limit",
+    "launches beyond it",
+    "fails from",
+    "history",
+)
+_NO_XML = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def line(text: object) -> str:
+    """Return a text on one line, without anything that a terminal or a page acts on."""
+    return " ".join(_NO_XML.sub("", plain(str(text))).split())
+
+
+def _cells(one: Verdict) -> tuple[str, ...]:
+    """Return a verdict as the cells of a row."""
+    unit = METRICS[one.metric].unit
+    numbers = [*one.texts, format_number(one.allowed, unit, none="-")]
+    beyond = f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})" if math.isfinite(one.allowed) else "-"
+    return (
+        one.outcome,
+        one.benchmark,
+        line(one.name),
+        numbers[0],
+        numbers[1],
+        format_share(one.change, sign=True, none="-"),
+        numbers[2],
+        beyond,
+        format_share(one.smallest, sign=True, none="-"),
+        one.limit.past,
+    )
+
+
+def _unlike(result: Result) -> list[str]:
+    """Return each condition that differs from the past once, with the number of comparisons."""
+    counts = Counter(line(words) for one in result.verdicts for words in one.differs)
+    return [f"unlike the past: {words} ({plural(count, 'comparison')})" for words, count in counts.items()]
+
+
+def text(result: Result) -> str:
+    """Return the verdicts as a table, with what differs from the past below it."""
+    parts = [
+        text_table(_HEAD, [_cells(one) for one in result.verdicts], right=(3, 4, 5, 6, 7, 8)),
+        line(result.sentence),
+    ]
+    if short := next((one for one in result.verdicts if one.outcome == "not enough history"), None):
+        parts.append(line(f"not enough history: {short.sentence}"))
+    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_bounds(result), *_unlike(result)])])
+
+
+def _bounds(result: Result) -> list[str]:
+    """Return what the signs before values mean, if there are any."""
+    from labkit.read.records import resolution
+
+    return [resolution.MEANING] if any(any(one.coarse) for one in result.verdicts) else []
+
+
+def as_json(result: Result) -> str:
+    """Return ``{"campaign", "failed", "false_alarms", "comparisons", "history", "verdicts", "warnings"}``."""
+    verdicts = [
+        {
+            "benchmark": one.benchmark,
+            "point": one.point,
+            "metric": one.metric,
+            "statistic": one.statistic,
+            "unit": METRICS[one.metric].unit,
+            "better": METRICS[one.metric].better,
+            "verdict": one.outcome,
+            "value": _number(one.value),
+            "usual": _number(one.usual),
+            "coarse": one.coarse[0],
+            "usual_coarse": one.coarse[1],
+            "change": _number(one.change),
+            "limit": _number(one.allowed),
+            "limit_by": "campaigns" if one.limit.by_campaigns else "launches",
+            "launches": one.launches,
+            "beyond": one.beyond,
+            "beyond_to_fail": one.limit.beyond,
+            "smallest_change_that_fails": _number(one.smallest),
+            "worse": one.worse or None,
+            "worse_launches": one.over,
+            "history_launches": one.limit.launches,
+            "history_campaigns": one.limit.campaigns,
+            "history_needed": one.limit.needed,
+            "differs": list(one.differs),
+        }
+        for one in result.verdicts
+    ]
+    whole = {
+        "campaign": result.name,
+        "failed": result.failed,
+        "false_alarms": result.chance,
+        "comparisons": result.comparisons,
+        "blind": result.blind,
+        "history": list(result.history),
+        "verdicts": verdicts,
+        "warnings": result.warnings,
+    }
+    return json.dumps(whole, indent=1, allow_nan=False)
+
+
+def _number(value: float) -> float | None:
+    """Return a number that JSON can hold."""
+    return value if math.isfinite(value) else None
+
+
+def junit(result: Result) -> str:
+    """Return the verdicts as JUnit's XML: a suite for each benchmark, a case for each statistic of a point."""
+    rows: list[tuple[str, str, str, str, str]] = [
+        (one.benchmark, one.name, one.outcome, one.sentence, joined(one.differs)) for one in result.verdicts
+    ]
+    if result.inconclusive:  # a pipeline that reads nothing else would take skipped cases for a success
+        rows.append(("gate", "enough data for a verdict", "inconclusive", result.sentence, joined(result.warnings)))
+    return cases(f"labkit gate {result.name}", rows)
+
+
+def cases(name: str, rows: Sequence[tuple[str, str, str, str, str]]) -> str:
+    """Return JUnit's XML.
+
+    Parameters
+    ----------
+    name : of the whole.
+    rows : suite, case, verdict, a sentence on it, and details of a failure.
+    """
+    root = ET.Element("testsuites", {"name": line(name), **_counts(rows)})
+    for suite_name in dict.fromkeys(row[0] for row in rows):
+        within = [row for row in rows if row[0] == suite_name]
+        suite = ET.SubElement(root, "testsuite", {"name": line(suite_name), **_counts(within)})
+        for _, case_name, outcome, sentence, details in within:
+            case = ET.SubElement(suite, "testcase", {"classname": line(suite_name), "name": line(case_name)})
+            if outcome == "fail":
+                ET.SubElement(case, "failure", {"message": line(sentence)}).text = line(details)
+            elif outcome == "inconclusive":
+                ET.SubElement(case, "error", {"type": outcome, "message": line(sentence)}).text = line(details)
+            elif outcome == "pass":
+                ET.SubElement(case, "system-out").text = line(sentence)
+            else:
+                ET.SubElement(case, "skipped", {"message": line(f"{outcome}: {sentence}")})
+    ET.indent(root, " ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
+
+
+_COUNTED = {"pass": "passed", "fail": "failures", "inconclusive": "errors"}
+
+
+def _counts(rows: Sequence[tuple[str, ...]]) -> dict[str, str]:
+    """Return what JUnit counts."""
+    found = [_COUNTED.get(row[2], "skipped") for row in rows]
+    return {"tests": str(len(rows))} | {kind: str(found.count(kind)) for kind in ("failures", "errors", "skipped")}
+
+
+def as_markdown(result: Result) -> str:
+    """Return the verdicts as a pipe table, for the summary of a job or a comment; names are code."""
+    rows = [
+        [verdict, in_code(benchmark), in_code(point), *numbers]
+        for verdict, benchmark, point, *numbers in map(_cells, result.verdicts)
+    ]
+    state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
+    unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
+    table = markdown.table(_HEAD, rows, align="lllrrrrrrl")
+    below = "".join(f"\n\n{meaning}" for meaning in _bounds(result)) + (unlike and f"\n{unlike}")
+    return f"**labkit gate: {state}** {in_code(result.sentence)}\n\n{table}{below}"
+
+
+def in_code(text: str) -> str:
+    """Return a text as code, in which nothing acts; a bar becomes a slash, because GitHub ends cells there."""
+    return f"`{line(text).replace('`', chr(39)).replace('|', '/')}`"
+
+
+def github(result: Result) -> str:
+    """Return GitHub workflow annotations: one for each failure, difference and warning, and one with the counts."""
+    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    lines = [annotation("error", f"{one.benchmark} {one.name}", one.sentence) for one in failed]
+    lines += [annotation("notice", "labkit gate", words) for words in _unlike(result)]
+    lines += [annotation("warning", "labkit gate", words) for words in result.warnings if result.blind]
+    return "\n".join([*lines, annotation("notice" if result.judged else "warning", "labkit gate", result.sentence)])
+
+
+def annotation(kind: str, title: str, words: str) -> str:
+    """Return an annotation of GitHub's workflows on one line, with everything escaped that ends a part of it.
+
+    Examples
+    --------
+    >>> annotation("error", "a: 8 B, p50", "5 % slower")
+    '::error title=a%3A 8 B%2C p50::5 %25 slower'
+    """
+    head, body = (line(part).replace("%", "%25") for part in (title, words))
+    return f"::{kind} title={head.replace(':', '%3A').replace(',', '%2C')}::{body}"
+
+
+FORMATS: Mapping[str, Callable[[Result], str]] = {
+    "table": text,
+    "json": as_json,
+    "junit": junit,
+    "markdown": as_markdown,
+    "github": github,
+}

@@ -1,0 +1,226 @@
+"""Labs: lessons of 50 minutes in which a learner predicts, measures, compares and answers.
+
+A notebook in ``notebooks/labs`` is prose with calls of a `Session`. The file of the same name in
+`labkit.apps.teaching.labs` has its questions, and computes the answers from a run. `docs/teaching.md` is the teacher's
+guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from IPython.display import DisplayHandle, Markdown, display
+from ipywidgets import Widget
+
+from labkit.apps import notebook
+from labkit.apps.teaching import definition, sources
+from labkit.apps.teaching.attempts import Attempts
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.panels import Panel, Said
+from labkit.apps.teaching.questions import Question, judge, plain
+from labkit.apps.teaching.results import Results, read
+from labkit.apps.teaching.summary import beside, of_session
+from labkit.errors import LabkitError, SpecError
+from labkit.io import atomic
+from labkit.point.notes import joined
+from labkit.point.units import format_duration, plural
+from labkit.run.measuring import Progress
+
+__all__ = ["Session", "begin"]
+
+
+def begin(name: str, namespace: Mapping[str, Any] | None = None) -> Session:
+    """Begin a session of a lab, with the parameters of the notebook's first cell.
+
+    Parameters
+    ----------
+    name : of the lab, such as ``latency_and_bandwidth``.
+    namespace : ``globals()`` of the notebook: `source` and `folder`.
+
+    Raises
+    ------
+    SpecError
+        If there is no such lab.
+    """
+    given = namespace or {}
+    folder = Path(given.get("folder") or f"run-{name.replace('_', '-')}")
+    return Session(name, folder, str(given.get("source", "auto")))
+
+
+_LOCKED = {
+    False: "predicted before the measurement, so it stays; another value is recorded as a later try",
+    True: "predicted first, so it stays; another value is recorded as a later try",
+}
+
+
+class Session:
+    """One learner at one lab.
+
+    Parameters
+    ----------
+    name : of the lab.
+    folder : for the learner's samples, predictions and answers; handed in with the notebook.
+    source : see `labkit.apps.teaching.sources.find`.
+    """
+
+    def __init__(self, name: str, folder: Path, source: str = "auto") -> None:
+        self.name, self.lab, self._choice = name, definition.get(name), source
+        self.attempts = Attempts(folder)
+        self.source: sources.Source | None = None
+        self._results: Results | None = None
+        self.panels: dict[str, Panel] = {}
+
+    # ---- before
+
+    def predict(self, name: str, value: Any = None) -> None:
+        """Ask for a prediction; a value given here is kept as if it had been entered.
+
+        After the measurement, the prediction stays, and another value is recorded as a later try.
+        """
+        question = self.lab.question(name)
+        if value is not None:
+            judge(question, _anything(question), value)
+            self.attempts.predict(name, plain(question, value), after=question.after)
+
+        def keep(given: Any) -> Said:
+            judge(question, _anything(question), given)
+            return None, self.attempts.predict(name, plain(question, given), after=question.after)
+
+        made = self.attempts.predictions.get(name)
+        locked = "" if made is None or not self.attempts.source else _LOCKED[question.after]
+        self._show(Panel(question, "Predict", keep, value=made, said=(None, locked)), question)
+
+    def measure(self) -> None:
+        """Measure, or read recorded data, and name the source of the numbers."""
+        handle = DisplayHandle()
+        handle.display(Markdown("Starting …"))
+
+        def tell(state: Progress) -> None:
+            left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+            handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
+
+        self.source = sources.find(self.lab, self._choice, self.attempts, tell)
+        self._results = read(self.source.campaigns, self.lab.specs())
+        lines = [self.source.words]
+        if badges := joined(self._results.badges()):
+            lines.append(f"Badges: {badges}.")
+        due = [one for one in self.lab.predictions if not one.after]
+        if missing := [one.text for one in due if one.name not in self.attempts.predictions]:
+            lines.append(f"Not predicted yet: {' '.join(missing)} A prediction makes the comparison more useful.")
+        handle.update(Markdown("\n\n".join(line for line in lines if line)))
+
+    @property
+    def results(self) -> Results:
+        """Tables of this run.
+
+        Raises
+        ------
+        SpecError
+            Before `measure` was called.
+        """
+        if self._results is None:
+            raise SpecError("There are no results yet. Run the cell with lab.measure() first.")
+        return self._results
+
+    # ---- after
+
+    def show(self, name: str) -> None:
+        """Display a figure, a table, a sentence or a widget of this lab."""
+        if name not in self.lab.shows:
+            raise SpecError(f"There is no {name!r} to show. There are: {', '.join(self.lab.shows)}.")
+        thing = self.results.bounded(self.lab.shows[name](self.results))
+        if isinstance(thing, Widget):
+            display(thing)
+        else:
+            notebook.table(thing) if hasattr(thing, "itertuples") else notebook.show(thing)
+
+    def compare(self) -> None:
+        """Display predictions beside results."""
+        display(Markdown(beside(self.lab, self.attempts, self.results)))
+
+    def ask(self, name: str) -> None:
+        """Show a question with a field for its answer, with the answer submitted last and the hints seen so far."""
+        question = self.lab.question(name)
+        given = self.attempts.answers.get(name, {}).get("given")
+        panel = Panel(
+            question,
+            "Submit",
+            lambda value: self._judged(question, value),
+            value=given,
+            said=(None, "") if given is None else self._said(question, given),
+            hint=lambda: self.hint(name),
+            seen=[self._hint(question, number) for number in range(self.attempts.seen(name))],
+        )
+        self._show(panel, question)
+
+    def submit(self, name: str, given: Any) -> None:
+        """Submit an answer from a cell, as if it had been entered in the field of its question.
+
+        Raises
+        ------
+        SpecError
+            If it is no answer to this question; the one before it still counts.
+        """
+        question = self.lab.question(name)
+        said = self._judged(question, given)
+        if name in self.panels:
+            self.panels[name].enter(plain(question, given), said)
+        display(Markdown(f"{question.text} {plain(question, given)}: {said[1]}"))
+
+    def verdict(self, name: str, given: Any) -> str:
+        """Submit an answer, and return in words whether it is right."""
+        return self._judged(self.lab.question(name), given)[1]
+
+    def points(self, name: str) -> int:
+        """Show what was said of the answer submitted last, and return its points: what nbgrader takes as the grade."""
+        question = self.lab.question(name)
+        given = self.attempts.answers.get(name, {}).get("given")
+        right, words = (False, "no answer was submitted") if given is None else self._said(question, given)
+        points = question.points * bool(right)
+        display(Markdown(f"{question.text} {words[0].upper()}{words[1:]}: {points} of {question.points}."))
+        return points
+
+    def hint(self, name: str) -> str | None:
+        """Return the next hint of a question, which is counted; None after the last."""
+        question, seen = self.lab.question(name), self.attempts.seen(name)
+        if seen >= len(question.hints):
+            return None
+        self.attempts.hint(name)
+        return self._hint(question, seen)
+
+    def summary(self) -> None:
+        """Display predictions, findings and answers, and keep them as ``summary.md`` in the folder of the lab."""
+        words = self.source.words if self.source else "Nothing was measured."
+        text = of_session(self.lab, self.attempts, words, self._results)
+        self.attempts.folder.mkdir(parents=True, exist_ok=True)
+        atomic.replace(self.attempts.folder / "summary.md", text)
+        display(Markdown(text))
+
+    @staticmethod
+    def _hint(question: Question, number: int) -> str:
+        return f"{number + 1}. {question.hints[number]}"
+
+    def _said(self, question: Question, given: Any) -> Said:
+        """Judge an answer without submitting it; one that cannot be judged, as from an older lab, is not right."""
+        try:
+            verdict = judge(question, question.of(self.results), given)
+        except LabkitError as error:
+            return False, str(error)
+        return verdict.right, verdict.text
+
+    def _judged(self, question: Question, given: Any) -> Said:
+        """Judge an answer and keep it as the one that counts."""
+        verdict = judge(question, question.of(self.results), given)
+        self.attempts.answer(question.name, plain(question, given), verdict.right)
+        return verdict.right, verdict.text
+
+    def _show(self, panel: Panel, question: Question) -> None:
+        self.panels[question.name] = panel
+        display(panel)
+
+
+def _anything(question: Question) -> Expected:
+    """Return an expectation against which any well-formed prediction can be judged."""
+    return Expected(question.choices[0]) if question.choices else Expected(1.0, 1.0, 1.0)

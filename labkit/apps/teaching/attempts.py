@@ -1,0 +1,118 @@
+"""What a learner predicted, answered and looked up, in a file that is handed in with the notebook."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import DataError
+from labkit.io import atomic, safe_read
+
+FORMAT = 1
+
+
+class Attempts:
+    """The file ``diary.json`` in the folder of a lab.
+
+    Parameters
+    ----------
+    folder : made when it is first written to.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or is of another format.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._file = folder, folder / "diary.json"
+        self._diary: dict[str, Any] = {"format": FORMAT, "source": "", "predictions": {}, "answers": {}}
+        if self._file.exists():
+            try:
+                self._diary = safe_read.json_object(self._file)
+            except DataError as error:
+                raise DataError(f"{error} Delete it to start again.") from error
+            if self._diary.get("format") != FORMAT:
+                raise DataError(
+                    f"{self._file} is not of format {FORMAT}, which this labkit reads. Delete it to start again."
+                )
+
+    @property
+    def source(self) -> str:
+        """Which kind of source was used; empty where none was yet."""
+        return str(self._diary["source"])
+
+    @property
+    def predictions(self) -> dict[str, Any]:
+        """What was predicted, by name."""
+        return dict(self._diary["predictions"])
+
+    @property
+    def answers(self) -> dict[str, dict[str, Any]]:
+        """For each question: given (the last answer), right, tries, hints (how many were seen)."""
+        return dict(self._diary["answers"])
+
+    def note_source(self, kind: str) -> None:
+        """Remember the source."""
+        self._diary["source"] = kind
+        self._save()
+
+    @property
+    def later(self) -> dict[str, list[Any]]:
+        """What was entered as a prediction after the measurement, by name, in order."""
+        return {name: list(values) for name, values in self._diary.get("later", {}).items()}
+
+    def predict(self, name: str, value: Any, *, after: bool = False) -> str:
+        """Keep a prediction, which replaces an earlier one until the measurement; after it, keep a later try beside it.
+
+        Parameters
+        ----------
+        after : of `labkit.apps.teaching.questions.Question`.
+
+        Returns
+        -------
+        What was done, for the learner.
+        """
+        before, tries = self.predictions.get(name), self.later.get(name, [])
+        if not self.source:
+            self._diary["predictions"][name] = value
+            said = "saved; the measurement will show"
+        elif after and before is None:
+            self._diary["predictions"][name] = value
+            said = "saved; the questions below will show"
+        elif value == before:
+            return f"this is what you predicted {'first' if after else 'before the measurement'}"
+        else:
+            self._diary.setdefault("later", {})[name] = [*tries, value] if value not in tries[-1:] else tries
+            stays = "it is no prediction any more" if before is None else f"your prediction of {before} stays"
+            why = "" if after else "you have measured already, so "
+            said = f"{why}{stays}; {value} is recorded as a later try"
+        self._save()
+        return said
+
+    def answer(self, name: str, given: Any, right: bool) -> None:
+        """Keep an answer as the one that counts; the same answer again is no further try."""
+        entry = self._entry(name)
+        entry["tries"] += entry["given"] != given
+        entry |= {"given": given, "right": right}
+        self._save()
+
+    def seen(self, name: str) -> int:
+        """Return how many hints of a question were seen."""
+        return int(self._diary["answers"].get(name, {}).get("hints", 0))
+
+    def hint(self, name: str) -> None:
+        """Count one more hint."""
+        self._entry(name)["hints"] += 1
+        self._save()
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        entry: dict[str, Any] = self._diary["answers"].setdefault(
+            name, {"given": None, "right": False, "tries": 0, "hints": 0}
+        )
+        return entry
+
+    def _save(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        atomic.replace(self._file, json.dumps(self._diary, indent=1) + "\n", durable=True)

@@ -1,0 +1,162 @@
+"""Lab 11: how near a number comes to what its path allows, and what a verdict says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from labkit import figures
+from labkit.apps.teaching.definition import Lab
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.questions import Question
+from labkit.apps.teaching.results import Results
+from labkit.models import verdict
+from labkit.models.bounds import Stated
+from labkit.models.verdict import Judged
+from labkit.point.spec import Effort, Spec, sweep
+from labkit.read.columnar import of_samples
+from labkit.studies.is_this_good import verdict_table
+
+LINK = "virtual-cluster:2,rate=50mbit"
+RATE, DATA, PACKET = 50 / 8, 1448, 1514  # MB/s; B of a packet
+LARGE = 64 * 1024  # B
+Point = tuple[str, str, dict[str, Any]]
+STREAM = ("mpi.bandwidth", "bandwidth_MBps")
+OVER_LINK: Point = (*STREAM, {"testbed": LINK, "size": LARGE})
+THROUGH_MEMORY: Point = (*STREAM, {"testbed": "local", "size": LARGE})
+COPY: Point = ("micro.memory_copy", "bandwidth_MBps", {"size": LARGE})
+GOOD, DOUBTFUL, BAD, ABOVE = "good", "doubtful", "bad", "above its bound"
+DEFECT = "the data sheet or the measurement is wrong"
+PRAISE = "the library is better than the link"
+NOISE = "nothing: noise explains more than a bound"
+
+
+def _specs() -> list[Spec]:
+    specs = sweep(STREAM[0], sizes="1Ki,64Ki", launcher="openmpi", transport="tcp", testbed=LINK)
+    specs += sweep(STREAM[0], sizes="4Ki,64Ki", launcher="openmpi", transport="shm")
+    return specs + sweep(COPY[0], sizes="4Ki,64Ki", ranks=1)
+
+
+def _judged(results: Results, link: str = "") -> list[Judged]:
+    return verdict.judge(of_samples(results.samples), results.summary, Stated(link=link))
+
+
+def _verdict(results: Results, testbed: str, link: str = "") -> Expected:
+    """Verdict on the stream over a testbed, with another rate of the link if one is stated."""
+    streams = (one for one in _judged(results, link) if one.benchmark == STREAM[0])
+    return Expected(next(one.verdict for one in streams if f"testbed {testbed}" in one.setting))
+
+
+def _limit(results: Results) -> Expected:
+    value = RATE * DATA / PACKET
+    return Expected(value, value, value, by="the sizes of a packet")
+
+
+def _share(results: Results) -> Expected:
+    most = float(_limit(results).centre)
+    return results.combined(lambda rate: 100 * rate / most, OVER_LINK)
+
+
+def _copied(results: Results) -> Expected:
+    return results.combined(lambda rate, copy: 100 * rate / copy, THROUGH_MEMORY, COPY)
+
+
+def _measured(results: Results) -> pd.DataFrame:
+    rows = []
+    for words, point in (
+        ("a stream over the link of 50 Mbit/s, 64 KiB", OVER_LINK),
+        ("a stream through shared memory, 64 KiB", THROUGH_MEMORY),
+        ("copies by one core, 64 KiB", COPY),
+    ):
+        value = results.value(*point[:2], **point[2])
+        rows.append({"what": words, "median in MB/s": float(value.centre), "from": value.low, "to": value.high})
+    return pd.DataFrame(rows)
+
+
+LAB = Lab(
+    title="Is this number good?",
+    specs=_specs,
+    recorded=("two-cores-limits",),
+    effort=Effort(launches=6, time_cap=0.3),
+    predictions=(
+        Question(
+            name="rate",
+            unit="MB/s",
+            text="A link carries 50 Mbit/s. How many MB of messages does a program move over it in a second?",
+            of=lambda r: r.value(*OVER_LINK[:2], **OVER_LINK[2]),
+        ),
+        Question(
+            name="memory",
+            unit="%",
+            text="Two processes exchange messages of 64 KiB through shared memory. Which share of the rate at which one core copies memory do they reach?",
+            of=_copied,
+        ),
+    ),
+    questions=(
+        Question(
+            name="limit",
+            unit="MB/s",
+            text="A packet takes 1514 B of the link and carries 1448 B of data. How many MB of data can the link of 50 Mbit/s carry in a second?",
+            of=_limit,
+            hints=("50 Mbit/s are 6.25 MB/s of packets.", "6.25 · 1448 / 1514."),
+        ),
+        Question(
+            name="share",
+            unit="%",
+            text="Which share of that bound did the stream reach?",
+            of=_share,
+            hints=("The table has its median.", "100 · measured / bound."),
+        ),
+        Question(
+            name="verdict",
+            text="What does the rule say of the stream over the link?",
+            choices=(GOOD, DOUBTFUL, BAD, ABOVE),
+            of=lambda r: _verdict(r, LINK),
+            hints=("Compare the ends of the interval with 90 % and 70 % of the bound.",),
+        ),
+        Question(
+            name="stated",
+            text="A data sheet says that the same link carries 100 Mbit/s. What does the rule say then?",
+            choices=(GOOD, DOUBTFUL, BAD, ABOVE),
+            of=lambda r: _verdict(r, LINK, "100mbit"),
+            hints=("The bound is twice as high, the measurement is the same.",),
+        ),
+        Question(
+            name="defect",
+            text="Another data sheet says 40 Mbit/s, and the measured value lies well above that. What follows?",
+            choices=(PRAISE, DEFECT, NOISE),
+            of=lambda r: Expected(DEFECT),
+            hints=("A bound cannot be passed. What must be wrong if a number passes it?",),
+        ),
+        Question(
+            name="copied",
+            unit="%",
+            text="Through shared memory, 64 KiB: which share of the copy rate of one core did the stream reach?",
+            of=_copied,
+            hints=("Both are in the table.", "100 · stream / copies."),
+        ),
+        Question(
+            name="memory_verdict",
+            text="What does the rule say of the stream through shared memory?",
+            choices=(GOOD, DOUBTFUL, BAD, ABOVE),
+            of=lambda r: _verdict(r, "local"),
+            hints=(
+                "Its best size counts; the table has 64 KiB, and lab.results.rows has both.",
+                "Of shared memory, two copies count. The campaign knows the rate of one, so half of the limits count: 45 % and 35 % of the copy rate.",
+            ),
+        ),
+    ),
+    shows={
+        "measured": _measured,
+        "rule": lambda r: f"The rule: {verdict.RULE}.",
+        "verdicts": lambda r: verdict_table(_judged(r)),
+        "streams": lambda r: figures.versus_size(r.rows(STREAM[0]), STREAM[1], series=["transport"], tail=None),
+    },
+    means="A number alone is neither good nor bad. Beside the bound of its path it says how much a better library, setting or placement could still bring: near the bound nothing does, and only another path helps. A number above its bound is a reason to look for the error, not to celebrate.",
+    reading=(
+        "`notebooks/80-is-this-good.ipynb`: verdicts on this machine, and `labkit explain CAMPAIGN` on any campaign.",
+        "`docs/models.md`: where each bound is from.",
+        "Lab 9, *Lies, statistics and benchmarks*: rule 11 asks for the bound.",
+    ),
+)

@@ -1,0 +1,147 @@
+"""Lab 5: whose time a message takes, the network's or the processor's."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from labkit import figures
+from labkit.apps.teaching.definition import Lab
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.questions import Question
+from labkit.apps.teaching.results import Results
+from labkit.point.spec import Spec, sweep
+
+NAME = "mpi.iallreduce"
+LARGE = 256 * 1024
+PROGRESS, HARDWARE, NOBODY = "calls of MPI by the program", "the network adapter", "nothing: it cannot be hidden"
+
+
+def _specs() -> list[Spec]:
+    return sweep(NAME, sizes="8,4Ki,256Ki", tests=[0, 8], overlap=True) + sweep(
+        "mpi.host_overhead", sizes="8,256Ki", transport=["shm", "tcp"]
+    )
+
+
+def _overlap(results: Results, tests: int) -> Expected:
+    return results.value(NAME, "overlap_osu_percent", size=LARGE, option_tests=tests)
+
+
+def _by_hand(results: Results, statistic: str) -> Expected:
+    """Compute the overlap from medians of the times: 1 − (total − computation) / pure, %."""
+    where = {"size": 4096, "option_tests": 8}
+    return results.combined(
+        lambda total, compute, pure: max(0.0, 100 * (1 - (total - compute) / pure)),
+        (NAME, "latency_us", where),
+        (NAME, "compute_us", where),
+        (NAME, "pure_us", where),
+    )
+
+
+def _who(results: Results) -> Expected:
+    without, with_tests = (float(_overlap(results, tests).centre) for tests in (0, 8))
+    if without > 50:
+        return Expected(HARDWARE)
+    return Expected(PROGRESS if with_tests > without + 20 else NOBODY)
+
+
+def _share(results: Results) -> Expected:
+    where = {"transport": "tcp", "size": 8}
+    return results.combined(
+        lambda overhead, latency: 100 * overhead / (2 * latency),
+        ("mpi.host_overhead", "overhead_us", where),
+        ("mpi.host_overhead", "latency_us", where),
+    )
+
+
+def _table(results: Results) -> pd.DataFrame:
+    names = {
+        "pure_us_p50": "pure in µs",
+        "compute_alone_us_p50": "computation alone in µs",
+        "compute_us_p50": "computation in µs",
+        "latency_us_p50": "together in µs",
+        "overlap_osu_percent_value": "overlap (OSU) in %",
+    }
+    rows = results.rows(NAME).sort_values(["option_tests", "message_size_B"])
+    return rows[["message_size_B", "option_tests", *names]].rename(columns=names)
+
+
+def _overhead(results: Results) -> pd.DataFrame:
+    rows = results.rows("mpi.host_overhead").sort_values(["transport", "message_size_B"])
+    names = {"overhead_us_p50": "overhead of a round trip in µs", "latency_us_p50": "latency in µs"}
+    return rows[["transport", "message_size_B", *names, "launches"]].rename(columns=names)
+
+
+LAB = Lab(
+    title="Overlap and host overhead",
+    specs=_specs,
+    recorded=("two-cores", "two-cores-labs"),
+    predictions=(
+        Question(
+            name="hidden",
+            unit="%",
+            text="A rank starts a non-blocking sum of 256 KiB, computes as long as the sum takes, and then waits. Which part of the sum's time is hidden?",
+            of=lambda r: _overlap(r, 0),
+        ),
+        Question(
+            name="hidden_tests",
+            unit="%",
+            text="And if it calls MPI_Test eight times while it computes?",
+            of=lambda r: _overlap(r, 8),
+        ),
+    ),
+    questions=(
+        Question(
+            name="without",
+            unit="%",
+            text="How much of the time of a sum of 256 KiB does the computation hide without MPI_Test?",
+            of=lambda r: _overlap(r, 0),
+            hints=(
+                "The last column of the table, option tests 0.",
+                "If the total is the pure time plus the computation, nothing was hidden.",
+            ),
+        ),
+        Question(
+            name="by_hand",
+            unit="%",
+            text="Compute it by hand for 4 KiB with eight calls of MPI_Test, from the medians in the table.",
+            of=lambda r: _by_hand(r, "p50"),
+            hints=(
+                "What is left of the total once the computation is taken away?",
+                "100 · (1 − (total − computation) / pure).",
+            ),
+        ),
+        Question(
+            name="who",
+            text="What made the sum progress during the computation?",
+            choices=(PROGRESS, HARDWARE, NOBODY),
+            of=_who,
+            hints=("Compare the rows with and without MPI_Test.", "An adapter that does the work needs no MPI calls."),
+        ),
+        Question(
+            name="share",
+            unit="%",
+            text="Of a round trip of 8 B over TCP, which share does a rank's processor spend inside MPI calls that do something?",
+            of=_share,
+            hints=(
+                "The table of overheads has the processor's time of a round trip, and half of the round trip.",
+                "A round trip is twice the latency.",
+            ),
+        ),
+    ),
+    shows={
+        "times": lambda r: figures.several_metrics(
+            r.rows(NAME, option_tests=0),
+            {"pure_us": "pure", "compute_us": "computation inside", "latency_us": "both together"},
+            label="time",
+        ),
+        "tests": lambda r: figures.versus_size(r.rows(NAME), "overlap_osu_percent", series=["option_tests"], tail=None),
+        "table": _table,
+        "overhead": _overhead,
+    },
+    means="A non-blocking call does not mean that anything happens while the program computes. Measure it. Where nobody else moves the bytes, call MPI_Test now and then and check that the whole gets shorter, or give a core to a thread that makes progress; where an adapter moves them, neither is needed.",
+    reading=(
+        "`notebooks/31-overlap.ipynb`: overlap of all non-blocking collectives.",
+        "`notebooks/12-host-overhead-and-buffers.ipynb`: what the processor pays for each message.",
+        "D. Culler et al., *LogP*, PPoPP 1993.",
+    ),
+)

@@ -1,0 +1,124 @@
+"""Lab 6: a message over RDMA verbs, object by object, and what the objects cost to make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from labkit.apps.teaching.definition import Lab
+from labkit.apps.teaching.expected import Expected
+from labkit.apps.teaching.questions import Question
+from labkit.apps.teaching.results import Results
+from labkit.point.spec import Effort, Spec, sweep
+
+NAME = "verbs.setup"
+STEPS = {
+    "open_device_us": "open the device",
+    "protection_domain_us": "protection domain",
+    "memory_us": "register memory",
+    "completion_channel_us": "completion channel",
+    "completion_queue_us": "completion queue",
+    "queue_pair_us": "make the queue pair, to INIT",
+    "to_rtr_us": "INIT to RTR",
+    "to_rts_us": "RTR to RTS",
+    "address_handle_us": "address handle",
+}
+FIRST = "RESET, INIT, post the receive, RTR, RTS, post the send"
+LATE = "RESET, INIT, RTR, RTS, post the send, post the receive"
+WRONG = "RESET, RTS, RTR, post the receive, post the send"
+BUFFER, KEY, NOTHING = (
+    "its memory's address and key",
+    "its queue pair's number, first packet number and address",
+    "nothing: the adapter finds it",
+)
+
+
+def _specs() -> list[Spec]:
+    return sweep(NAME, sizes=0, testbed="soft-roce")
+
+
+def _share(results: Results) -> Expected:
+    """Part of the steps' time that the changes of state to RTR and RTS take, %."""
+    points: list[tuple[str, str, dict[str, Any]]] = [(NAME, metric, {}) for metric in STEPS]
+    states = [list(STEPS).index(name) for name in ("to_rtr_us", "to_rts_us")]
+    return results.combined(lambda *times: 100 * sum(times[i] for i in states) / sum(times), *points)
+
+
+def _longest(results: Results) -> Expected:
+    return Expected(
+        max(STEPS.values(), key=lambda words: results.median(NAME, {w: m for m, w in STEPS.items()}[words]))
+    )
+
+
+def _steps(results: Results) -> pd.DataFrame:
+    rows = []
+    for metric, words in STEPS.items():
+        time = results.value(NAME, metric)
+        rows.append({"step": words, "median in µs": float(time.centre), "from": time.low, "to": time.high})
+    return pd.DataFrame(rows)
+
+
+LAB = Lab(
+    title="RDMA verbs by hand",
+    specs=_specs,
+    recorded=("two-cores-labs",),
+    effort=Effort(launches=3, time_cap=0.5),
+    predictions=(
+        Question(
+            name="guess",
+            text="Which step of setting a connection up takes longest?",
+            choices=tuple(STEPS.values()),
+            of=_longest,
+        ),
+    ),
+    questions=(
+        Question(
+            name="order",
+            text="In which order does one side of a connection get ready, so that no message can arrive before there is room for it?",
+            choices=(FIRST, LATE, WRONG),
+            of=lambda r: Expected(FIRST),
+            hints=(
+                "A queue pair in INIT takes receives already, but no message arrives yet.",
+                "From RTR on the peer's messages are taken: what must lie there by then?",
+            ),
+        ),
+        Question(
+            name="peer",
+            text="What must a side know of its peer before it can go to RTR?",
+            choices=(BUFFER, KEY, NOTHING),
+            of=lambda r: Expected(KEY),
+            hints=(
+                "ready_to_receive takes pair.address; look at what it holds.",
+                "Address and key of memory are needed later, for RDMA write and read alone.",
+            ),
+        ),
+        Question(
+            name="completions",
+            text="The program hello.py sends one message to itself. How many completions does its queue receive?",
+            of=lambda r: Expected(2.0, 2.0, 2.0),
+            hints=("Sending and receiving are two pieces of work.", "The program waits for each of them."),
+        ),
+        Question(
+            name="longest",
+            text="Which step took longest?",
+            choices=tuple(STEPS.values()),
+            of=_longest,
+            hints=("The largest median in the table.",),
+        ),
+        Question(
+            name="share",
+            unit="%",
+            text="Which part of the time of all steps goes into the changes of state to RTR and RTS?",
+            of=_share,
+            hints=("Add all medians of the table.", "100 · (INIT to RTR + RTR to RTS) / sum."),
+        ),
+    ),
+    shows={"steps": _steps},
+    means="What a connection costs is paid once, what a message costs is paid each time. Register memory and make connections before the part of a program that is in a hurry, and use them again. A library for thousands of ranks connects at the first message, not at the start.",
+    reading=(
+        "`docs/verbs.md`: all objects, and programs to start from.",
+        "`notebooks/51-completion.ipynb` and `notebooks/52-registration-and-buffers.ipynb`: what polling and registration cost.",
+        "ibv_create_qp(3), ibv_modify_qp(3), ibv_post_recv(3).",
+    ),
+)

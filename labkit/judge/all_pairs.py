@@ -1,0 +1,353 @@
+"""Which pairs of ranks are slow, and what they have in common: a host's card or cable, a switch, or nothing.
+
+The time of a pair is the median over its rounds. A pair is suspicious if the lower end of this median's interval
+exceeds the time of the middle pair by more than the scatter between pairs explains (median absolute deviation, normal
+tails, all pairs at once), and by at least `LEAST`. The lower end counts so that no pair is blamed that met too seldom.
+Among few hosts, the pairs of one bad host are half of all pairs. Therefore a host without which the middle pair is
+faster by `LEAST` does not count for the middle and the scatter. A pair is bad if it is suspicious in a second
+measurement too, because a disturbance may pass. Pairs on one host and pairs between hosts take different paths and are
+judged separately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import stats
+from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
+from labkit.errors import DataError
+from labkit.judge.pair_causes import ALONE, causes
+from labkit.point.units import format_share, plural
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import RANK_HOSTS
+
+SIMULATED = (
+    "A simulated measurement divides every pair's times by their median and draws them anew in blocks. What differs "
+    "from start to start is not in it."
+)
+BENCHMARK = "mpi.all_pairs"
+ALPHA = 0.01  # chance that any pair of a healthy system is suspicious once, with normal scatter between pairs
+LEAST = 0.1  # of the middle pair's time by which a bad pair exceeds it
+_DRAWS, _FEWEST, _DRAWN = 400, 8, 60_000_000  # simulated measurements; times drawn in all of them
+_NAMED = 20  # pairs that a sentence names
+_MAD = 1.4826  # to the standard deviation of a normal distribution
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on all pairs.
+
+    Parameters
+    ----------
+    seconds : median one-way time, (ranks, ranks): measured by the row's rank, with the column's; NaN on the diagonal.
+    table : a row for each bad pair: rank, other, host, other_host, latency_us, excess (of the middle pair), cause.
+    passing : suspicious pairs that were not so again.
+    sentence : what this says.
+    chance : how often the rule suspects a pair of a healthy system.
+    """
+
+    seconds: NDArray[np.float64]
+    table: pd.DataFrame
+    passing: int
+    sentence: str
+    chance: str
+
+
+@dataclass(frozen=True)
+class FalseAlarms:
+    """How often healthy systems would be suspected.
+
+    Parameters
+    ----------
+    draws : simulated measurements.
+    once : of them, those with a suspicious pair.
+    twice : pairs of them in which the same pair was suspicious in both.
+    sentence : what this says.
+    """
+
+    draws: int
+    once: int
+    twice: int
+    sentence: str
+
+
+def matrix(samples: Samples, *, low: bool = False) -> NDArray[np.float64]:
+    """Median one-way time of every pair, (ranks, ranks), s; NaN where they never met.
+
+    Parameters
+    ----------
+    low : the lower end of the median's 95 % rank interval instead; NaN where they met less than six times.
+
+    Raises
+    ------
+    DataError
+        If the samples are of another benchmark.
+    """
+    times, schedule = _rounds(samples)
+    by_turn = [_of_rounds(times[:, turn :: len(schedule)], low) / 2 for turn in range(len(schedule))]
+    return _by_partner(np.array(by_turn), schedule)
+
+
+def _by_partner(values: NDArray[np.float64], schedule: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Values of (rounds, ranks) at the place of each rank and its partner, (ranks, ranks); NaN on the diagonal."""
+    by_pair = np.full((schedule.shape[1],) * 2, np.nan)
+    turns, ranks = np.nonzero(schedule != NOBODY)
+    by_pair[ranks, schedule[turns, ranks]] = values[turns, ranks]
+    return by_pair
+
+
+def _of_rounds(times: NDArray[np.float64], low: bool) -> NDArray[np.float64]:
+    """Median over the last axis, or the lower end of its interval."""
+    count = times.shape[-1]
+    ends = stats.ranks(count) if low else None
+    if not count or (low and ends is None):
+        return np.full(times.shape[:-1], np.nan)
+    return np.asarray(np.sort(times)[..., ends[0] - 1] if ends else np.median(times, axis=-1), np.float64)
+
+
+def _rounds(samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Round trips, (ranks, iterations), s, and who met whom, (rounds, ranks), which are gone through in turn.
+
+    Raises
+    ------
+    DataError
+        If the samples are of another benchmark.
+    """
+    ranks = samples.spec.ranks
+    if samples.spec.benchmark != BENCHMARK or samples.time_ns.shape[0] != ranks:
+        raise DataError(f"'{samples.spec}' with {samples.time_ns.shape[0]} rows has no pairs. Measure mpi.all_pairs.")
+    return samples.seconds, partners(ranks)
+
+
+def hosts_of(samples: Samples) -> list[str]:
+    """Host of every rank; the rank itself where that is not known."""
+    return list(RANK_HOSTS.of(samples.meta) or [f"rank {rank}" for rank in range(samples.spec.ranks)])
+
+
+def suspicious(
+    seconds: NDArray[np.float64], hosts: Sequence[str], low: NDArray[np.float64] | None = None
+) -> NDArray[np.bool_]:
+    """Pairs that are slower than scatter explains, (ranks, ranks), the same for both directions.
+
+    Parameters
+    ----------
+    seconds : from `matrix`.
+    low : lower ends of its intervals; the medians themselves when left out.
+    """
+    both = (seconds + seconds.T) / 2
+    tested = both if low is None else (low + low.T) / 2
+    names = np.asarray(hosts)
+    near = names[:, None] == names[None, :]
+    upper = np.triu(np.ones_like(near), 1) & ~np.isnan(both)
+    slow = np.zeros_like(near)
+    for kind in (near, ~near):
+        chosen = upper & kind
+        if chosen.sum() >= 3:
+            slow[chosen] = tested[chosen] > _limit(both, chosen, names, int(upper.sum()))
+    return np.asarray(slow | slow.T, np.bool_)
+
+
+def limits(seconds: NDArray[np.float64], hosts: Sequence[str]) -> tuple[float, float]:
+    """Time of the middle pair and the time above which a pair is suspicious, s; between hosts if there are several."""
+    both, names = (seconds + seconds.T) / 2, np.asarray(hosts)
+    upper = np.triu(np.ones(both.shape, np.bool_), 1) & ~np.isnan(both)
+    apart = upper & (names[:, None] != names[None, :])
+    chosen = apart if apart.any() else upper
+    middle, _ = _middle(both, chosen, names)
+    return middle, _limit(both, chosen, names, int(upper.sum())) if chosen.sum() >= 3 else float("nan")
+
+
+def _limit(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_], pairs: int) -> float:
+    """Time above which a pair is suspicious, s."""
+    middle, scatter = _middle(both, chosen, names)
+    return max(middle - NormalDist().inv_cdf(ALPHA / pairs) * scatter, middle * (1 + LEAST))
+
+
+def _middle(both: NDArray[np.float64], chosen: NDArray[np.bool_], names: NDArray[np.str_]) -> tuple[float, float]:
+    """Median of the chosen pairs and their scatter, s; without the one host that spoils them, if there is one."""
+    times = both[chosen]
+    middle = float(np.median(times))
+    for host in _spoilers(both * (1 + LEAST) < middle, chosen, names):
+        kept = names != host
+        rest = both[chosen & kept[:, None] & kept[None, :]]
+        if rest.size >= 3 and np.median(rest) * (1 + LEAST) < middle:
+            times = min(times, rest, key=lambda group: float(np.median(group)))
+    middle = float(np.median(times))
+    return middle, _MAD * float(np.median(np.abs(times - middle)))
+
+
+def _spoilers(fast: NDArray[np.bool_], chosen: NDArray[np.bool_], names: NDArray[np.str_]) -> list[str]:
+    """Hosts without which at least half of the chosen pairs are fast: only without these can the median be."""
+    hosts, host_of = np.unique(names, return_inverse=True)
+    one, other = (host_of[rank] for rank in np.nonzero(chosen))
+    below = fast[chosen]
+
+    def with_host(pairs: NDArray[np.bool_]) -> NDArray[np.int64]:
+        ends = np.bincount(one[pairs], minlength=len(hosts)) + np.bincount(other[pairs], minlength=len(hosts))
+        return ends - np.bincount(one[pairs & (one == other)], minlength=len(hosts))
+
+    left = len(below) - with_host(np.ones(len(below), np.bool_))
+    left_below = int(below.sum()) - with_host(below)
+    spoilers = set(hosts[2 * left_below >= left].tolist())
+    return [host for host in dict.fromkeys(names.tolist()) if host in spoilers]
+
+
+def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
+    """Name the pairs that were slow twice, and the cause of each.
+
+    Parameters
+    ----------
+    first, again : two launches of the same point of `mpi.all_pairs`.
+    switches : host → its leaf switch, where that is known.
+
+    Raises
+    ------
+    DataError
+        If the two are not of the same point.
+    """
+    if first.spec != again.spec:
+        raise DataError(f"'{first.spec}' and '{again.spec}' differ. Take two launches of the same point.")
+    hosts = hosts_of(first)
+    once, twice = matrix(first), matrix(again)
+    before = suspicious(once, hosts, matrix(first, low=True))
+    now = suspicious(twice, hosts, matrix(again, low=True))
+    bad = before & now
+    seconds = (once + twice) / 2
+    cause_of = causes(bad, hosts, switches or {})
+    table = _table(bad, seconds, hosts, cause_of)
+    passing = int(np.triu(before & ~now).sum())
+    pairs = int(np.triu(~np.isnan(seconds), 1).sum())
+    chance = (
+        f"By the rule, on a healthy system whose {plural(pairs, 'pair')} scatter normally a pair is suspicious in one "
+        f"measurement of about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
+    )
+    return Verdict(seconds, table, passing, _sentence(table, passing, pairs), chance)
+
+
+def _table(
+    bad: NDArray[np.bool_],
+    seconds: NDArray[np.float64],
+    hosts: Sequence[str],
+    cause_of: Mapping[tuple[int, int], str],
+) -> pd.DataFrame:
+    """`Verdict.table` from the bad pairs, the times of all, and the cause of each bad pair."""
+    names, both = np.asarray(hosts), (seconds + seconds.T) / 2
+    near = names[:, None] == names[None, :]
+    middles = {}
+    for kind in {bool(near[pair]) for pair in map(tuple, np.argwhere(bad))}:
+        middles[kind] = _middle(both, np.triu(near == kind, 1) & ~np.isnan(seconds), names)[0]
+    rows = []
+    for rank, other in np.argwhere(np.triu(bad)).tolist():
+        time, middle = float(both[rank, other]), middles[hosts[rank] == hosts[other]]
+        rows.append((rank, other, hosts[rank], hosts[other], time * 1e6, time / middle - 1, cause_of[rank, other]))
+    return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
+
+
+def effects(seconds: NDArray[np.float64], hosts: Sequence[str], switches: Mapping[str, str]) -> pd.DataFrame:
+    """How far the parts of the matrix lie above the middle pair.
+
+    A rank's row holds the times that it measured, its column those that its partners measured with it. A slow card or
+    cable shows in both, a rank whose processor is busy rather in its row; a block belongs to a switch. Times of the
+    lower and of the higher rank of a pair are compared with their own kind.
+
+    Parameters
+    ----------
+    seconds : (ranks, ranks), s, as `matrix` gives them.
+    switches : host → its leaf switch, where that is known.
+
+    Returns
+    -------
+    A row for each part: effect (row, column, inside a switch, across an uplink), part, pairs, excess (median over the
+    part, of the middle pair).
+    """
+    names, ranks = np.asarray(hosts), len(hosts)
+    leaves = np.asarray([switches.get(host, "") for host in hosts])
+    wanted = ~np.isnan(seconds) & ((names[:, None] != names[None, :]) | (len(set(hosts)) == 1))
+    excess = np.full(seconds.shape, np.nan)
+    for half in (np.triu(wanted), np.tril(wanted)):  # the lower rank goes first in a round, which may cost another time
+        excess[half] = seconds[half] / _middle(seconds, half, names)[0] - 1
+    excess = np.where(wanted, excess, np.nan)
+    parts: list[tuple[str, str, NDArray[np.float64]]] = []
+    for rank in range(ranks):
+        name = f"rank {rank} on {hosts[rank]}"
+        parts += [("row", name, excess[rank]), ("column", name, excess[:, rank])]
+    for leaf in sorted(set(leaves[leaves != ""].tolist())):
+        member = leaves == leaf
+        across = [excess[member][:, ~member].ravel(), excess[~member][:, member].ravel()]
+        parts += [
+            ("inside a switch", leaf, excess[member][:, member].ravel()),
+            ("across an uplink", leaf, np.concatenate(across)),
+        ]
+    known = [(effect, part, values[~np.isnan(values)]) for effect, part, values in parts]
+    rows = [(effect, part, len(values), float(np.median(values))) for effect, part, values in known if len(values)]
+    return pd.DataFrame(rows, columns=["effect", "part", "pairs", "excess"])
+
+
+def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
+    """Simulate healthy systems with the real scatter of a measurement, and count how often the rule finds something.
+
+    The times of every pair are divided by their median, so that all pairs are equally fast, and resampled in blocks of
+    neighbouring rounds. Differences between starts of the ranks are not included.
+
+    Parameters
+    ----------
+    samples : one launch of `mpi.all_pairs`.
+    draws : measurements to simulate; they are taken in twos. 0 for 400, or of many pairs as few as a few seconds allow.
+
+    Raises
+    ------
+    DataError
+        If the samples are of another benchmark, a pair met less than six times, or its median time is zero.
+    """
+    times, schedule = _rounds(samples)
+    hosts = hosts_of(samples)
+    count = times.shape[1] // len(schedule)
+    if count < 6:
+        raise DataError(f"Each pair met {count} times, but the test needs at least 6. Measure longer: raise time_cap.")
+    draws = draws or max(_FEWEST, min(_DRAWS, _DRAWN // times.size // 2 * 2))
+    relative = times[:, : count * len(schedule)].reshape(len(times), count, len(schedule)).transpose(1, 2, 0)
+    middles = np.median(relative, axis=0)
+    if not (middles > 0).all():
+        raise DataError("A pair has a median time of zero, so scatter cannot be judged. Use a longer message.")
+    relative = np.ascontiguousarray(relative / middles)  # (meetings, rounds, ranks)
+    low = (stats.ranks(count) or (1, 1))[0] - 1
+    generator, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
+    alarms = []
+    for _ in range(draws):
+        starts = generator.integers(0, count, -(-count // length))
+        at = ((starts[:, None] + np.arange(length)) % count).ravel()[:count]
+        drawn = np.sort(relative[at], axis=0)
+        middle = (drawn[(count - 1) // 2] + drawn[count // 2]) / 2
+        alarms.append(suspicious(_by_partner(middle, schedule), hosts, _by_partner(drawn[low], schedule)))
+    once = sum(bool(one.any()) for one in alarms)
+    twice = sum(bool((one & other).any()) for one, other in zip(alarms[::2], alarms[1::2], strict=True))
+    sentence = (
+        f"In {draws} simulated measurements of a healthy system with the scatter of this one, a pair was suspicious in "
+        f"{once}, and the same pair twice in {twice} of {draws // 2}."
+    )
+    return FalseAlarms(draws, once, twice, sentence)
+
+
+def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
+    """What a reader needs to know."""
+    passed = f" {passing} more were slow the first time only." if passing else ""
+    if table.empty:
+        return f"None of {plural(pairs, 'pair')} was slow twice.{passed}"
+    findings = []
+    for cause, rows in table.groupby("cause", sort=False):
+        if cause == ALONE:
+            number = "1 pair shares" if len(rows) == 1 else f"{len(rows)} pairs share"
+            named = [f"{row.host} and {row.other_host}" for row in rows.head(_NAMED).itertuples()]
+            more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+            hosts = ", ".join(named) + more
+            findings.append(f"{number} no host and no switch with the other slow ones: {hosts}")
+        else:
+            excess = format_share(rows["excess"].median())
+            findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")
+    return f"{len(table)} of {plural(pairs, 'pair')} were slow twice: {'; '.join(findings)}.{passed}"

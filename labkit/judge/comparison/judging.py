@@ -1,0 +1,389 @@
+"""Whether two sets of launches differ: test, shift with its interval, deciles, and a verdict for each point.
+
+A launch gives one value, usually its median. Values of launches are compared by their ranks, so nothing is assumed
+about how they are distributed; `docs/statistics.md` has the measured error rates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from operator import itemgetter
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.point.columns import METRICS
+from labkit.stats.rank_interval import LEVEL
+from labkit.stats.shift import holm, least_launches, rank_sum_ps, shifts, trend, trends
+
+RELEVANT = 0.02  # smallest difference that matters, as a part of the value
+DECILES = tuple(range(10, 100, 10))
+FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
+BETTER, WORSE = "better", "worse"  # of shares
+INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
+MOST = 1000  # launches a side; more are not proposed
+_LARGEST = 709.0  # largest logarithm whose exponential is still a float
+_POWER = 0.8  # chance to decide with the launches proposed
+_EFFICIENCY = math.pi / 3  # launches that a rank test needs for each that a t test needs, of normal values
+
+
+Trend = tuple[float, float]  # Kendall's tau and its p
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Values of one side at a point.
+
+    Parameters
+    ----------
+    values : of each launch, in the metric's unit.
+    starts : when each launch started, ISO 8601; empty where that is not known.
+    deciles : (launches, 9) of the iterations of each launch, the slow side last; None without samples.
+    """
+
+    values: Sequence[float]
+    starts: Sequence[str] = ()
+    deciles: NDArray[np.float64] | None = None
+
+    @cached_property
+    def timed(self) -> bool:
+        """Whether it is known when each launch started."""
+        return bool(self.starts) and all(self.starts)
+
+    @cached_property
+    def in_order(self) -> Sequence[float]:
+        """Values in the order of their starts; as they are where that is not known."""
+        if not self.timed:
+            return self.values
+        return [value for _, value in sorted(zip(self.starts, self.values, strict=True), key=itemgetter(0))]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sides of a point, each with one launch or more.
+
+    Parameters
+    ----------
+    base, other : what is compared with what.
+    metric : as in `labkit.point.columns.METRICS`.
+    """
+
+    base: Launches
+    other: Launches
+    metric: str = "latency_us"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What the launches say about a pair.
+
+    Parameters
+    ----------
+    verdict : faster, slower, same, not enough data; better or worse for a share.
+    base, value : medians over launches of both sides, in the metric's unit.
+    shift, shift_low, shift_high : Hodges-Lehmann shift from the base and its 95 % interval, in the metric's unit.
+    ratio, ratio_low, ratio_high : the same as a factor; NaN for shares and for values that are not positive.
+    p, p_adjusted : of the Mann-Whitney test, alone and by Holm's correction over all pairs.
+    deciles : of every decile of the iterations, its median over launches as a factor of the base's.
+    design : order of the launches.
+    reason : why nothing was decided; empty otherwise.
+    launches_needed : launches a side that would decide with 80 %; 0 if decided, None above `MOST`.
+    """
+
+    verdict: str
+    base: float
+    value: float
+    shift: float
+    shift_low: float
+    shift_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    p: float
+    p_adjusted: float
+    deciles: tuple[float, ...] = field(default=())
+    design: str = UNKNOWN
+    reason: str = ""
+    launches_needed: int | None = 0
+
+
+def design(starts: Sequence[Sequence[str]]) -> str:
+    """Say in which order the launches of several sides started.
+
+    Returns
+    -------
+    ``interleaved`` if the sides took turns, ``blocked`` if each side ended before the next began, ``partly
+    interleaved`` between these, ``unknown`` without start times or with a single launch a side.
+    """
+    least = min((len(side) for side in starts), default=0)
+    if least < 2 or len(starts) < 2 or not all(start for side in starts for start in side):
+        return UNKNOWN
+    order = [side for _, side in sorted((start, n) for n, side in enumerate(starts) for start in side)]
+    changes = sum(one != other for one, other in pairwise(order))
+    if changes == len(starts) - 1:
+        return BLOCKED
+    return INTERLEAVED if changes >= least * (len(starts) - 1) else MIXED
+
+
+def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = LEVEL) -> list[Judgement]:
+    """Judge pairs of launches; the chance of any false difference among them is at most 1 - `level`.
+
+    Parameters
+    ----------
+    relevant : smallest difference that matters, as a part of the value; of a share, 0.02 is 2 percentage points.
+    level : of the intervals and of the verdicts.
+
+    Notes
+    -----
+    *same*: the interval of the shift lies within the relevant difference. *faster*, *slower*: the adjusted p is at most
+    1 - `level`, and the shift is larger than the relevant difference. Else the launches do not decide. Neither do they
+    where one side was measured before the other and a side itself drifts in the direction of the shift, at that point
+    or on average over all points.
+    """
+    p = np.empty(len(pairs))
+    groups: dict[tuple[int, int, bool], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        share = METRICS[pair.metric].kind in ("share", "loss")
+        groups.setdefault((len(pair.base.values), len(pair.other.values), share), []).append(place)
+    values = {key: _values([pairs[place] for place in places]) for key, places in groups.items()}
+    for key, places in groups.items():
+        p[places] = rank_sum_ps(*values[key])
+    adjusted, common = holm(p.tolist()), _common_trends(pairs)
+    judged: dict[int, Judgement] = {}
+    for (*_, share), places in groups.items():
+        some = [pairs[place] for place in places]
+        numbers = _Numbers.of(*values[len(some[0].base.values), len(some[0].other.values), share], share, level)
+        deciles = _deciles(some)
+        for row, place in enumerate(places):
+            two = float(p[place]), adjusted[place]
+            judged[place] = _judged(pairs[place], numbers, row, deciles[row], two, len(pairs), relevant, level, common)
+    return [judged[place] for place in range(len(pairs))]
+
+
+def _values(pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values of pairs with equally many launches, (pairs, launches) of the base and of the other."""
+    base, other = (
+        np.array([side.values for side in sides], np.float64) for sides in zip(*map(_sides, pairs), strict=True)
+    )
+    return base, other
+
+
+def _sides(pair: Pair) -> tuple[Launches, Launches]:
+    return pair.base, pair.other
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Numbers of pairs with equally many launches, (pairs,) each.
+
+    Parameters
+    ----------
+    medians : of the base and of the other.
+    absolute : shift and the ends of its interval, in the metric's unit.
+    scaled : the same as a logarithm where a pair has ratios.
+    spread : standard deviation of the launches of a side, in the unit of `scaled`.
+    positive : whether a pair has ratios, because all values are positive.
+    """
+
+    medians: tuple[list[float], list[float]]
+    absolute: list[tuple[float, float, float]]
+    scaled: list[tuple[float, float, float]]
+    spread: list[float]
+    positive: list[bool]
+
+    @classmethod
+    def of(cls, base: NDArray[np.float64], other: NDArray[np.float64], share: bool, level: float) -> _Numbers:
+        """Return the numbers of (pairs, launches) of the base and of the other."""
+        absolute = shifts(base, other, level)
+        positive = np.asarray((base > 0).all(axis=1) & (other > 0).all(axis=1))
+        scaled, one, two = absolute, base, other
+        if not share and positive.any():
+            one, two = one.copy(), two.copy()
+            one[positive], two[positive] = np.log(base[positive]), np.log(other[positive])
+            scaled = shifts(one, two, level)
+        return cls(
+            medians=(np.median(base, axis=1).tolist(), np.median(other, axis=1).tolist()),
+            absolute=list(zip(*(part.tolist() for part in absolute), strict=True)),
+            scaled=list(zip(*(part.tolist() for part in scaled), strict=True)),
+            spread=scatter(one, two).tolist(),
+            positive=positive.tolist(),
+        )
+
+
+def _judged(
+    pair: Pair,
+    numbers: _Numbers,
+    row: int,
+    deciles: tuple[float, ...],
+    p: tuple[float, float],
+    tests: int,
+    relevant: float,
+    level: float,
+    common: Sequence[Trend],
+) -> Judgement:
+    """Judge one pair of several."""
+    share, positive = METRICS[pair.metric].kind in ("share", "loss"), numbers.positive[row]
+    absolute, scaled = numbers.absolute[row], numbers.scaled[row]
+    ratio = (math.nan,) * 3
+    ends = (-100 * relevant, 100 * relevant)
+    if not share and positive:
+        ends = (math.log1p(-relevant), math.log1p(relevant))
+        ratio = (_exp(scaled[0]), _exp(scaled[1]), _exp(scaled[2]))
+    verdict, reason = _verdict(scaled, ends, p[1], 1 - level)
+    order = design((pair.base.starts, pair.other.starts))
+    if not share and not positive:
+        verdict, reason = UNDECIDED, "values that are not positive have no ratio"
+    elif verdict == "differs":
+        verdict = _direction(pair.metric, scaled[0])
+        if order == BLOCKED and _drifts(pair, scaled[0], common):
+            verdict, reason = UNDECIDED, "one side was measured before the other, and a side itself drifts"
+    needed: int | None = 0
+    if verdict == UNDECIDED and (share or positive):
+        needed = launches_needed(scaled[0], numbers.spread[row], ends, tests, level)
+    return Judgement(
+        verdict=verdict,
+        base=numbers.medians[0][row],
+        value=numbers.medians[1][row],
+        shift=absolute[0],
+        shift_low=absolute[1],
+        shift_high=absolute[2],
+        ratio=ratio[0],
+        ratio_low=ratio[1],
+        ratio_high=ratio[2],
+        p=p[0],
+        p_adjusted=p[1],
+        deciles=deciles,
+        design=order,
+        reason=reason,
+        launches_needed=needed,
+    )
+
+
+def _exp(logarithm: float) -> float:
+    """Return a factor from its logarithm; infinity beyond the largest float."""
+    return math.inf if logarithm > _LARGEST else math.exp(logarithm)
+
+
+def _verdict(
+    estimate: tuple[float, float, float], ends: tuple[float, float], adjusted: float, alpha: float
+) -> tuple[str, str]:
+    """Return ``same``, ``differs`` or ``not enough data``, and the reason for the last."""
+    centre, low, high = estimate
+    if math.isnan(low):
+        return UNDECIDED, "too few launches for an interval"
+    if ends[0] <= low and high <= ends[1]:
+        return SAME, ""
+    if adjusted <= alpha and not ends[0] <= centre <= ends[1]:
+        return "differs", ""
+    if adjusted <= alpha:
+        return UNDECIDED, "there is a difference, but it may be too small to matter"
+    return UNDECIDED, "the interval decides neither for a difference nor against one"
+
+
+def _direction(metric: str, change: float) -> str:
+    """Return the word for a change of a metric."""
+    definition = METRICS[metric]
+    better = (change < 0) == (definition.better == "lower")
+    if definition.kind in ("share", "loss"):
+        return BETTER if better else WORSE
+    return FASTER if better else SLOWER
+
+
+def _drifts(pair: Pair, change: float, common: Sequence[Trend]) -> bool:
+    """Return whether a side rises or falls, here or on average, in the direction that the shift has in time."""
+    later = change if max(pair.base.starts) <= min(pair.other.starts) else -change
+    found = [*common, *(trend(side.in_order) for side in (pair.base, pair.other))]
+    return any(p <= (1 - LEVEL) / 2 and tau * later > 0 for tau, p in found)
+
+
+def _common_trends(pairs: Sequence[Pair]) -> list[Trend]:
+    """Trend of each side over its launches, on average over the points: a machine drifts at all of them alike."""
+    found = []
+    for sides in ([pair.base for pair in pairs], [pair.other for pair in pairs]):
+        known = [one.in_order for one in sides if one.timed and min(one.values) > 0]
+        counts = Counter(map(len, known))
+        count = max(counts, key=lambda n: counts[n], default=0)
+        if counts[count] > 1:
+            same = np.log(np.array([one for one in known if len(one) == count], np.float64))
+            found.append(trend(np.mean(same - same.mean(axis=1, keepdims=True), axis=0)))
+    return found
+
+
+def drifts(sides: Sequence[Launches]) -> int:
+    """Return how many sides rise or fall in the order of their starts (Kendall's test, 5 %)."""
+    groups: dict[int, list[Sequence[float]]] = {}
+    for one in sides:
+        if one.timed:
+            groups.setdefault(len(one.values), []).append(one.in_order)
+    return sum(int((trends(np.array(rows, np.float64))[1] <= 1 - LEVEL).sum()) for rows in groups.values())
+
+
+def _deciles(pairs: Sequence[Pair]) -> list[tuple[float, ...]]:
+    """Return the medians over launches of every decile, as factors of the base's; empty without samples."""
+    out: list[tuple[float, ...]] = [()] * len(pairs)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        base, other = pair.base.deciles, pair.other.deciles
+        if base is not None and other is not None and len(base) and len(other):
+            groups.setdefault((len(base), len(other)), []).append(place)
+    for places in groups.values():
+        below, above = (
+            np.nanmedian(np.array([side.deciles for side in sides]), axis=1)
+            for sides in zip(*(_sides(pairs[place]) for place in places), strict=True)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(below > 0, above / below, math.nan)
+        for place, row in zip(places, ratios.tolist(), strict=True):
+            out[place] = tuple(row)
+    return out
+
+
+def scatter(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the standard deviation of launches within both sides, (pairs,); NaN if neither has two."""
+    freedom = one.shape[1] + other.shape[1] - 2
+    if freedom < 1:
+        return np.full(len(one), math.nan)
+    sums = [((side - side.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) for side in (one, other)]
+    return np.asarray(np.sqrt((sums[0] + sums[1]) / freedom), np.float64)
+
+
+def launches_needed(
+    change: float, spread: float, ends: tuple[float, float], tests: int = 1, level: float = LEVEL
+) -> int | None:
+    """Estimate how many launches a side would decide with 80 %, if shift and scatter stay as they are.
+
+    Parameters
+    ----------
+    change : shift that was estimated, as a logarithm (or in percentage points).
+    spread : standard deviation of the launches of a side, in the same unit; NaN if unknown.
+    ends : of the relevant difference.
+    tests : pairs that Holm's correction counts.
+
+    Returns
+    -------
+    At least what the correction needs; None if more than `MOST`.
+
+    Notes
+    -----
+    Normal approximation for the sum of ranks: n = 2 (π/3) (z s / d)², where s is the scatter. d is the shift if that is
+    larger than the relevant difference, else the distance to the relevant difference.
+    """
+    least = least_launches(tests, level)
+    if math.isnan(spread):
+        return least
+    z = NormalDist().inv_cdf
+    if ends[0] <= change <= ends[1]:
+        steps = [(z((1 + _POWER) / 2) - z((1 - level) / 2), min(change - ends[0], ends[1] - change))]
+    else:
+        beyond = ends[0] - change if change < 0 else change - ends[1]
+        steps = [(z(_POWER) - z((1 - level) / 2 / tests), abs(change)), (z(_POWER), beyond)]
+    needed = float(least)
+    for quantile, distance in steps:
+        needed = max(needed, 2 * _EFFICIENCY * (quantile * spread / distance) ** 2 if distance > 0 else math.inf)
+    return math.ceil(needed) if needed <= MOST else None

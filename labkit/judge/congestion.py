@@ -1,0 +1,330 @@
+"""What others on the network cost: impact factors of GPCNeT, interference of two jobs, and fairness between streams.
+
+A factor compares times of the same work with and without others. The iterations of one launch are not independent.
+Therefore the interval of one launch comes from resampling blocks of neighbouring iterations. If the times with and
+without others were measured in turns, they are resampled together. From 6 launches on, the interval is the rank
+interval of the factors of the launches. These are paired: each is a start of the same ranks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from labkit import stats
+from labkit.benchmarks import resolve
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.errors import DataError
+from labkit.judge import effects
+from labkit.point import notes
+from labkit.point.notes import joined
+from labkit.point.units import format_number, plural
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import RANK_HOSTS
+
+LOADED = "congestion.gpcnet_loaded"
+STATISTICS: dict[str, float | None] = {"mean": None, "p99": 0.99, "p999": 0.999}  # quantile; None for the mean
+_RESAMPLES = 400
+_FEWEST = 20  # iterations for an interval inside a launch
+_CONDENSED = 200_000  # times of one resample; with more, only every n-th iteration is used
+
+Times = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Times with others over times without.
+
+    Parameters
+    ----------
+    centre : median over launches.
+    low, high : of the interval; NaN where there is none.
+    label : what the interval is.
+    launches : how many.
+    disturbed : whether something else took processor time from a launch of it.
+    """
+
+    centre: float
+    low: float
+    high: float
+    label: str
+    launches: int
+    disturbed: bool = False
+
+    @property
+    def doubt(self) -> str:
+        """Why no difference may be claimed; empty if one may."""
+        if self.launches == 1 and self.disturbed:
+            return "one launch on a busy machine"
+        if not math.isfinite(self.centre):
+            return "a time of zero"
+        if math.isnan(self.low) or math.isnan(self.high):
+            return "too few iterations for an interval"
+        return "" if self.clear else "the interval includes 1"
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves no doubt that others made a difference."""
+        busy = self.launches == 1 and self.disturbed
+        return not busy and math.isfinite(self.centre) and (self.low > 1 or self.high < 1)
+
+    @property
+    def measured(self) -> effects.Measured:
+        """The factor as a value; one launch on a busy machine has no interval, whatever its iterations show."""
+        busy = self.launches == 1 and self.disturbed
+        low, high = (math.nan, math.nan) if busy else (self.low, self.high)
+        return effects.Measured(self.centre, low, high, self.disturbed)
+
+    def text(self, words: str = "") -> str:
+        """Say how many times, with the interval: ``4.02 times as long (2.42 to 8.12, range of 3 launches)``.
+
+        Parameters
+        ----------
+        words : behind the number of times.
+        """
+        if not math.isfinite(self.centre):
+            return "not known"
+        ends = "" if math.isnan(self.low) else f"{_number(self.low)} to {_number(self.high)}, "
+        return f"{_number(self.centre)} times{words} ({ends}{self.label})"
+
+
+@dataclass(frozen=True)
+class Impact:
+    """Congestion impact of one point.
+
+    Parameters
+    ----------
+    table : a row for each statistic and phase (loaded, recovered): factor, low, high, label, launches, and `differs`:
+        ``longer`` or ``shorter`` than before, or why neither may be claimed.
+    reasons : why the victims may have felt nothing, or something else than the network.
+    effect : what this says.
+    """
+
+    table: pd.DataFrame
+    reasons: tuple[str, ...]
+    effect: str
+
+    @property
+    def doubt(self) -> str:
+        """What may explain it, as a sentence; empty where nothing does."""
+        if not self.reasons:
+            return ""
+        return f"{'But' if len(_felt(self.table)) else 'Possible reasons:'} {joined(self.reasons)}."
+
+    @property
+    def sentence(self) -> str:
+        """What this says, and what may explain it."""
+        return f"{self.effect} {self.doubt}".rstrip()
+
+
+def jain_fairness(values: ArrayLike) -> float:
+    """Jain's index of the shares of streams: 1 when all get the same, 1/n when one gets all.
+
+    Parameters
+    ----------
+    values : rate of each stream, in any unit.
+
+    Raises
+    ------
+    DataError
+        If there is none, one is negative or no number, or all are 0.
+
+    Examples
+    --------
+    >>> jain_fairness([5.0, 5.0]), jain_fairness([1.0, 0.0, 0.0, 0.0])
+    (1.0, 0.25)
+    """
+    rates = np.asarray(values, np.float64).ravel()
+    if not rates.size or not np.isfinite(rates).all() or (rates < 0).any() or not rates.any():
+        raise DataError(f"The rates are {rates.tolist()[:8]}, but there must be some, none below 0 and one above.")
+    rates = rates / rates.max()
+    return float(rates.sum() ** 2 / (rates.size * (rates**2).sum()))
+
+
+def interference(
+    without: Sequence[ArrayLike], beside: Sequence[ArrayLike], statistic: str = "p50", *, disturbed: bool = False
+) -> Factor:
+    """Ratio of a victim's time beside an aggressor to its time alone.
+
+    Parameters
+    ----------
+    without, beside : times of the victim's iterations, an array for each launch, in the same order; s.
+    statistic : ``p50``, ``p95``, ``p99``, ``p999`` or ``mean``.
+    disturbed : whether something else took processor time from a launch.
+
+    Raises
+    ------
+    DataError
+        If the launches are not as many, or a launch has no times.
+    """
+    if len(without) != len(beside) or not without:
+        raise DataError(
+            f"Launches without the other job: {len(without)}; with it: {len(beside)}. Each needs its counterpart. "
+            "Measure as many of both."
+        )
+    known = stats.QUANTILES | {"mean": None}
+    if statistic not in known:
+        raise DataError(f"statistic={statistic!r}, but it must be one of {', '.join(known)}.")
+    pairs = [
+        (np.atleast_2d(np.asarray(b, np.float64)), np.atleast_2d(np.asarray(a, np.float64)))
+        for a, b in zip(without, beside, strict=True)
+    ]
+    return _factor(pairs, known[statistic], paired=False, disturbed=disturbed)
+
+
+def impact(launches: Sequence[Samples]) -> Impact:
+    """Congestion impact factors of one point of `congestion.gpcnet_loaded`.
+
+    Parameters
+    ----------
+    launches : samples of all its launches.
+
+    Raises
+    ------
+    DataError
+        If there are none, or they belong to another benchmark or to several points.
+    """
+    specs = {samples.spec for samples in launches}
+    if len(specs) != 1 or next(iter(specs)).benchmark != LOADED or not all(s.n for s in launches):
+        names = ", ".join(sorted({str(spec) for spec in specs})) or "none"
+        raise DataError(f"The samples are of {names}, but they must be of one point of {LOADED}, with iterations.")
+    rows, disturbed = [], effects.disturbed(note for s in launches for note in s.badges)
+    for name, quantile in STATISTICS.items():
+        for phase, name_ns in (("loaded", "time_ns"), ("recovered", "recovered_ns")):
+            pairs = [(seconds(s, name_ns), seconds(s, "isolated_ns")) for s in launches]
+            enough = quantile is None or all(stats.reliable(now.size, quantile) for now, _ in pairs)
+            if name == "p999" and not enough:
+                continue
+            one = _factor(pairs, quantile, paired=True, disturbed=disturbed)
+            doubt = one.doubt if enough else "too few samples"
+            differs = doubt or ("longer" if one.centre > 1 else "shorter")
+            rows.append((name, phase, one.centre, one.low, one.high, one.label, one.launches, differs))
+    columns = ["statistic", "phase", "factor", "low", "high", "label", "launches", "differs"]
+    table = pd.DataFrame(rows, columns=columns)
+    return Impact(table, _reasons(launches, table), _effect(table))
+
+
+def seconds(samples: Samples, phase: str) -> Times:
+    """Times of one phase, (ranks, iterations), s."""
+    return np.asarray(samples.phases[phase] * 1e-9, np.float64)
+
+
+def _factor(pairs: Sequence[tuple[Times, Times]], quantile: float | None, *, paired: bool, disturbed: bool) -> Factor:
+    """Factor over launches, each (loaded, isolated) with (ranks, iterations), s."""
+    statistic = _statistic(quantile)
+    if any(statistic(before) <= 0 for _, before in pairs):
+        return Factor(math.nan, math.nan, math.nan, plural(len(pairs), "launch"), len(pairs), disturbed)
+    ratios = [statistic(now) / statistic(before) for now, before in pairs]
+    if len(ratios) > 1:
+        overall = stats.headline(ratios)
+        return Factor(overall.centre, overall.low, overall.high, overall.label, len(ratios), disturbed)
+    now, before = pairs[0]
+    if min(now.shape[1], before.shape[1]) < _FEWEST:
+        return Factor(ratios[0], math.nan, math.nan, "1 launch", 1, disturbed)
+    low, high = _resampled(now, before, statistic, paired=paired)
+    return Factor(ratios[0], low, high, "95 % bootstrap interval inside 1 launch", 1, disturbed)
+
+
+def _statistic(quantile: float | None) -> Callable[[Times], float]:
+    """Mean or quantile of all times of all ranks together, as GPCNeT takes them."""
+    return (lambda times: float(times.mean())) if quantile is None else lambda times: stats.quantile(times, quantile)
+
+
+def _resampled(now: Times, before: Times, statistic: Callable[[Times], float], *, paired: bool) -> tuple[float, float]:
+    """Percentile interval of the ratio under a circular block bootstrap over iterations.
+
+    References
+    ----------
+    D. N. Politis, J. P. Romano, "A circular block-resampling procedure for stationary data" (1992).
+    """
+    generator = np.random.default_rng(1)
+    now, before = (times[:, :: max(1, times.size // _CONDENSED)] for times in (now, before))
+
+    def draw(n: int) -> NDArray[np.int64]:
+        length = max(1, round(n ** (1 / 3)))
+        starts = generator.integers(0, n, -(-n // length))
+        return np.asarray((starts[:, None] + np.arange(length)) % n, np.int64).ravel()[:n]
+
+    ratios = []
+    for _ in range(_RESAMPLES):
+        iterations = draw(now.shape[1])
+        other = iterations if paired and before.shape == now.shape else draw(before.shape[1])
+        base = statistic(before[:, other])
+        ratios.append(statistic(now[:, iterations]) / base if base > 0 else math.inf)
+    low, high = np.quantile(ratios, [(1 - stats.LEVEL) / 2, (1 + stats.LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...]:
+    """Why the victims felt nothing; if they felt something, what else than the network may be the cause."""
+    first = launches[0]
+    spec, reasons = resolve(first.spec), []
+    roles, hosts = _gpcnet.roles(spec), set(RANK_HOSTS.of(first.meta) or ())
+    felt = bool(len(_felt(table)))
+    shared = any(notes.has(s.badges, "oversubscription") for s in launches)
+    if felt:
+        if shared or len(hosts) == 1:
+            where = "share processors" if shared else "are on one host and share its memory"
+            reasons.append(f"victims and congestors {where}, so the cause may not be the network")
+        if len(_felt(table, "recovered")):
+            reasons.append("the victims stayed slow after the congestors had ended, so something else may slow them")
+        return tuple(reasons)
+    if len(hosts) == 1:
+        reasons.append("all ranks are on one host, so no message crossed a network")
+    senders = max(len(group) - 1 for group in roles.congestors)
+    if senders < 2:
+        reasons.append("no rank had more than one sender, and one sender cannot overload a link: add ranks")
+    if not any(np.asarray(s.phases["congestor_ns"]).any() for s in launches):
+        reasons.append("the congestors stopped before they finished a round")
+    width = table[table["phase"] == "loaded"]["high"] - table[table["phase"] == "loaded"]["low"]
+    if not width.notna().any() or width.max() > 1:
+        reasons.append("the times scatter too much to show a small effect: measure longer, or more launches")
+    if not reasons:
+        load = _load(launches)
+        reasons.append(
+            f"the congestors moved {load:,.0f} MB/s to their busiest rank: where that is less than a link carries, or "
+            "the leaf switch does not block and victims share no link with them, nothing fills up"
+        )
+    return tuple(reasons)
+
+
+def _load(launches: Sequence[Samples]) -> float:
+    """MB/s that the busiest receiver of the congestors took or gave."""
+    spec = resolve(launches[0].spec)
+    most = max(len(group) - 1 for group in _gpcnet.roles(spec).congestors)
+    each = np.median([np.median(s.phases["congestor_ns"]) for s in launches]) * 1e-9
+    return float(most * _gpcnet.load_size(spec) / each / 1e6) if each else 0.0
+
+
+def _felt(table: pd.DataFrame, phase: str = "loaded") -> pd.DataFrame:
+    """Rows of a phase that certainly take longer than before."""
+    return table[(table["phase"] == phase) & (table["differs"] == "longer")]
+
+
+_WORDS = {"mean": "mean", "p99": "99th percentile", "p999": "99.9th percentile"}
+_number = partial(format_number, digits=3)
+
+
+def _effect(table: pd.DataFrame) -> str:
+    """What a reader needs to know."""
+    rows = table.to_dict("records")
+    factors = [Factor(*(row[name] for name in ("factor", "low", "high", "label", "launches"))) for row in rows]
+    claims, others, after = [], [], ""
+    for row, one in zip(rows, factors, strict=True):
+        name, clear = _WORDS[row["statistic"]], row["differs"] in ("longer", "shorter")
+        if row["phase"] == "loaded" and clear:
+            claims.append(f"the {name} is {one.text(' as long')}")
+        elif row["phase"] == "loaded":
+            others.append(f"No claim about the {name} beside them: {one.text()}, {row['differs']}.")
+        elif name == "mean":
+            said = "is {} that before" if clear else "does not differ certainly from before: {}"
+            after = f"After them, the mean {said.format(one.text())}."
+    first = [f"Beside the congestors, {joined(claims)}."] if claims else []
+    none = [] if len(_felt(table)) else ["No effect is certain."]
+    return " ".join([*first, *others, after, *none])

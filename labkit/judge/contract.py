@@ -1,0 +1,404 @@
+"""Judge a campaign by an acceptance contract: clauses that a system must fulfil, in a TOML file.
+
+A clause names a benchmark, selects points, and bounds a statistic in a share of them. It may also demand that every
+pair of hosts was measured, or some hosts. The file holds data only.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from labkit.errors import DataError, SpecError
+from labkit.io import safe_read
+from labkit.judge import coverage
+from labkit.judge.coverage import Coverage
+from labkit.point.columns import METRICS, end_column, split
+from labkit.point.notes import joined
+from labkit.point.spec import validated
+from labkit.point.units import format_number, format_size, parse_size, plural
+from labkit.read.records import GIVEN, value_of
+from labkit.read.records.factors import level
+from labkit.read.records.resolution import coarse, sign
+from labkit.run import launch
+from labkit.store.samples import Samples
+
+Relation = Literal["<=", ">=", "<", ">"]
+Basis = Literal["value", "interval"]
+_COMPARE = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+_SIZE = "message_size_B"
+_NUMBERS = ("bound", "share", "launches")
+_SHOWN = 3  # points that evidence names
+_MOST_HOSTS = 10_000  # whose pairs can be listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """A statement about a campaign that is true or false.
+
+    Parameters
+    ----------
+    name : in words.
+    benchmark : its name, or a pattern such as ``sockets.*``.
+    statistic : column of the summary, such as ``latency_us_p99``; empty where only coverage is demanded.
+    relation : of the statistic to the bound.
+    bound : in the statistic's unit.
+    share : percentage of the points that must fulfil the relation.
+    where : column or option → level or levels that select points; ``size`` takes sizes and ranges such as ``8:4Ki``.
+    basis : ``value`` compares the median over launches, ``interval`` the worse end of its interval.
+    launches : fewest launches of a point; a point with fewer does not fulfil the clause.
+    pairs : ``all`` demands that every pair of the hosts was measured.
+    hosts : hosts that must be measured: their names, as ``node[01-16]``, or how many at least.
+    """
+
+    name: str
+    benchmark: str
+    statistic: str = ""
+    relation: Relation | None = None
+    bound: float | None = None
+    share: float = 100.0
+    where: dict[str, Any] = field(default_factory=dict)
+    basis: Basis = "value"
+    launches: int = 1
+    pairs: Literal["all"] | None = None
+    hosts: int | str | list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise SpecError("A clause has an empty name. Name it in words, such as name = 'small messages'.")
+        if self.launches < 1:
+            raise SpecError(f"launches={self.launches} of clause {self.name!r}, but it must be 1 or more.")
+        for key, value in self.where.items():
+            if not _is_level(value) and not (isinstance(value, list) and value and all(map(_is_level, value))):
+                raise SpecError(
+                    f"where: {key} = {str(value)[:60]} of clause {self.name!r}, but it must be a text, a number, true, "
+                    f"false, or a list of these. Write for example {key} = ['a', 'b']."
+                )
+        if not 0 < self.share <= 100:
+            raise SpecError(f"share={self.share:g} of clause {self.name!r}, but it must be above 0 and at most 100.")
+        self._check_bound()
+        if self.hosts is not None and not 0 < self._host_count <= _MOST_HOSTS:
+            raise SpecError(
+                f"hosts={self._host_count:,} of clause {self.name!r}, but it must be from 1 to {_MOST_HOSTS:,}."
+            )
+        if self.pairs and self._host_count == 1:
+            raise SpecError(f"hosts={self.hosts} of clause {self.name!r}, but one host has no pair. Name two or more.")
+
+    def _check_bound(self) -> None:
+        """Refuse half a bound, and a clause that demands nothing."""
+        given = {"statistic": self.statistic, "relation": self.relation, "bound": self.bound}
+        missing = [name for name, value in given.items() if value in ("", None)]
+        if missing and (len(missing) < len(given) or not (self.pairs or self.hosts is not None)):
+            raise SpecError(
+                f"Clause {self.name!r} has no {missing[0]}. Write statistic, relation and bound, or demand coverage "
+                "alone with pairs or hosts."
+            )
+        if self.statistic and not split(self.statistic):
+            raise SpecError(
+                f"statistic={self.statistic!r} of clause {self.name!r} is no statistic of a metric. Write a column of "
+                "the summary, such as latency_us_p50."
+            )
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """Names of the hosts that must be measured; empty where only their number is given.
+
+        Raises
+        ------
+        SpecError
+            If a name is none, or stands twice.
+        """
+        if self.hosts is None or isinstance(self.hosts, int):
+            return ()
+        try:
+            return tuple(
+                launch.slots(launch.named(self.hosts if isinstance(self.hosts, str) else ",".join(self.hosts)))
+            )
+        except SpecError as error:
+            raise SpecError(f"Clause {self.name!r}: {error}") from error
+
+    @property
+    def _host_count(self) -> int:
+        """How many hosts must be measured; 0 where the clause gives none."""
+        return self.hosts if isinstance(self.hosts, int) else len(self.host_names)
+
+    @property
+    def demanded(self) -> tuple[str, ...] | int:
+        """The hosts that must be measured, or how many."""
+        return self.host_names or self._host_count
+
+    @property
+    def unit(self) -> str:
+        """Unit of the bound."""
+        return METRICS[(split(self.statistic) or ("latency_us", ""))[0]].unit
+
+    @property
+    def text(self) -> str:
+        """The clause in short."""
+        chosen = "".join(f", {key}={value}" for key, value in self.where.items())
+        demands = []
+        if self.bound is not None:
+            basis = " at the worse end of the interval" if self.basis == "interval" else ""
+            what = f"{self.statistic} {self.relation} {format_number(self.bound, self.unit)}{basis}"
+            demands.append(f"{what} in {self.share:g} % of the points")
+        demands += [f"{self.launches} launches or more"] if self.launches > 1 else []
+        return f"{self.benchmark}{chosen}: {', '.join([*demands, *self._coverage_text])}"
+
+    @property
+    def _coverage_text(self) -> Iterator[str]:
+        """The demanded hosts and pairs in short."""
+        names = self.hosts if isinstance(self.hosts, str) else ",".join(self.host_names)
+        if self.pairs:
+            yield f"every pair of {f'the hosts {names}' if names else 'hosts'} measured"
+        elif names:
+            yield f"the hosts {names} measured"
+        if isinstance(self.hosts, int):
+            yield f"{plural(self.hosts, 'host')} or more measured"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the data say about a clause.
+
+    Parameters
+    ----------
+    clause : which.
+    points : points that it selects.
+    fulfilled : how many of them fulfil it.
+    evidence : the worst points, with their numbers; without points, what no point of the campaign has.
+    coverage : what was measured of the hosts or pairs that the clause demands.
+    """
+
+    clause: Clause
+    points: int
+    fulfilled: int
+    evidence: tuple[str, ...]
+    coverage: Coverage | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough points fulfil the clause. Without any point, nothing shows that it is fulfilled."""
+        enough = bool(self.points) and self.fulfilled * 100 >= self.clause.share * self.points
+        return enough and (self.coverage is None or self.coverage.whole)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its evidence."""
+        if not self.points:
+            why = joined(self.evidence) or "it selects no point of the campaign"
+            return f"{why}, so nothing shows that the clause is fulfilled"
+        measured = [self.coverage.sentence] if self.coverage else []
+        if self.clause.bound is not None or self.fulfilled < self.points:
+            measured.append(
+                f"fulfilled at {self.fulfilled} of {plural(self.points, 'point')}; worst: {joined(self.evidence)}"
+            )
+        return joined(measured)
+
+
+def load(path: Path) -> list[Clause]:
+    """Read a contract: tables ``[[clause]]`` with the fields of `Clause`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or has no clause.
+    SpecError
+        If a clause has an unknown key or a wrong value.
+    """
+    content = safe_read.toml(path)
+    tables = content.get("clause")
+    if not isinstance(tables, list) or not tables or not all(isinstance(one, Mapping) for one in tables):
+        raise DataError(f"{path} has no [[clause]], but a contract needs at least one.")
+    if unknown := sorted(set(content) - {"clause", "title"}):
+        raise DataError(f"{path} has {unknown[0]!r}, but a contract has title and [[clause]] only. Remove it.")
+    return [_clause(one, f"{path}, clause {number}") for number, one in enumerate(tables, 1)]
+
+
+def _clause(table: Mapping[str, Any], what: str) -> Clause:
+    """Make a clause; refuse quoted numbers and truth values where a number is expected."""
+    if "hosts" in table and not _is_hosts(table["hosts"]):
+        raise SpecError(
+            f"{what}: hosts = {str(table['hosts'])[:40]!r}, but it must be a number of hosts or their names. Write for "
+            "example hosts = 6, or hosts = 'node[01-16]'."
+        )
+    for name in _NUMBERS:
+        value = table.get(name, 1)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SpecError(f"{what}: {name} = {str(value)[:40]!r}, but it must be a number. Write it without quotes.")
+    return validated(Clause, table, what=what)
+
+
+def _is_hosts(value: object) -> bool:
+    """Return whether a value is a number of hosts, or names some."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(one, str) for one in value)
+    return (isinstance(value, int) and not isinstance(value, bool)) or (
+        isinstance(value, str) and bool(value.strip(" ,"))
+    )
+
+
+def _is_level(value: object) -> bool:
+    """Return whether a value is one level of a column."""
+    return isinstance(value, str | int | float) and value != ""
+
+
+def _no_samples(benchmark: str) -> Iterable[Samples]:
+    """Return no samples."""
+    return ()
+
+
+def judge(
+    clauses: Sequence[Clause], summary: pd.DataFrame, samples: Callable[[str], Iterable[Samples]] = _no_samples
+) -> list[Verdict]:
+    """Judge the points of a campaign by clauses.
+
+    Parameters
+    ----------
+    summary : from `labkit.read.records.summary`.
+    samples : the samples of a benchmark, as `labkit.store.campaign.Campaign.samples`; they show which hosts were
+        measured.
+    """
+    rows = [{str(k): v for k, v in row.items()} for row in summary.to_dict("records")]
+    where: dict[str, coverage.Points] = {}
+    verdicts = []
+    for clause in clauses:
+        lacking = tuple(f"no point has {key!r}" for key in clause.where if not any(_column(key, row) for row in rows))
+        selected = [row for row in rows if _selects(clause, row)]
+        if clause.pairs or clause.hosts is not None:
+            for name in {str(row["benchmark"]) for row in selected} - set(where):
+                where[name] = coverage.points(samples(name))
+        verdicts.append(_verdict(clause, selected, where) if selected else Verdict(clause, 0, 0, lacking))
+    return verdicts
+
+
+def _coverage(
+    clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]
+) -> Coverage | None:
+    """Return what was measured of the hosts or pairs that a clause demands; None if it demands none."""
+    if not clause.pairs and clause.hosts is None:
+        return None
+    groups = [
+        [launch for row in group for launch in where[str(row["benchmark"])].get(str(row["fingerprint"]), ())]
+        for group in _settings(clause, rows)
+    ]
+    of = coverage.of_pairs if clause.pairs else coverage.of_hosts
+    return of(groups, clause.demanded, clause.launches)
+
+
+def _settings(clause: Clause, rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the rows of each benchmark at each size and each combination of levels that a clause lists."""
+    levels = {key: _several(wanted) for key, wanted in clause.where.items() if key not in ("hosts", "size")}
+    listed = [part for each in _several(clause.where.get("size", ":")) for part in str(each).split(",")]
+    for name in sorted({str(row["benchmark"]) for row in rows}):
+        mine = [row for row in rows if row["benchmark"] == name]
+        sizes = {int(row[_SIZE]) for row in mine} | {parse_size(text) for text in listed if ":" not in text}
+        for size, *combination in product(sorted(sizes), *levels.values()):
+            wanted = {"size": size, **dict(zip(levels, combination, strict=True))}
+            yield [row for row in mine if all(_matches(key, one, row) for key, one in wanted.items())]
+
+
+def _selects(clause: Clause, row: Mapping[str, Any]) -> bool:
+    """Return whether a clause is about the point of a row."""
+    if not fnmatch.fnmatchcase(str(row["benchmark"]), clause.benchmark):
+        return False
+    return all(_matches(key, wanted, row) for key, wanted in clause.where.items())
+
+
+def _matches(key: str, wanted: Any, row: Mapping[str, Any]) -> bool:
+    """Return whether a row has one of the wanted levels of a column or option."""
+    column = _column(key, row)
+    if column == _SIZE:
+        sizes = [part for each in _several(wanted) for part in str(each).split(",")]
+        return any(_within(int(row[_SIZE]), text) for text in sizes)
+    return bool(column) and level(row[column]) in {level(each) for each in _several(wanted)}
+
+
+def _column(key: str, row: Mapping[str, Any]) -> str:
+    """Return the column that a key of `Clause.where` names; empty if there is none."""
+    names = (_SIZE if key == "size" else key, *(prefix + key for prefix in GIVEN))
+    return next((name for name in names if name in row), "")
+
+
+def _several(value: Any) -> list[Any]:
+    """Return a value, or each of a list."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _within(size: int, text: str) -> bool:
+    """Return whether a size is the one in a text, or in its range."""
+    low, colon, high = text.partition(":")
+    return parse_size(low) <= size <= parse_size(high if colon else low)
+
+
+def _verdict(clause: Clause, rows: Sequence[Mapping[str, Any]], where: Mapping[str, coverage.Points]) -> Verdict:
+    """Judge the selected points by one clause."""
+    points = [(_number(clause, row), row) for row in rows]
+    good = [
+        row["launches"] >= clause.launches and _fulfils(clause, number, _bound(clause, row)) for number, row in points
+    ]
+    worst = 1.0 if (clause.relation or "<").startswith("<") else -1.0
+    order = sorted(
+        range(len(points)), key=lambda i: (good[i], -math.inf if math.isnan(points[i][0]) else -worst * points[i][0])
+    )
+    evidence = tuple(_evidence(clause, *points[i]) for i in order[:_SHOWN])
+    return Verdict(clause, len(points), sum(good), evidence, _coverage(clause, rows, where))
+
+
+def _bound(clause: Clause, row: Mapping[str, Any]) -> str:
+    """Return the sign of a statistic whose time spans fewer than ten steps of the clock; empty for any other."""
+    metric, statistic = split(clause.statistic) or ("", "")
+    return sign(METRICS[metric].unit) if metric and coarse(row, metric, statistic) else ""
+
+
+def _fulfils(clause: Clause, number: float, bound: str) -> bool:
+    """Return whether a number is within the bound of a clause, or the clause has none.
+
+    Parameters
+    ----------
+    bound : sign of a number that is itself a bound; one on the other side shows nothing.
+    """
+    if clause.relation is None or clause.bound is None:
+        return True
+    if bound and bound.startswith("≤") != clause.relation.startswith("<"):
+        return False
+    return not math.isnan(number) and _COMPARE[clause.relation](number, clause.bound)
+
+
+def _number(clause: Clause, row: Mapping[str, Any]) -> float:
+    """Return what is compared with the bound; NaN where the point has none."""
+    if clause.basis == "value":
+        return float(row.get(clause.statistic, math.nan))
+    metric, statistic = split(clause.statistic) or ("", "")
+    end = "high" if (clause.relation or "<").startswith("<") else "low"
+    return float(row.get(end_column(metric, statistic, end), math.nan))
+
+
+def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> str:
+    """Return a point and its number."""
+    where = " ".join(_place(row))
+    fewer = f" of {clause.launches}" if row["launches"] < clause.launches else ""
+    launches = f"launches: {row['launches']}{fewer}"
+    if clause.bound is None:
+        return f"{where}, {launches}"
+    text = format_number(number, clause.unit) if number == number else f"no {clause.statistic}"
+    basis = "" if clause.basis == "value" else " (end of the interval)"
+    if _bound(clause, row):  # an interval of bounds encloses nothing
+        basis = " (clock resolution)"
+        text = f"{value_of(row, *(split(clause.statistic) or ('', ''))).text} {clause.unit}"
+    return f"{where}: {text}{basis}, {launches}"
+
+
+def _place(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what identifies a point for people, and its fingerprint for programs."""
+    yield str(row["benchmark"])
+    if row[_SIZE]:
+        yield format_size(int(row[_SIZE]))
+    yield f"[{row['fingerprint']}]"

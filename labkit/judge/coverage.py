@@ -1,0 +1,194 @@
+"""Find which hosts and pairs of hosts a campaign measured, and name those that a contract demands and that it lacks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import TypeVar
+
+import numpy as np
+
+from labkit import testbeds
+from labkit.errors import SpecError
+from labkit.judge import all_pairs
+from labkit.point.units import plural
+from labkit.run import launch
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import ALLOCATION, FINGERPRINT, RANK_HOSTS
+
+Pair = tuple[str, str]
+T = TypeVar("T")
+Points = dict[str, list["Reached"]]  # launches of each point, by its fingerprint
+_NAMED = 20  # hosts or pairs that a sentence names
+_LISTED = 10_000  # pairs that programs get
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Where one launch of a point ran.
+
+    Parameters
+    ----------
+    hosts : of its ranks.
+    pairs : of hosts that it measured: the two hosts of a point on two, and those that met in `mpi.all_pairs`.
+    known : hosts of its ranks, its testbed and its batch job.
+    """
+
+    hosts: frozenset[str]
+    pairs: frozenset[Pair]
+    known: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of the demanded hosts or pairs were measured.
+
+    Parameters
+    ----------
+    what : ``host`` or ``pair``.
+    hosts : hosts that are demanded, or whose pairs are.
+    left : hosts or pairs that were not measured.
+    lacking : those of them whose names are known; of pairs the first 10,000.
+    settings : message sizes and levels at each of which they must be measured.
+    """
+
+    what: str
+    hosts: int
+    left: int
+    lacking: tuple[str, ...] | tuple[Pair, ...]
+    settings: int = 1
+
+    @property
+    def demanded(self) -> int:
+        """How many hosts or pairs must be measured."""
+        return self.hosts if self.what == "host" else self.hosts * (self.hosts - 1) // 2
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything was measured. Fewer than two hosts have no pair, so nothing was."""
+        return bool(self.demanded) and not self.left
+
+    @property
+    def count(self) -> str:
+        """How much was measured."""
+        return f"{self.demanded - self.left:,} of {plural(self.demanded, self.what)}"
+
+    @property
+    def brief(self) -> str:
+        """How much was measured, or what was not, in a sentence without names."""
+        if not self.demanded:
+            return "no pair was measured, because the points have fewer than two hosts"
+        each = " at each size and level" if self.settings > 1 else ""
+        if self.whole:
+            return f"{self.count} {'was' if self.demanded == 1 else 'were'} measured{each}"
+        were = "was" if self.left == 1 else "were"
+        return f"{self.left:,} of {plural(self.demanded, self.what)} {were} not measured{each}"
+
+    @property
+    def sentence(self) -> str:
+        """How much was measured; what was not, by name."""
+        named = f" ({self._named()})" if self.left and self.lacking else ""
+        return f"{'' if self.whole else 'not fulfilled: '}{self.brief}{named}"
+
+    def _named(self) -> str:
+        """Name what lacks; a host of which every pair lacks is named once, in the place of its pairs."""
+        pairs = [one for one in self.lacking if isinstance(one, tuple)]
+        counts = Counter(host for pair in pairs for host in pair)
+        alone = sorted(host for host, count in counts.items() if 1 < count == self.hosts - 1)
+        names = [one for one in self.lacking if isinstance(one, str)]
+        names += [f"every pair of {host}" for host in alone]
+        names += ["–".join(pair) for pair in pairs if not set(alone) & set(pair)]
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        return ", ".join(names[:_NAMED]) + more
+
+
+def points(samples: Iterable[Samples]) -> Points:
+    """Return where the launches of each point ran."""
+    found: Points = defaultdict(list)
+    for one in samples:
+        found[FINGERPRINT.of(one.meta)].append(reached(one))
+    return found
+
+
+def reached(samples: Samples) -> Reached:
+    """Return where a launch of a point ran. Where its ranks did not say it, the requested hosts count."""
+    spec = samples.spec
+    hosts = list(RANK_HOSTS.of(samples.meta)) or list(launch.slots(spec.hosts))
+    unique = sorted(set(hosts))
+    pairs = {(unique[0], unique[1])} if len(unique) == 2 else set()
+    if spec.benchmark == all_pairs.BENCHMARK and len(hosts) == len(samples.time_ns) == spec.ranks:
+        met = np.argwhere(~np.isnan(all_pairs.matrix(samples))).tolist()
+        pairs = {_pair(hosts[one], hosts[other]) for one, other in met if hosts[one] != hosts[other]}
+    job = ALLOCATION.of(samples.meta).get("hosts", ())
+    of_job = map(str, job) if isinstance(job, list | tuple) else ()
+    return Reached(frozenset(hosts), frozenset(pairs), frozenset([*hosts, *of_job, *_of_testbed(spec.testbed)]))
+
+
+def _of_testbed(text: str) -> Iterable[str]:
+    """Return the hosts of a testbed; none of one that labkit does not know, as that of an imported log."""
+    try:
+        return launch.slots(testbeds.outline(text).hosts)
+    except SpecError:
+        return ()
+
+
+def _pair(one: str, other: str) -> Pair:
+    return (one, other) if one < other else (other, one)
+
+
+def of_hosts(groups: Sequence[Sequence[Reached]], demanded: Sequence[str] | int, launches: int) -> Coverage:
+    """Return which hosts were measured.
+
+    Parameters
+    ----------
+    groups : launches of the points of each setting, such as each message size; a host must be in all of them.
+    demanded : names of the hosts, or how many different ones at least.
+    launches : launches in which each must be.
+    """
+    names = [] if isinstance(demanded, int) else list(demanded)
+    called = _called(names)
+    measured = _in_each(groups, lambda one: map(called, one.hosts), launches)
+    known = set(names) or {called(host) for group in groups for one in group for host in one.known}
+    total = demanded if isinstance(demanded, int) else len(names)
+    left = max(0, total - len(measured & known))
+    return Coverage("host", total, left, tuple(sorted(known - measured)) if left else (), len(groups))
+
+
+def of_pairs(groups: Sequence[Sequence[Reached]], demanded: Sequence[str] | int, launches: int) -> Coverage:
+    """Return which pairs of hosts were measured.
+
+    Parameters
+    ----------
+    groups, launches : as in `of_hosts`.
+    demanded : names of the hosts; or how many at least: then all hosts count that the points know, from their ranks,
+        their testbed and their batch job.
+    """
+    names = [] if isinstance(demanded, int) else list(demanded)
+    called = _called(names)
+    met = _in_each(groups, lambda one: (_pair(called(a), called(b)) for a, b in one.pairs), launches)
+    known = sorted(set(names) or {called(host) for group in groups for one in group for host in one.known})
+    hosts = max(len(known), demanded if isinstance(demanded, int) else 0)
+    among = set(known)
+    left = hosts * (hosts - 1) // 2 - sum(among.issuperset(pair) for pair in met)
+    lacking = islice((pair for pair in combinations(known, 2) if pair not in met), _LISTED) if left else ()
+    return Coverage("pair", hosts, left, tuple(lacking), len(groups))
+
+
+def _called(names: Sequence[str]) -> Callable[[str], str]:
+    """Return a function from a host to its name in a list: ``n1`` and ``n1.cluster.example`` are the same host."""
+    short = {_short(name): name for name in names}
+    return lambda host: host if host in names else short.get(_short(host), host)
+
+
+def _short(host: str) -> str:
+    """Return a host's name without its domain; an address stays."""
+    return host if host[:1].isdigit() or ":" in host else host.partition(".")[0]
+
+
+def _in_each(groups: Sequence[Sequence[Reached]], of: Callable[[Reached], Iterable[T]], launches: int) -> set[T]:
+    """Return what enough launches of every group have."""
+    found = [Counter(one for each in group for one in set(of(each))) for group in groups]
+    often = [{one for one, count in counts.items() if count >= launches} for counts in found]
+    return set.intersection(*often) if often else set()

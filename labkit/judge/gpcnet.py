@@ -1,0 +1,118 @@
+"""Write samples as GPCNeT's own tables, by its definitions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from labkit import stats
+from labkit.benchmarks import completed, resolve
+from labkit.benchmarks.congestion import _gpcnet
+from labkit.errors import DataError, LabkitWarning, SpecError
+from labkit.formats import gpcnet
+from labkit.judge.congestion import LOADED, seconds
+from labkit.point.units import MiB
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import LIBRARY, RANK_HOSTS
+
+NAMES = ("congestion.gpcnet_isolated", LOADED)
+
+
+def check(name: str) -> None:
+    """Refuse a benchmark that GPCNeT has no table for.
+
+    Raises
+    ------
+    SpecError
+        Names those that it has.
+    """
+    if name not in NAMES:
+        raise SpecError(f"format=gpcnet, but {name} is not a GPCNeT test. GPCNeT tests: {', '.join(NAMES)}.")
+
+
+def text(samples: Sequence[Samples]) -> str:
+    """Results as GPCNeT lays them out: a text for every launch, and for every choice of congestors.
+
+    Benchmarks that GPCNeT has no table for are left out with a warning.
+
+    Raises
+    ------
+    SpecError
+        If all are of other benchmarks.
+    """
+    groups: dict[tuple[object, ...], list[Samples]] = {}
+    others = sorted({point.spec.benchmark for point in samples} - set(NAMES))
+    if others and len(samples) == sum(point.spec.benchmark in others for point in samples):
+        check(others[0])
+    if others:
+        message = f"Not shown, because GPCNeT has no tables for it: {', '.join(others)}."
+        warnings.warn(message, LabkitWarning, stacklevel=2)
+    for point in (point for point in samples if point.spec.benchmark in NAMES):
+        options = {
+            name: value
+            for name, value in resolve(completed(point.spec)).options
+            if name not in ("pattern", "ring", "window")
+        }
+        where = point.spec.replace(size=0, options=())
+        groups.setdefault((where, tuple(options.items()), str(LIBRARY.of(point.meta)), point.launch), []).append(point)
+    return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())
+
+
+def _place(samples: Samples) -> tuple[int, int]:
+    """Where a test stands in the tables: in GPCNeT's order, by size."""
+    order = ("latency", "get_latency", "bandwidth", "bandwidth_sync", "put_bandwidth", "allreduce", "alltoall")
+    return order.index(resolve(samples.spec).option("pattern")), samples.spec.size
+
+
+def report(points: Sequence[Samples]) -> gpcnet.Report:
+    """Samples in GPCNeT's own tables, by its definitions; `labkit.formats.gpcnet.write` makes the text.
+
+    Parameters
+    ----------
+    points : one launch of each point, all of `congestion.gpcnet_isolated`, or all of `congestion.gpcnet_loaded`, on the
+        same ranks.
+
+    Raises
+    ------
+    DataError
+        If there are none, or they do not belong together.
+    """
+    kinds = {(s.spec.benchmark, s.spec.ranks, s.spec.ppn, s.launch) for s in points}
+    if len(kinds) != 1 or next(iter(kinds))[0] not in NAMES or not all(s.n for s in points):
+        raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(NAMES)}.")
+    spec = resolve(points[0].spec)
+    roles, hosts = _gpcnet.roles(spec), RANK_HOSTS.of(points[0].meta) or range(spec.ranks)
+
+    def nodes(groups: Sequence[Sequence[int]]) -> int:
+        return len({hosts[rank] for group in groups for rank in group})
+
+    if spec.benchmark != LOADED:
+        return gpcnet.Report(spec.ranks, nodes(roles.victims), tuple(_result(s, "time_ns") for s in points))
+    isolated, loaded = ([_result(s, phase) for s in points] for phase in ("isolated_ns", "time_ns"))
+    return gpcnet.Report(
+        spec.ranks,
+        len(set(hosts)),
+        tuple(isolated),
+        tuple(loaded),
+        nodes(roles.victims),
+        nodes(roles.congestors),
+        min(nodes([group]) for group in roles.congestors),
+    )
+
+
+def _result(samples: Samples, phase: str) -> gpcnet.Result:
+    """Average over ranks and 99 % of all times of one phase, in GPCNeT's units."""
+    spec, times = resolve(samples.spec), seconds(samples, phase)
+    pattern, natural = spec.option("pattern"), spec.option("ring") == "natural"
+    two_sided = {"latency": "Two-sided Lat", "bandwidth": "Two-sided BW", "bandwidth_sync": "Two-sided BW+Sync"}
+    rest = {"get_latency": "Get Lat", "put_bandwidth": "Put BW"}
+    ring = f"{'Nat' if natural else 'RR'} {(two_sided | rest).get(pattern, '')}"
+    name = {"allreduce": "Multiple Allreduce", "alltoall": "Multiple Alltoall"}.get(pattern, ring)
+    tail = stats.quantile(times, 0.99)
+    if "latency" in pattern or pattern == "allreduce":
+        units = _gpcnet.waits(spec)
+        values = (float(times.mean()) / units * 1e6, tail / units * 1e6, "usec")
+    else:
+        work = _gpcnet.moved(spec) / MiB
+        values = (float((work / times.mean(axis=1)).mean()), work / tail, "MiB/s/rank")
+    return gpcnet.Result(f"{name} ({spec.size} B)", *values)

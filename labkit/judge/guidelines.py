@@ -1,0 +1,374 @@
+"""Self-consistent performance guidelines: no collective should be slower than other collectives that do its work.
+
+A program could always replace the left side by the right. If the left side is slower, the library has a better
+algorithm than the one it chose. A guideline is a line of `GUIDELINES`.
+
+References
+----------
+.. [1] J. L. Träff, W. D. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21 (5), 2010,
+   doi 10.1109/TPDS.2009.120.
+.. [2] S. Hunold, A. Carpen-Amarie, F. D. Lübbe, J. L. Träff, PGMPI: Verifying self-consistent MPI performance
+   guidelines, arXiv 1606.00215.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import stats
+from labkit.errors import DataError
+from labkit.point.notes import joined
+from labkit.point.units import format_number, format_size, plural
+from labkit.read.records import GIVEN, by_benchmark, headline_statistic, summary
+from labkit.read.records.factors import OF_SOURCES, differing, distinct, setting, together
+
+Factor = Callable[[int], Fraction]
+
+
+def _same(ranks: int) -> Fraction:
+    return Fraction(1)
+
+
+def _all(ranks: int) -> Fraction:
+    return Fraction(ranks)
+
+
+def _part(ranks: int) -> Fraction:
+    return Fraction(1, ranks)
+
+
+_FACTORS = {"": _same, "p": _all, "1/p": _part}
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """A collective and what could stand for it.
+
+    Parameters
+    ----------
+    left : name of the collective without its family; its size is m.
+    right : names with the sizes they need for the same work: ``bcast`` at m, ``bcast p`` at m times the ranks,
+        ``allgather 1/p`` at m over the ranks.
+    """
+
+    left: str
+    right: tuple[str, ...]
+
+    @property
+    def parts(self) -> list[tuple[str, Factor]]:
+        """Benchmarks of the right side and the factors of their sizes."""
+        split = [part.partition(" ") for part in self.right]
+        return [(f"mpi.{name}", _FACTORS[factor]) for name, _, factor in split]
+
+    def __str__(self) -> str:
+        sizes = {"": "m", "p": "p·m", "1/p": "m/p"}
+        sides = [f"{name}({sizes[factor]})" for name, _, factor in (part.partition(" ") for part in self.right)]
+        return f"{self.left}(m) ≤ {' + '.join(sides)}"
+
+
+# the size is one rank's message in allgather, alltoall, gather, scatter and reduce_scatter_block, else the whole vector
+GUIDELINES = (
+    Guideline("allreduce", ("reduce", "bcast")),
+    Guideline("allreduce", ("reduce_scatter_block 1/p", "allgather 1/p")),
+    Guideline("allreduce", ("reduce_scatter", "allgather 1/p")),
+    Guideline("reduce", ("allreduce",)),
+    Guideline("reduce", ("reduce_scatter_block 1/p", "gather 1/p")),
+    Guideline("reduce", ("reduce_scatter", "gather 1/p")),
+    Guideline("bcast", ("scatter 1/p", "allgather 1/p")),
+    Guideline("gather", ("allgather",)),
+    Guideline("gather", ("gatherv",)),
+    Guideline("gather", ("reduce p",)),
+    Guideline("scatter", ("bcast p",)),
+    Guideline("scatter", ("scatterv",)),
+    Guideline("allgather", ("alltoall",)),
+    Guideline("allgather", ("gather", "bcast p")),
+    Guideline("allgather", ("allgatherv",)),
+    Guideline("allgather", ("allreduce p",)),
+    Guideline("alltoall", ("alltoallv",)),
+    Guideline("reduce_scatter", ("allreduce",)),
+    Guideline("reduce_scatter", ("reduce", "scatterv 1/p")),
+    Guideline("reduce_scatter_block", ("allreduce p",)),
+    Guideline("reduce_scatter_block", ("reduce p", "scatter")),
+    Guideline("reduce_scatter_block", ("reduce_scatter p",)),
+    Guideline("scan", ("exscan", "reduce_local")),
+)
+MONOTONE = tuple(
+    dict.fromkeys([g.left for g in GUIDELINES] + ["exscan", "allgatherv", "alltoallv", "gatherv", "scatterv"])
+)
+_LARGER = " for m < m'"  # end of a guideline that compares sizes
+# what must be the same on both sides
+_CONTEXT = [
+    "ranks",
+    "ppn",
+    "transport",
+    "launcher",
+    "testbed",
+    "library",
+    "engine",
+    "origin",
+    "timing",
+    "cadence",
+    "host",
+    "cpu_model",
+    "campaign",
+]
+_COLUMNS = [
+    "guideline",
+    "message_size_B",
+    "ranks",
+    "setting",
+    "left_us",
+    "right_us",
+    "ratio",
+    "certain",
+    "basis",
+    "right",
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a table says about the guidelines.
+
+    Parameters
+    ----------
+    table : a row per violation, the worst first: guideline, message_size_B, ranks, setting (path, library, and in what
+        else the points differ), left_us, right_us, ratio (left over right), certain (the intervals do not overlap),
+        basis (what the intervals are), right (what was compared, with sizes).
+    checked : comparisons that were made.
+    unchecked : guideline and reason, for those that could not be compared at any size.
+    sentence : what this says.
+    """
+
+    table: pd.DataFrame
+    checked: int
+    unchecked: pd.DataFrame
+    sentence: str
+
+
+def check(frame: pd.DataFrame) -> Verdict:
+    """Compare collectives with what could stand for them, and every size with larger ones.
+
+    Parameters
+    ----------
+    frame : records, or their summary. Points are compared that share ranks, path, library, cadence, host and those
+        options that both have. Where several points of a benchmark fit the right side, the slowest counts.
+
+    Raises
+    ------
+    DataError
+        If the table has no latency of a collective.
+    """
+    latencies = frame if "headline" in frame else summary(frame)
+    names = {f"mpi.{name}" for g in GUIDELINES for name in (g.left, *(part.split()[0] for part in g.right))}
+    latencies = latencies[latencies["benchmark"].isin(names)]
+    if latencies.empty or not {"latency_us_p50", "latency_us_mean"} & set(latencies):
+        raise DataError("The table has no latency of a collective. Measure mpi.allreduce, mpi.bcast and others first.")
+    rows: list[tuple[Any, ...]] = []
+    checked, missing = 0, []
+    varied = [name for name in differing(latencies) if name in _CONTEXT and name not in ("ranks", "cadence", "timing")]
+    named = [*dict.fromkeys(["transport", "library", *varied])]
+    options = {
+        name: [c for c in differing(rows) if c.startswith(GIVEN)] for name, rows in by_benchmark(latencies).items()
+    }
+    context = together(*(distinct(latencies[name])[0] for name in _CONTEXT))
+    groups = [_Points(latencies[context == code], named, options) for code in range(context.max() + 1)]
+    for guideline in GUIDELINES:
+        before = checked
+        for points in groups:
+            for left, right in _compared(guideline, points):
+                checked += 1
+                rows += points.violation(str(guideline), left, right)
+        if checked == before:
+            missing.append((str(guideline), _why_not(guideline, groups)))
+    for name in MONOTONE:
+        for points in groups:
+            for left, fastest in _monotone(f"mpi.{name}", points):
+                checked += 1
+                rows += points.violation(f"{name}(m) ≤ {name}(m'){_LARGER}", left, [fastest])
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    table = table.sort_values(["certain", "ratio"], ascending=False, ignore_index=True)
+    return Verdict(table, checked, pd.DataFrame(missing, columns=["guideline", "reason"]), _sentence(table, checked))
+
+
+class _Points:
+    """Points of one context as columns, without those that have no latency.
+
+    Parameters
+    ----------
+    rows : of the summary.
+    named : columns that name a setting.
+    options : benchmark → those of its options that vary, which name it too.
+    """
+
+    def __init__(self, rows: pd.DataFrame, named: Sequence[str], options: Mapping[str, Sequence[str]]) -> None:
+        centre = f"latency_us_{headline_statistic(rows, 'latency_us')}"
+        rows = rows[rows[centre].notna()]
+        self._shown = {name: [*named, *own] for name, own in options.items()}
+        columns = {*OF_SOURCES, *(name for shown in self._shown.values() for name in shown)}
+        self._columns = {name: rows[name].tolist() for name in columns if name in rows}
+        self.benchmarks: list[str] = rows["benchmark"].tolist()
+        self.sizes: list[int] = rows["message_size_B"].tolist()
+        self.ranks: list[int] = rows["ranks"].tolist()
+        self.options: list[str] = rows["options"].tolist()
+        self.centres: list[float] = rows[centre].tolist()
+        self.ends, self.bases = _intervals(rows, centre)
+        self.places: dict[tuple[str, int], dict[str, int]] = {}
+        for place, (name, size, text) in enumerate(zip(self.benchmarks, self.sizes, self.options, strict=True)):
+            same = self.places.setdefault((name, size), {})  # of equal options, the slowest counts
+            if text not in same or self.centres[place] > self.centres[same[text]]:
+                same[text] = place
+        self.of: dict[str, list[int]] = {}
+        for place, name in enumerate(self.benchmarks):
+            self.of.setdefault(name, []).append(place)
+
+    def slowest(self, name: str, size: Fraction, options: str) -> int | None:
+        """Return the slowest point of a benchmark and size with options that fit; None if there is none."""
+        same = self.places.get((name, int(size)), {}) if size.denominator == 1 else {}
+        fitting = [place for text, place in same.items() if _fits(options, text)]
+        return max(fitting, key=lambda place: (self.centres[place], -place), default=None)
+
+    def violation(self, guideline: str, left: int, right: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the row of a comparison where the left side takes longer."""
+        total, high = sum(self.centres[place] for place in right), sum(self.ends[place][1] for place in right)
+        ratio = self.centres[left] / total if total else math.nan
+        if not ratio > 1:
+            return
+        row = {name: values[left] for name, values in self._columns.items()}
+        parts = (
+            f"{self.benchmarks[place].removeprefix('mpi.')} at {format_size(self.sizes[place])}" for place in right
+        )
+        yield (
+            guideline,
+            self.sizes[left],
+            self.ranks[left],
+            setting(row, self._shown[self.benchmarks[left]]),
+            self.centres[left],
+            total,
+            ratio,
+            self.ends[left][0] > high,  # false where an end is NaN
+            joined(dict.fromkeys(self.bases[place] for place in (left, *right))),
+            " + ".join(parts),
+        )
+
+
+@cache
+def _fits(options: str, others: str) -> bool:
+    """Return whether the options that both have are the same."""
+    first, second = _parsed(options), _parsed(others)
+    return all(second.get(name, value) == value for name, value in first.items())
+
+
+@cache
+def _parsed(options: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(options or "{}")
+    return parsed
+
+
+@cache
+def _key(options: str) -> object:
+    """Return what is equal for equal options."""
+    return frozenset(
+        (name, str(one) if isinstance(one, list | dict) else one) for name, one in _parsed(options).items()
+    )
+
+
+def _intervals(rows: pd.DataFrame, centre: str) -> tuple[list[tuple[float, float]], list[str]]:
+    """Return the best interval of each point and its basis: over launches, or that inside the only launch."""
+
+    def column(name: str) -> NDArray[np.float64]:
+        return rows[name].to_numpy(np.float64) if name in rows else np.full(len(rows), math.nan)
+
+    low, high = column(f"{centre}_low"), column(f"{centre}_high")
+    bases = rows["headline"].to_numpy(object).copy()
+    alone = np.isnan(low)
+    if not centre.endswith("_p50"):
+        bases[alone] = "no interval"
+    else:
+        inside = column("latency_us_ci_low")
+        low, high = np.where(alone, inside, low), np.where(alone, column("latency_us_ci_high"), high)
+        word = f"{stats.LEVEL * 100:.0f} % interval inside 1 launch"
+        bases[alone] = np.where(np.isnan(inside[alone]), "no interval", word)
+    return [*zip(low.tolist(), high.tolist(), strict=True)], bases.tolist()
+
+
+def _compared(guideline: Guideline, points: _Points) -> Iterator[tuple[int, list[int]]]:
+    """Yield each point of the left side whose right side was measured, with this."""
+    for left in points.of.get(f"mpi.{guideline.left}", ()):
+        chosen = []
+        for name, factor in guideline.parts:
+            size = factor(points.ranks[left]) * points.sizes[left]
+            if (place := points.slowest(name, size, points.options[left])) is None:
+                break
+            chosen.append(place)
+        else:
+            yield left, chosen
+
+
+def _monotone(benchmark: str, points: _Points) -> Iterator[tuple[int, int]]:
+    """Yield each point with the fastest of a larger size and the same options."""
+    series: dict[object, list[int]] = {}
+    for place in points.of.get(benchmark, ()):
+        series.setdefault(_key(points.options[place]), []).append(place)
+    fastest: dict[int, int] = {}
+    for places in series.values():
+        falling = sorted(places, key=lambda place: -points.sizes[place])
+        best: int | None = None
+        for _, same in groupby(falling, key=lambda place: points.sizes[place]):
+            some = [*same]
+            if best is not None:
+                fastest |= dict.fromkeys(some, best)
+                some.append(best)
+            best = min(some, key=lambda place: (points.centres[place], place))
+    yield from sorted(fastest.items())
+
+
+def _why_not(guideline: Guideline, groups: Sequence[_Points]) -> str:
+    """Why a guideline could not be checked at any size."""
+    wanted = [f"mpi.{guideline.left}", *(name for name, _ in guideline.parts)]
+    if absent := [name for name in dict.fromkeys(wanted) if not any(name in points.of for points in groups)]:
+        return f"not measured: {', '.join(absent)}"
+    for points in groups:
+        for left in points.of.get(wanted[0], ()):
+            for name, factor in guideline.parts:
+                size = factor(points.ranks[left]) * points.sizes[left]
+                if size.denominator > 1:
+                    return (
+                        f"{points.sizes[left]} B do not divide among {points.ranks[left]} ranks, nor do other sizes fit"
+                    )
+                if (name, int(size)) not in points.places:
+                    return f"{name} was not measured at {size} B, nor at what other sizes need"
+    return "measured with different options, or on different systems"
+
+
+def _sentence(table: pd.DataFrame, checked: int) -> str:
+    """What a reader needs to know."""
+    certain = table[table["certain"]]
+    if table.empty:
+        return f"None of {plural(checked, 'comparison')} violates a guideline."
+    shown = table if certain.empty else certain
+    worst, count = shown.iloc[0], len(shown)
+    faster = int(shown["guideline"].str.endswith(_LARGER).sum())
+    most = (
+        f"most of all {worst['guideline']} at {format_size(int(worst['message_size_B']))} on {worst['ranks']} ranks"
+        f"{f' ({where})' if (where := worst['setting']) else ''}: {format_number(worst['left_us'], 'µs')} against "
+        f"{format_number(worst['right_us'], 'µs')}, {format_number(worst['ratio'], digits=3)} times."
+    )
+    what = f"{count} of {plural(checked, 'comparison')} {'violates' if count == 1 else 'violate'} a guideline"
+    why = f"; {faster} of them because a larger size takes less time" if faster else ""
+    if certain.empty:
+        return f"{what}, but not beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}"
+    rest = len(table) - count
+    open_ = f" {rest} more {'does' if rest == 1 else 'do'} so, but not beyond the intervals." if rest else ""
+    return f"{what} beyond {'its' if count == 1 else 'their'} intervals ({worst['basis']}){why}; {most}{open_}"

@@ -1,0 +1,186 @@
+"""What a rule is, and what it sees of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit.judge.plausibility.view import Columns, Row
+from labkit.point.columns import METRICS, Metric, split
+from labkit.point.units import format_size
+from labkit.read.records import aggregate
+from labkit.read.records.factors import differing, named, text
+from labkit.stats.modes import Modes
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import BROUGHT
+
+if TYPE_CHECKING:
+    from labkit.judge.plausibility import Oddity
+    from labkit.read.columnar import Launches
+
+Level = Literal["error", "warning", "note"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True)
+class Breach:
+    """A place where a rule is broken.
+
+    Parameters
+    ----------
+    benchmark : its name; empty for the whole campaign.
+    point : size and settings of the point; empty for the whole benchmark.
+    what : what is there, in a few words with its numbers.
+    brought : whether the point was imported, so that labkit cannot measure it again.
+    """
+
+    benchmark: str
+    point: str
+    what: str
+    brought: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Everything that rules see of a campaign. It is data: nothing of it is executed.
+
+    Parameters
+    ----------
+    name : of the campaign.
+    records : a row per point and launch, from `labkit.read.records.table`.
+    summary : a row per point, from `labkit.read.records.summary`.
+    launches : what metadata hold; None where only records are known.
+    failed : what was skipped or failed, with the reason.
+    modes : fingerprint and launch → the two modes of its iterations, where there are two.
+    """
+
+    name: str
+    records: pd.DataFrame
+    summary: pd.DataFrame
+    launches: Launches | None = None
+    failed: Sequence[tuple[str, str]] = ()
+    modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+
+    @cached_property
+    def odd(self) -> tuple[Oddity, ...]:
+        """Results that contradict what must be expected, the surest first."""
+        from labkit.judge import plausibility
+
+        return plausibility.of(self)
+
+    @cached_property
+    def factors(self) -> dict[str, list[str]]:
+        """Benchmark → columns beside the size in which its points differ."""
+        return {name: differing(rows, skip=("fingerprint", "campaign")) for name, rows in self.by_benchmark()}
+
+    @cached_property
+    def last(self) -> NDArray[np.intp]:
+        """Row of the records of each point's last launch, (points,); its metadata stand for the point."""
+        rows = dict(zip(self.records["fingerprint"].tolist(), range(len(self.records)), strict=True))
+        return np.array([rows[name] for name in self.column("fingerprint").tolist()], np.intp)
+
+    def of_kinds(self, function: Callable[[Samples], Any], unknown: Any = False) -> NDArray[Any]:
+        """Return for each point what a function makes of its metadata; where no metadata are known, another value."""
+        if self.launches is None or self.summary.empty:
+            return np.full(len(self.summary), unknown)
+        return np.array([*map(function, self.launches.kinds)])[self.launches.kind[self.last]]
+
+    def by_benchmark(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the name and the rows of each benchmark, with the columns it has."""
+        yield from aggregate.by_benchmark(self.summary).items()
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of the summary, (points,); NaN where it is not there."""
+        return self.columns[name] if name in self.columns else np.full(len(self.summary), np.nan)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Columns of the summary."""
+        return Columns(self.summary)
+
+    @cached_property
+    def numbers(self) -> list[tuple[Metric, str, NDArray[np.float64]]]:
+        """Metric, statistic and column of every number of a point, in their order."""
+        parts = [(name, split(str(name))) for name in self.summary]
+        return [(METRICS[part[0]], part[1], self.summary[name].to_numpy(np.float64)) for name, part in parts if part]
+
+    @cached_property
+    def random(self) -> NDArray[np.bool_]:
+        """Points whose times vary by chance, (points,); those of a simulation do not."""
+        return ~np.isin(self.column("origin").astype(str), ("simulated", "modelled"))
+
+    def rows(self, which: NDArray[np.bool_]) -> Iterator[Row]:
+        """Yield the rows of some points."""
+        return (Row(self.columns, place) for place in np.flatnonzero(which).tolist())
+
+    def pairs(self, columns: Sequence[NDArray[np.bool_]]) -> Iterator[tuple[Row, int]]:
+        """Yield the row of each point and the place of each column that holds for it, point after point."""
+        if columns:
+            for place, column in np.argwhere(np.stack(columns, axis=1)).tolist():
+                yield Row(self.columns, place), column
+
+    @cached_property
+    def _last(self) -> dict[str, int]:
+        """Fingerprint → its row."""
+        return dict(zip(self.column("fingerprint").tolist(), range(len(self.summary)), strict=True))
+
+    @cached_property
+    def _labels(self) -> dict[str, str]:
+        return {}
+
+    def label(self, fingerprint: str) -> str:
+        """Return the size and settings that tell a point from the others of its benchmark; empty if it is not there."""
+        if fingerprint not in self._labels:
+            text_of = ""
+            if (place := self._last.get(fingerprint)) is not None:
+                row = Row(self.columns, place)
+                size = [format_size(int(row["message_size_B"]))] if row["message_size_B"] else []
+                factors = self.factors[str(row["benchmark"])]
+                text_of = ", ".join([*size, *(f"{named(c)}={text(row, c)}" for c in factors)])
+            self._labels[fingerprint] = text_of
+        return self._labels[fingerprint]
+
+    def breach(self, row: Mapping[str, Any], what: str) -> Breach:
+        """Say what is wrong with the point of a row."""
+        return Breach(str(row["benchmark"]), self.label(str(row["fingerprint"])), what, row["origin"] in BROUGHT)
+
+    @staticmethod
+    def of(rows: pd.DataFrame) -> Callable[[str, str], Breach]:
+        """Return a function of a place and of what is wrong there with several points of one benchmark."""
+        return partial(Breach, str(rows["benchmark"].iloc[0]), brought=set(rows["origin"]) <= {*BROUGHT})
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something that must hold for the data of a campaign.
+
+    Parameters
+    ----------
+    code : name for programs.
+    level : ``error`` if a broken rule makes a statement wrong or unusable, ``warning`` if it makes it doubtful,
+        ``note`` if the reader should know.
+    source : number of the rule of Hoefler and Belli; 0 for labkit's own.
+    must : what must be.
+    remedy : what to do.
+    check : yields the places where it is broken.
+    brought : what to do about imported points, if `remedy` needs another measurement.
+    """
+
+    code: str
+    level: Level
+    source: int
+    must: str
+    remedy: str
+    check: Callable[[Evidence], Iterator[Breach]]
+    brought: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where the rule comes from, in words."""
+        return f"Hoefler and Belli, rule {self.source}" if self.source else "labkit"

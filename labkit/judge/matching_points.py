@@ -1,0 +1,196 @@
+"""Which points of several campaigns are the same: everything that was asked for agrees, and how it was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import benchmarks
+from labkit.point.columns import split, statistic_column
+from labkit.point.units import format_size
+from labkit.read.records import GIVEN, HEADLINES
+from labkit.read.records.factors import coded, distinct, level, named, texts, together
+
+# what makes two points comparable: everything that was asked for, and how it was timed
+_SAME = (
+    "benchmark", "message_size_B", "ranks", "ppn", "transport", "launcher", "device", "hosts", "bind", "testbed",
+    "origin", "cadence", "timing", "options",
+)  # fmt: skip
+_SETTING = ("ranks", "transport", "launcher", "device", "hosts", "testbed")  # named in a label if they differ
+TAIL = "p99"
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows of one campaign, or of several, by points.
+
+    Parameters
+    ----------
+    frame : the rows.
+    keys : what identifies each point.
+    rows : (rows,), places in the frame; those of a point lie beside each other, in its order.
+    starts : (points,), where those of a point begin in `rows`.
+    """
+
+    frame: pd.DataFrame
+    keys: Sequence[Key]
+    rows: NDArray[np.intp]
+    starts: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        """Number of points."""
+        return len(self.keys)
+
+    @cached_property
+    def counts(self) -> NDArray[np.intp]:
+        """Rows of each point, (points,)."""
+        return np.diff([*self.starts, len(self.rows)]).astype(np.intp)
+
+    @cached_property
+    def number(self) -> NDArray[np.intp]:
+        """Point of each of `rows`, (rows,)."""
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    @cached_property
+    def firsts(self) -> pd.DataFrame:
+        """First row of each point."""
+        return self.frame.iloc[self.rows[self.starts]]
+
+    def chosen(self, places: Sequence[int]) -> Points:
+        """Return some of the points, in this order."""
+        parts = [self.rows[self.starts[place] : self.starts[place] + self.counts[place]] for place in places]
+        starts = np.cumsum([0, *map(len, parts)])[:-1].astype(np.intp)
+        rows = np.concatenate([np.empty(0, np.intp), *parts])
+        return Points(self.frame, [self.keys[place] for place in places], rows, starts)
+
+    def numbers(self, column: str) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Return the numbers in a column and the point of each; without those that are missing."""
+        if column not in self.frame:
+            return np.empty(0), np.empty(0, np.intp)
+        values = self.frame[column].to_numpy(np.float64)[self.rows]
+        return values[~np.isnan(values)], self.number[~np.isnan(values)]
+
+    def different(self, column: str) -> NDArray[np.intp]:
+        """Return how many values a column has at each point, (points,)."""
+        codes = distinct(self.frame[column])[0][self.rows]
+        pairs = np.unique(self.number * (int(codes.max(initial=0)) + 1) + codes)
+        return np.bincount(pairs // (int(codes.max(initial=0)) + 1), minlength=len(self)).astype(np.intp)
+
+
+def identifying(new: pd.DataFrame, past: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the columns that identify a point, in each of the campaigns.
+
+    A variable of the environment is one of them if a campaign compares its levels, else a fact of the whole campaign.
+    """
+    given = {name for frame in (new, *past) for name in _compared(frame)}
+    keys = [*_SAME, *sorted(given)]
+    for more in ([], ["library", "engine"], ["host", "cpu_model"], ["fingerprint"]):
+        keys += more
+        if not len(new) or grouped(new, keys).different("fingerprint").max() == 1:
+            break
+    return keys
+
+
+def variables(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of variables that ranks were given."""
+    return [str(c) for c in frame if str(c).startswith(GIVEN[1])]
+
+
+def _compared(frame: pd.DataFrame) -> list[str]:
+    """Return the variables in which points of a campaign differ that are the same otherwise."""
+    names = variables(frame)
+    if not names or not len(frame):
+        return []
+    same = _codes(frame, _SAME)
+    count = int(same.max()) + 1
+    return [name for name in names if int(together(same, _codes(frame, [name])).max()) + 1 > count]
+
+
+def _codes(frame: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.intp]:
+    """Return a number for each row that is the same where all levels are, from 0 in the order they occur in."""
+    return together(np.zeros(len(frame), np.intp), *(coded(frame[name])[0] for name in keys if name in frame))
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several campaigns, which need not have the same columns, as far as points need them."""
+    names = dict.fromkeys(str(name) for frame in frames for name in frame if needed(str(name)))
+    columns = {}
+    for name in names:
+        parts = [frame[name] if name in frame else pd.Series(np.nan, frame.index) for frame in frames]
+        if len({str(part.dtype) for part in parts}) > 1:
+            parts = [part.astype(object) for part in parts]
+        columns[name] = pd.concat(parts, ignore_index=True)
+    return pd.DataFrame(columns)
+
+
+def needed(name: str) -> bool:
+    """Return whether a column of the records identifies or describes points, or holds a statistic that is compared."""
+    parts = split(name)
+    if parts:
+        return parts[1] in (*HEADLINES, TAIL, "step")
+    return name not in ("warnings", "further", "unreliable", "start", "stopped_by", "allocation", "launch", "elapsed_s")
+
+
+def grouped(frame: pd.DataFrame, keys: Sequence[str]) -> Points:
+    """Return the rows by points, in the order in which these occur."""
+    codes = _codes(frame, keys)
+    rows = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[rows], prepend=-1)).astype(np.intp)
+    firsts = frame.iloc[rows[starts]]
+    columns = [
+        [*map(str, map(level, firsts[name].tolist()))] if name in firsts else [level(None)] * len(firsts)
+        for name in keys
+    ]
+    return Points(frame, list(zip(*columns, strict=True)), rows, starts)
+
+
+def compared(new: Points, past: Points) -> list[list[tuple[str, str]]]:
+    """Return metrics and statistics of the comparisons of each point: its first metric, and the tail of it.
+
+    Parameters
+    ----------
+    new, past : the same points, of the new campaign and of the past ones.
+    """
+
+    def both(metric: str, statistic: str) -> NDArray[np.bool_]:
+        column = statistic_column(metric, statistic)
+        return np.logical_and(*(np.bincount(one.numbers(column)[1], minlength=len(one)) > 0 for one in (new, past)))
+
+    found: list[list[tuple[str, str]]] = [[] for _ in new.keys]
+    names = np.array([key[0] for key in new.keys], object)
+    for name in dict.fromkeys(names.tolist()):
+        missing = names == name
+        for metric in benchmarks.get(name).metrics:
+            tail = both(metric, TAIL)
+            for statistic in HEADLINES:
+                here = missing & both(metric, statistic)
+                for place in np.flatnonzero(here).tolist():
+                    found[place] += [(metric, statistic), *([(metric, TAIL)] if tail[place] else [])]
+                missing &= ~here
+    return found
+
+
+def labelled(points: Points, keys: Sequence[str]) -> list[str]:
+    """Return size and settings of each point; settings that all points of the benchmark share are left out."""
+    labels = [""] * len(points)
+    benchmark = np.array([key[0] for key in points.keys], object)
+    options = [str(name) for name in points.frame if str(name).startswith(GIVEN[0])]
+    names = [name for name in (*_SETTING, *keys[len(_SAME) :], *options) if name in points.frame]
+    for one in dict.fromkeys(benchmark.tolist()):
+        places = np.flatnonzero(benchmark == one)
+        rows = points.firsts.iloc[places]
+        varied = [name for name in names if len(coded(rows[name])[1]) > 1]
+        words = [[f"{named(name)}={text}" for text in texts(rows, name)] for name in varied]
+        sizes = [[format_size(size)] if size else [] for size in map(int, rows["message_size_B"].tolist())]
+        for place, size, setting in zip(
+            places.tolist(), sizes, zip(*words, strict=True) if words else [()] * len(rows), strict=True
+        ):
+            labels[place] = ", ".join(dict.fromkeys([*size, *setting]))
+    return labels

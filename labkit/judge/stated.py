@@ -1,0 +1,89 @@
+"""Settings that decide a metric by definition: their levels are compared with the setting, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from labkit.errors import SpecError
+from labkit.judge import effects
+from labkit.judge.plausibility.orders import amount
+from labkit.point.columns import METRICS
+from labkit.point.units import format_number
+from labkit.read.records import Value
+from labkit.testbeds import parse
+
+_LINK = ("rate", "uplink", "delay", "throttle")  # options of a testbed
+_COUNTED = ("transaction_rate_per_s", "operation_rate_per_s")  # operations in a second, however large each is
+_DECIDED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (  # options, and kinds or names of the metrics they set
+    # work, bytes or messages of one timed operation
+    (("n", "problem", "npb_class", "steps", "nx", "ny", "nz", "vars", "preset", "size_y", "size_z"), ("cost",)),
+    (("neighbours", "periodic", "dimensions", "window", "micro_batches"), ("cost",)),
+    (("segments", "block_size"), ("cost", "moved_MB")),
+    (("batch",), ("cost",)),
+    (("layers", "width", "length", "hidden", "tables", "lookups"), ("cost", *_COUNTED)),
+    (("small", "medium", "large", "scheme", "buffers"), ("cost", *_COUNTED)),
+    (("write_size",), _COUNTED),
+    # computation, sleep or files inside the time
+    (("overlap", "compute_us", "sleep_us"), ("cost", "rate")),
+    (("interval",), ("cost", "io_percent")),
+    # how long it runs
+    (("stonewall", "wear_out"), ("cost", "moved_MB")),
+    # the offered load
+    (("rate", "target", "offered", "message_rate", "load"), ("rate",)),
+    # a sum over both directions
+    (("bidirectional",), ("rate",)),
+)
+_TIMES = ("ns", "µs", "ms", "s")
+
+
+def by_definition(factor: str, metric: str) -> bool:
+    """Whether a metric follows from an option, so that a comparison of its levels only restates them.
+
+    Examples
+    --------
+    >>> by_definition("option_overlap", "latency_us"), by_definition("option_window", "bandwidth_MBps")
+    (True, False)
+    """
+    name, its = factor.removeprefix("option_"), {metric, METRICS[metric].kind}
+    return factor.startswith("option_") and any(name in names and its & {*sets} for names, sets in _DECIDED)
+
+
+def links_differ(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the testbeds of two rows state different rates or delays of their links."""
+    return any(_text(row, name) != _text(other, name) for name in _LINK)
+
+
+def beside_link(row: Mapping[str, Any], value: Value) -> str:
+    """Say how a value compares with what its link allows; empty where the testbed states no such limit.
+
+    A bandwidth is a share of the link's rate. A time is a multiple of the link's delay, or the bytes of a message at
+    the link's rate are a share of it.
+    """
+    rate, delay, metric = _option(row, "rate"), _option(row, "delay"), METRICS[value.metric]
+    if _text(row, "throttle"):  # which ranks the slower link serves is not known here
+        return ""
+    if metric.unit == "MB/s":
+        share = effects.share(value.value * 8e6, rate)
+        return f"{share} of the link's rate" if share else ""
+    if metric.kind != "cost" or metric.unit not in _TIMES:
+        return ""
+    seconds = value.value / metric.factor
+    if delay and seconds >= delay:
+        return f"{format_number(seconds / delay, digits=3)} times the link's delay"
+    share = effects.share(8 * int(row["message_size_B"]) / rate, seconds) if rate and row["message_size_B"] else ""
+    return f"of which the bytes of a message take {share} at the link's rate" if share else ""
+
+
+def _option(row: Mapping[str, Any], name: str) -> float:
+    """Return an option of a row's testbed in bit/s or s; 0 where it has none."""
+    known = amount(_text(row, name))
+    return known if known > 0 else 0.0
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    """Return an option of a row's testbed as it was given; empty where it has none."""
+    try:
+        return str(parse(str(row["testbed"]))[2].get(name, ""))
+    except SpecError:  # not a testbed of this labkit
+        return ""

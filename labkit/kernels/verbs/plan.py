@@ -1,0 +1,68 @@
+"""The plan: what one end of a point has to do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+PAGE = 4096
+ONE_SIDED = ("read", "fetch_and_add", "compare_and_swap")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A point.
+
+    Parameters
+    ----------
+    program : loop or scenario to run: ``latency``, ``bandwidth``, …
+    operation : one of `labkit.kernels.verbs.objects.OPERATIONS`.
+    connection : ``RC``, ``UC`` or ``UD``.
+    size : B of a message.
+    iterations : exact count of samples; 0 for as many as fit into `time_cap`.
+    warmup : iterations before the timed ones.
+    time_cap : time for the timed iterations, s.
+    completion : ``poll`` or ``event``.
+    inline : B up to which data are copied with a request.
+    mtu : B of the largest packet; 0 for the largest there can be.
+    tclass : byte of DSCP and ECN.
+    gid : place in the table of addresses; -1 for the RoCE v2 address for IPv4.
+    tx_depth : messages of a window on each queue pair.
+    cq_moderation : messages to a completion.
+    post_list : messages posted with one call.
+    qps : queue pairs in turn.
+    buffers_in_turn, reuse : number of different buffers, and % of the messages that use the first again.
+    clients : requests in flight, in scenarios.
+    seed : seed of random choices.
+    """
+
+    program: str
+    operation: str = "send"
+    connection: str = "RC"
+    size: int = 8
+    iterations: int = 0
+    warmup: int = 20
+    time_cap: float = 1.0
+    completion: str = "poll"
+    inline: int = 0
+    mtu: int = 0
+    tclass: int = 0
+    gid: int = -1
+    tx_depth: int = 64
+    cq_moderation: int = 16
+    post_list: int = 1
+    qps: int = 1
+    buffers_in_turn: int = 1
+    reuse: int = 0
+    clients: int = 1
+    seed: int = 1
+
+    def encode(self) -> str:
+        """Encode the plan as one word of a command line."""
+        return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def decode(cls, word: str) -> Plan:
+        """Decode a plan from the word that `encode` returned."""
+        return cls(**json.loads(word))

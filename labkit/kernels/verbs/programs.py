@@ -1,0 +1,89 @@
+"""Run one end of a plan by the name of its program, and return the result of the client."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labkit.kernels.verbs import costs, scenarios
+from labkit.kernels.verbs.ends import End
+from labkit.kernels.verbs.loops import latency, measured, python_share, stream
+from labkit.kernels.verbs.meeting import Meeting
+from labkit.kernels.verbs.objects import Device, VerbsError
+from labkit.kernels.verbs.plan import ONE_SIDED, Plan
+
+ALONE: Mapping[str, Callable[[str, int, Plan], dict[str, Any]]] = {
+    "registration": costs.registration,
+    "setup": costs.setup,
+}
+SCENARIOS: Mapping[str, Callable[[Device, Plan, Meeting, bool], dict[str, Any]]] = {
+    "echo": scenarios.echo,
+    "sequencer": scenarios.sequencer,
+    "key_value": scenarios.key_value,
+}
+
+
+def run(role: str, device: str, gid: int, port: int, address: str, plan: Plan) -> dict[str, Any] | None:
+    """Run one end of a plan.
+
+    Parameters
+    ----------
+    role : ``server``, ``client``, or ``alone`` for a program without a peer.
+    device, gid : device of this end, and place of its address.
+    port, address : port and address of the server.
+
+    Returns
+    -------
+    From the client ``time_ns``, ``extras`` (further columns), ``facts`` and ``warnings``; from the server None.
+    """
+    facts = {"pyverbs": _version(), "device": device}
+    if role == "alone":
+        result = ALONE[plan.program](device, gid, plan)
+    else:
+        with Meeting(port, address) as meeting, Device(device, gid=gid if plan.gid < 0 else plan.gid) as opened:
+            facts |= {"gid": opened.gid, "active_mtu": opened.mtu}
+            try:
+                if plan.program in SCENARIOS:
+                    result = SCENARIOS[plan.program](opened, plan, meeting, role == "server")
+                else:
+                    result = _loop(opened, plan, meeting, server=role == "server")
+            except EOFError:
+                raise VerbsError(f"the peer has gone; its standard error says why. ({role})") from None
+    result["facts"] = facts | result.get("facts", {})
+    return None if role == "server" else {"time_ns": [], "extras": {}, "warnings": []} | result
+
+
+def _loop(device: Device, plan: Plan, meeting: Meeting, *, server: bool) -> dict[str, Any]:
+    """Verify the bytes, then measure latency or bandwidth."""
+    end = End(device, plan, meeting, server=server)
+    end.verify()
+    began = time.perf_counter()
+    times = measured(end, latency if plan.program == "latency" else stream)
+    facts: dict[str, Any] = {"verified": True, "timed_s": time.perf_counter() - began}
+    warnings = []
+    if plan.program == "latency" and plan.operation not in ONE_SIDED:
+        times = [time_ns // 2 for time_ns in times]  # one way, as in perftest
+    if plan.program == "bandwidth":
+        arrived = meeting.swap(end.received)
+        if not server and plan.connection != "RC" and arrived is not None:
+            last = plan.tx_depth * plan.qps * (plan.iterations or 5)
+            facts["arrived_of_last"] = arrived
+            if plan.iterations and arrived < last:
+                text = f"{arrived} of {last} messages arrived; {plan.connection} may lose messages."
+                values = {"arrived": arrived, "sent": last}
+                warnings.append({"code": "lost-messages", "text": text, "values": values})
+    else:
+        meeting.swap()
+    if not server:
+        facts |= python_share(end)
+    return {"time_ns": times, "facts": facts, "warnings": warnings}
+
+
+def _version() -> str:
+    """Version of pyverbs, if its package names one."""
+    try:
+        return importlib.metadata.version("pyverbs")
+    except importlib.metadata.PackageNotFoundError:
+        return "of the system"

@@ -1,0 +1,308 @@
+"""What to measure (`Spec`) and how much effort to spend on it (`Effort`).
+
+Both are frozen dataclasses. Equal specs mean equal work. Effort never changes what one iteration does,
+so it is not part of a spec's identity.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+
+from labkit.errors import SpecError
+from labkit.point import ranges, units, validation_messages
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+Scalar = str | int | float | bool | None
+T = TypeVar("T")
+BENCHMARK = re.compile(r"[A-Za-z]\w*\.[A-Za-z]\w*", re.ASCII)  # it becomes the name of a folder
+Keep = Literal["auto", "all", "extremes"]
+KEEP: tuple[str, ...] = get_args(Keep)
+BINDINGS = ("auto", "core", "socket", "none")
+STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
+_LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # newer fields, in fingerprints only if set
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """One measurement point.
+
+    Parameters
+    ----------
+    benchmark : ``family.name``, as ``labkit list`` prints it.
+    size : of one message, request or record, B.
+    ranks : number of ranks; 1 for a tool.
+    ppn : ranks per host (default: the launcher decides).
+    hosts : hosts to run on, each as ``HOST`` or ``HOST:SLOTS`` (default: this machine, or the hosts of the job).
+    launcher : what starts the ranks: ``auto`` (the first that is installed), ``openmpi``, ``mpich``, ``intelmpi``,
+        ``srun``, or the folder of an MPI installation.
+    transport : path of the messages: ``auto``, ``shm``, ``tcp``; of MPI ``rc`` or ``ud`` too, over UCX and RDMA.
+    device : network device to use (default: the library decides).
+    testbed : where to run: ``local``, or an emulated network as ``NAME[:ARG][,key=value…]``.
+    options : the benchmark's own options as sorted pairs; a mapping is accepted.
+    bind : bind each rank to a ``core``, a ``socket`` or ``none``; ``auto`` binds to cores if there are enough.
+    environment : variables the ranks run with, as sorted pairs; a mapping is accepted. MCA parameters, CVARs.
+    """
+
+    benchmark: str
+    size: int = 8
+    ranks: int = 2
+    ppn: int = 0
+    hosts: tuple[str, ...] = ()
+    launcher: str = "auto"
+    transport: str = "auto"
+    device: str = ""
+    testbed: str = "local"
+    options: tuple[tuple[str, Scalar], ...] = ()
+    bind: str = "auto"
+    environment: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        pairs = self.options.items() if isinstance(self.options, Mapping) else self.options
+        object.__setattr__(self, "options", tuple(sorted((str(key), value) for key, value in pairs)))
+        object.__setattr__(self, "hosts", tuple(self.hosts))
+        object.__setattr__(self, "environment", _variables(self.environment))
+        size: object = self.size
+        if isinstance(size, str):
+            object.__setattr__(self, "size", units.parse_size(size))
+        for name in ("size", "ranks", "ppn"):
+            ranges.check(name, getattr(self, name))
+        if self.bind not in BINDINGS:
+            raise SpecError(f"bind={self.bind!r}, but it must be one of {', '.join(BINDINGS)}. Set bind=auto.")
+        if not BENCHMARK.fullmatch(self.benchmark):
+            raise SpecError(f"benchmark={self.benchmark!r} is not of the form family.name. See 'labkit list'.")
+
+    @property
+    def family(self) -> str:
+        """Family of the benchmark, the part before the dot."""
+        return self.benchmark.partition(".")[0]
+
+    def option(self, name: str) -> Any:
+        """Value of one of the benchmark's own options."""
+        if not self.has(name):
+            raise SpecError(f"{self.benchmark} has no option {name!r}. It has: {[k for k, _ in self.options]}.")
+        return self.values[name]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The benchmark's own options by name."""
+        return dict(self.options)
+
+    def has(self, name: str) -> bool:
+        """Whether the benchmark has an option of that name."""
+        return name in dict(self.options)
+
+    def replace(self, **changes: Any) -> Spec:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def sized(self, size: int) -> Spec:
+        """A copy with a size that was checked when it was measured: many times as fast as `replace`."""
+        if size == self.size:
+            return self
+        other = copy.copy(self)
+        object.__setattr__(other, "size", size)
+        return other
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `from_dict` reverses it. Omits newer fields that have their default."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values |= {"hosts": list(self.hosts), "options": dict(self.options), "environment": dict(self.environment)}
+        return {name: value for name, value in values.items() if name not in _LATER or value != _LATER[name]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Spec:
+        """Make a spec from the result of `as_dict`; refuses unknown keys."""
+        unknown = set(values) - {f.name for f in dataclasses.fields(cls)}
+        if unknown:
+            raise SpecError(
+                f"spec has unknown keys {sorted(unknown)}. Known: {[f.name for f in dataclasses.fields(cls)]}."
+            )
+        return cls(**values)
+
+    @property
+    def setting(self) -> dict[str, str]:
+        """How the work is done, by name: settings that do not change the work."""
+        plain = {name: str(getattr(self, name)) for name in ("launcher", "transport", "device", "ppn", "bind")}
+        return plain | {"hosts": ",".join(self.hosts)} | {f"env.{name}": value for name, value in self.environment}
+
+    @property
+    def work(self) -> Spec:
+        """The spec without its setting. Comparable specs have equal work."""
+        return self.replace(launcher="auto", transport="auto", device="", ppn=0, bind="auto", hosts=(), environment=())
+
+    def fingerprint(self, identity: Mapping[str, str]) -> str:
+        """Sixteen hex digits that identify this work on this system.
+
+        Parameters
+        ----------
+        identity : what the numbers depend on beside the spec: MPI library or tool with its version, CPU
+            model, network interface (`labkit.host.identity`).
+        """
+        import hashlib  # inside the function: a rank imports this module and should open few files
+
+        text = json.dumps([self.as_dict(), dict(sorted(identity.items()))], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __str__(self) -> str:
+        shown = [units.format_size(self.size), self.transport if self.transport != "auto" else ""]
+        if self.family == "mpi":
+            shown.append(f"{self.ranks} ranks")
+        shown += [f"{key}={value}" for key, value in self.options if value not in (None, "")]
+        return f"{self.benchmark} " + ", ".join(part for part in shown if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How long to measure a point, and in how many launches.
+
+    Parameters
+    ----------
+    iterations : time exactly N iterations (default: the stop rule decides).
+    warmup : run N untimed iterations before each timed chunk (default: the benchmark's, as in OSU's).
+    launches : repeat each point in N launches, which are fresh starts of MPI; a 95 % interval needs 6.
+    ci : stop a launch when the interval of its median is narrower than this fraction of the median.
+    time_cap : time each point for at most S seconds per launch.
+    time_limit : stop a start or a point that makes no progress for S seconds.
+    seed : seed of the random order of points.
+    keep : samples to keep: ``all``; ``extremes`` of each iteration over ranks and a histogram of each rank, beside
+        every sample of some ranks; ``auto``, all up to 64 ranks and extremes above.
+    """
+
+    iterations: int | None = None
+    warmup: int | None = None
+    launches: int = 6
+    ci: float = 0.02
+    time_cap: float = 2.0
+    time_limit: float = 60.0
+    seed: int = 1
+    keep: Keep = "auto"
+
+    def __post_init__(self) -> None:
+        if self.keep not in KEEP:
+            raise SpecError(f"keep={self.keep!r}, but it must be one of {', '.join(KEEP)}. Set keep=auto.")
+        for name in (one.name for one in dataclasses.fields(self) if one.name != "keep"):
+            if getattr(self, name) is not None or name not in ("iterations", "warmup"):
+                ranges.check(name, getattr(self, name))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `keep` only if it is not the default, which files from before it lack."""
+        values = dataclasses.asdict(self)
+        if self.keep == "auto":
+            del values["keep"]
+        return values
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A statistic that a tool computed; never a sample.
+
+    Parameters
+    ----------
+    name : metric as `columns` names it, with its unit (``latency_us``), or the tool's own word for others.
+    unit : of `value`.
+    statistic : ``p50``, ``p99``, ``mean``, ``min``, ``max``, ``total``…
+    value : in `unit`.
+    rank : rank or stream it belongs to, if there are several.
+    t : time since the start, s, for values over time.
+    labels : further coordinates, such as ``file_size_B`` in iozone's tables.
+    """
+
+    name: str
+    unit: str
+    statistic: str
+    value: float
+    rank: int | None = None
+    t: float | None = None
+    labels: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values without the empty ones."""
+        return {k: v for k, v in dataclasses.asdict(self).items() if v is not None and v != {}}
+
+
+def validated(cls: type[T], values: Mapping[str, Any], *, what: str) -> T:
+    """Make a frozen dataclass from text or plain values, and check them strictly.
+
+    Parameters
+    ----------
+    cls : dataclass to make.
+    values : field → value; strings are converted to the field's type.
+    what : how the error calls it, such as ``mpi.latency``.
+
+    Raises
+    ------
+    SpecError
+        For an unknown key, a value of the wrong type, or one outside its choices; the message names all of them.
+    """
+    from pydantic import ValidationError
+
+    names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+    unknown = [key for key in values if key not in names]
+    if unknown:
+        raise SpecError(validation_messages.unknown(what, str(unknown[0]), names))
+    try:
+        made = cast("T", _adapter(cast("type", cls)).validate_python(dict(values)))
+    except ValidationError as error:
+        raise SpecError(validation_messages.text(what, cls, error.errors())) from error
+    ranges.finite(what, {name: getattr(made, name) for name in names})
+    return made
+
+
+@cache
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    """Pydantic's adapter for a dataclass, cached because making it takes longer than using it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)
+
+
+def _variables(settings: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """Environment variables as sorted pairs of text."""
+    pairs = settings.items() if isinstance(settings, Mapping) else settings
+    variables = tuple(sorted((str(name), str(value)) for name, value in pairs))
+    wrong = [name for name, _ in variables if not name.isidentifier()]
+    if wrong:
+        raise SpecError(f"environment: {wrong[0]!r} is not the name of a variable. Write it like OMPI_MCA_btl.")
+    return variables
+
+
+def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **fields: Any) -> list[Spec]:
+    """Specs for the Cartesian product of all arguments given as lists.
+
+    Parameters
+    ----------
+    benchmark : ``family.name``.
+    sizes : ``MIN:MAX`` in powers of two, or a list.
+    fields : fields of `Spec`, variables as ``env.NAME``, or options of the benchmark; a list or tuple makes another
+        axis. `labkit.measure` takes the points of a launch in turn, so that they compare fairly.
+
+    Examples
+    --------
+    >>> len(sweep("mpi.latency", sizes="1:8", transport=["shm", "tcp"]))
+    8
+    >>> [spec.setting["env.UCX_TLS"] for spec in sweep("mpi.latency", sizes=8, **{"env.UCX_TLS": ["tcp", "sm"]})]
+    ['tcp', 'sm']
+    """
+    import itertools
+
+    spec_fields = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts", "environment"}
+    hosts, fixed = tuple(fields.pop("hosts", ())), dict(_variables(fields.pop("environment", ())))
+    axes = {key: list(value) if isinstance(value, list | tuple) else [value] for key, value in fields.items()}
+    axes["size"] = list(units.parse_sizes(sizes if isinstance(sizes, str | int) else tuple(sizes)))
+    specs = []
+    for values in itertools.product(*axes.values()):
+        point = dict(zip(axes, values, strict=True))
+        varied = {key.removeprefix("env."): point.pop(key) for key in list(point) if key.startswith("env.")}
+        options = {key: point.pop(key) for key in list(point) if key not in spec_fields}
+        point |= {"hosts": hosts, "environment": fixed | varied, "options": options}
+        specs.append(Spec(benchmark=benchmark, **point))
+    return specs

@@ -1,0 +1,364 @@
+"""A campaign as columns: records, the distinct metadata behind them, and the times of iterations.
+
+Whatever judges, draws or compares a whole campaign reads it through `of`. Records of large benchmarks are kept beside
+the samples (`labkit.read.kept`), because they take long to compute; times are read from the samples when they are asked
+for, and only some of them are in memory.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit.point.spec import Spec
+from labkit.read import kept, metadata, records, rows
+from labkit.read.metadata import Kinds
+from labkit.read.records.aggregate import GIVEN, order
+from labkit.store.campaign import Campaign
+from labkit.store.files import Files
+from labkit.store.samples import Samples, described
+from labkit.store.samples.batch import Batch
+from labkit.store.samples.facts import FINGERPRINT, LIBRARY, Fact
+from labkit.store.samples.start import MISSING
+
+__all__ = ["Launches", "Times", "of", "of_samples"]
+
+_KIND, _PLACE = "kind", "place"  # marks of records
+Columns = Callable[[str], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Times of launches with equally many iterations.
+
+    Parameters
+    ----------
+    rows : (launches,), of the records.
+    batch : the launches.
+    """
+
+    rows: NDArray[np.intp]
+    batch: Batch
+
+    @cached_property
+    def seconds(self) -> NDArray[np.float64]:
+        """Time of each iteration as its benchmark defines it, (launches, iterations), s."""
+        return records.seconds_of(self.batch)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The launches of one benchmark of a campaign.
+
+    Parameters
+    ----------
+    campaign, benchmark : whose.
+    files : that the records are of; what a run adds meanwhile is not read.
+    fingerprints, sizes, launches : (launches,), in the order of the records.
+    kinds : distinct metadata.
+    kind : (launches,), place of the metadata of each row.
+    place : (launches,), place of each row among the launches in the order of the files.
+    """
+
+    campaign: Campaign
+    benchmark: str
+    files: Files
+    fingerprints: NDArray[Any]
+    sizes: NDArray[np.int64]
+    launches: NDArray[np.int64]
+    kinds: Sequence[Samples]
+    kind: NDArray[np.intp]
+    place: NDArray[np.intp]
+
+    @cached_property
+    def row(self) -> NDArray[np.intp]:
+        """Row of the records of each launch in the order of the files, (launches,)."""
+        row = np.empty(len(self.place), np.intp)
+        row[self.place] = np.arange(len(self.place))
+        return row
+
+    def times(self) -> Iterator[Times]:
+        """Yield the launches as batches, with their rows."""
+        begin = 0
+        for chunk in rows.chunks(self.files, described=False):
+            here = self.row[begin : begin + len(chunk)]
+
+            def make(places: NDArray[np.intp], here: NDArray[np.intp] = here, **parts: Any) -> Batch:
+                return Batch(
+                    sizes=self.sizes[here[places]], launches=self.launches[here[places]], checked=True, **parts
+                )
+
+            for places, batch in rows.batches(
+                chunk, [(kind,) for kind in self.kind[here].tolist()], self.kinds, self.campaign.starts, make
+            ):
+                yield Times(here[places], batch)
+            begin += len(chunk)
+
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
+        """Return some launches with their times."""
+        wanted = {(str(self.fingerprints[row]), int(self.launches[row])): row for row in rows}
+        some = ((_name(one)[1:], one) for one in self.campaign.samples(self.benchmark, wanted.keys()))
+        return {wanted[name]: one for name, one in some if name in wanted}
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch, in the order of the rows."""
+        if fact not in (*metadata.OWN, *metadata.LATER) or not any(fact.given(one.meta) for one in self.kinds):
+            values = [fact.of(one.meta) for one in self.kinds]
+            return [values[kind] for kind in self.kind.tolist()]
+        found: list[Any] = []
+        try:
+            for chunk in rows.chunks(self.files):
+                found += metadata.later(fact, chunk.group.header, chunk.where, self.campaign.starts)
+        finally:
+            metadata.release()
+        return [fact.empty if found[place] is None else found[place] for place in self.place.tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The launches of one benchmark that are there as samples.
+
+    Parameters
+    ----------
+    benchmark : name.
+    whole : samples in the order of the records.
+    """
+
+    benchmark: str
+    whole: Sequence[Samples]
+
+    @property
+    def kinds(self) -> Sequence[Samples]:
+        """The metadata of each launch."""
+        return self.whole
+
+    @property
+    def kind(self) -> NDArray[np.intp]:
+        """Place of the metadata of each row."""
+        return np.arange(len(self.whole))
+
+    def times(self) -> Iterator[Times]:
+        """Yield each launch."""
+        for row, one in enumerate(self.whole):
+            yield Times(np.array([row], np.intp), Batch.of(one))
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch."""
+        return [fact.of(one.meta) for one in self.whole]
+
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
+        """Return some launches."""
+        return {row: self.whole[row] for row in rows}
+
+
+class Launches:
+    """Launches of campaigns.
+
+    Parameters
+    ----------
+    parts : of each campaign and benchmark, with its records.
+    """
+
+    def __init__(self, parts: Sequence[tuple[_Part | _Given, pd.DataFrame]]) -> None:
+        self._parts = [part for part, _ in parts]
+        self._frames = [frame for _, frame in parts]
+        self._begins = np.cumsum([0, *map(len, self._frames)])
+
+    @cached_property
+    def records(self) -> pd.DataFrame:
+        """A row per point and launch, as `labkit.read.records.table`; campaign after campaign."""
+        frames, self._frames = [frame for frame in self._frames if len(frame)], []
+        if len(frames) < 2:
+            return frames[0] if frames else records.table([])
+        return _together(frames)
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row per point, as `labkit.read.records.summary`."""
+        return records.summary(self.records) if len(self.records) else self.records
+
+    @cached_property
+    def kinds(self) -> tuple[Samples, ...]:
+        """Distinct metadata, as samples without values; their size, launch and facts of the moment are those of one."""
+        return tuple(chain.from_iterable(part.kinds for part in self._parts))
+
+    @cached_property
+    def kind(self) -> NDArray[np.intp]:
+        """Place among the kinds of each row, (launches,)."""
+        begins = np.cumsum([0, *(len(part.kinds) for part in self._parts)])
+        parts: list[NDArray[np.intp]] = [
+            part.kind + begin for part, begin in zip(self._parts, begins.tolist(), strict=False)
+        ]
+        return np.concatenate([np.empty(0, np.intp), *parts])
+
+    def fact(self, fact: Fact[Any]) -> list[Any]:
+        """Return a fact of each launch, (launches,), or its `empty`; equal values may be one object."""
+        return list(chain.from_iterable(part.fact(fact) for part in self._parts))
+
+    def spec(self, row: int) -> Spec:
+        """Return the spec of a row of the records."""
+        kind: Samples = self.kinds[int(self.kind[row])]
+        return kind.spec.sized(int(self._sizes[row]))
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        """Size of each row, (launches,), B."""
+        return np.asarray(self.records["message_size_B"], np.int64)
+
+    def samples(self, rows: Sequence[int]) -> dict[int, Samples]:
+        """Return the launches of some rows as objects, without those whose files are gone; for what concerns few."""
+        found: dict[int, Samples] = {}
+        for part, begin, end in zip(self._parts, self._begins.tolist(), self._begins[1:].tolist(), strict=False):
+            own = [row for row in rows if begin <= row < end]
+            some = part.samples([row - begin for row in own]) if own else {}
+            found |= {row + begin: one for row, one in some.items()}
+        return found
+
+    def times(self, benchmark: str = "*") -> Iterator[Times]:
+        """Yield the times of all launches, or of benchmarks that match a pattern; read anew with each call."""
+        for part, begin in zip(self._parts, self._begins.tolist(), strict=False):
+            if fnmatch.fnmatchcase(part.benchmark, benchmark):
+                for times in part.times():
+                    yield Times(times.rows + begin, times.batch)
+
+
+def of(*campaigns: Campaign, benchmark: str = "*", columns: Columns = kept.every) -> Launches:
+    """Read the launches of campaigns.
+
+    Parameters
+    ----------
+    benchmark : name, or a pattern such as ``mpi.*``.
+    columns : returns whether a column of the records is needed; those of `kept.ALWAYS` are there in any case.
+
+    Raises
+    ------
+    DataError
+        If a file is damaged. The message names it.
+    """
+    return Launches([_part(one, name, columns) for one in campaigns for name in one.benchmarks(benchmark)])
+
+
+def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) -> Launches:
+    """Return launches that are there as samples, such as those of a study.
+
+    Parameters
+    ----------
+    table : their records, if they are known; so they are where the samples have no times.
+    """
+    table = records.table(samples) if table is None else table
+    found = {_name(one): one for one in samples}
+    names = table[["benchmark", "fingerprint", "launch"]].itertuples(index=False, name=None)
+    whole = [found[name] for name in names]
+    groups = table.groupby("benchmark", sort=False).indices if len(table) else {}
+    launches = Launches(
+        [(_Given(str(name), [whole[row] for row in own]), table.iloc[own]) for name, own in groups.items()]
+    )
+    launches.records = table
+    return launches
+
+
+def _name(one: Samples) -> tuple[str, str, int]:
+    """Return benchmark, fingerprint and launch, as records have them."""
+    brand = {"library": LIBRARY.of(one.meta), "cpu_model": str(one.host.get("cpu_model") or "")}
+    return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch
+
+
+def _part(campaign: Campaign, benchmark: str, columns: Columns) -> tuple[_Part, pd.DataFrame]:
+    """Return the launches of one benchmark with their records: those that are kept, or from the samples."""
+    place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
+    files = campaign.files(benchmark)
+    found = kept.read(place, valid, columns)
+    if found is not None and kept.stamp(campaign, benchmark) == valid:  # else a run has added files meanwhile
+        frame, kind, headers = found
+        kinds = [described(header, place, campaign.starts) for header in headers]
+    else:
+        frame, read = _read(campaign, files)
+        kind, kinds, headers = frame[f"{records.MARK}{_KIND}"].to_numpy(), read.kinds, read.headers
+        lacking = {one.code == MISSING for notes in {*frame["warnings"]} for one in notes}  # may be there the next time
+        if len(frame) >= kept.WORTH and True not in lacking:
+            kept.keep(frame, kind, headers, place, valid)
+        frame = frame[[name for name in frame if columns(str(name)) or name in kept.ALWAYS]]
+    order = frame[f"{records.MARK}{_PLACE}"].to_numpy()
+    frame = frame[[name for name in frame if not str(name).startswith(records.MARK)]]
+    sizes, launches = (frame[name].to_numpy(np.int64) for name in ("message_size_B", "launch"))
+    names, places = frame["fingerprint"].to_numpy(object), np.asarray(order, np.intp)
+    part = _Part(campaign, benchmark, files, names, sizes, launches, kinds, np.asarray(kind, np.intp), places)
+    return part, frame
+
+
+def _read(campaign: Campaign, files: Files) -> tuple[pd.DataFrame, Kinds]:
+    """Read the samples of a benchmark; records have marks of kind and place."""
+    kinds = Kinds(campaign.starts)
+
+    def each() -> Iterator[Batch]:
+        begin = 0
+        for chunk, about in _ahead(rows.chunks(files), kinds):
+            marks = {_KIND: about.kind, _PLACE: np.arange(begin, begin + len(chunk))}
+
+            def make(places: NDArray[np.intp], about: metadata.Metadata = about, **parts: Any) -> Batch:
+                return about.batch(places, **parts)
+
+            for places, batch in rows.batches(chunk, about.alike, kinds.kinds, campaign.starts, make):
+                yield replace(batch, marks={name: values[places] for name, values in marks.items()})
+            begin += len(chunk)
+
+    try:
+        return records.of_batches(each(), campaign=campaign.name), kinds
+    finally:
+        metadata.release()
+
+
+def _ahead(chunks: Iterator[rows.Chunk], kinds: Kinds) -> Iterator[tuple[rows.Chunk, metadata.Metadata]]:
+    """Yield launches with their metadata, which another thread reads meanwhile: DuckDB does not hold Python's lock."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting: tuple[rows.Chunk, Future[metadata.Metadata]] | None = None
+        for chunk in chunks:
+            submitted = thread.submit(kinds.read, chunk.group.header, chunk.where)
+            if waiting:
+                yield waiting[0], waiting[1].result()
+            waiting = chunk, submitted
+        if waiting:
+            yield waiting[0], waiting[1].result()
+
+
+def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of several tables of records as one, with the columns that any of them has; empty the list."""
+    index = pd.RangeIndex(sum(map(len, frames)))
+    there = dict.fromkeys(name for frame in frames for name in frame.columns)
+    columns = {name: _column(frames, name) for name in order([there]) if name in there}
+    frames.clear()  # they take as much memory again
+    names = list(columns)
+    numbers = [name for name in names if columns[name].dtype == np.float64]
+    # in one block: hundreds take many times as long to filter
+    block = np.stack([columns.pop(name).to_numpy() for name in numbers]).T if numbers else np.empty((len(index), 0))
+    parts = [pd.DataFrame(columns, index=index, copy=False), pd.DataFrame(block, index, numbers, copy=False)]
+    return pd.concat(parts, axis=1)[names]
+
+
+def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
+    """Return one column of several tables; NaN of those that do not have it."""
+    there = [frame[name] if name in frame else pd.Series(np.full(len(frame), np.nan)) for frame in frames]
+    if len({str(column.dtype) for column in there}) == 1:
+        return pd.concat(there, ignore_index=True)
+    option = name.removeprefix(GIVEN[0])
+    if option != name:  # a table with missing values has floats in place of whole numbers
+        there = [_option(frame, option) if name in frame else rows for frame, rows in zip(frames, there, strict=True)]
+    return pd.Series(list(chain.from_iterable(column.tolist() for column in there)))
+
+
+def _option(frame: pd.DataFrame, option: str) -> pd.Series:
+    """Return the values of an option as the specs have them; NaN where a spec does not have it."""
+    texts = frame["options"].tolist()
+    values = {text: json.loads(text).get(option, math.nan) for text in dict.fromkeys(texts)}
+    return pd.Series([values[text] for text in texts], dtype="object")

@@ -1,0 +1,213 @@
+"""Finds in what the points of a benchmark differ: settings, options, variables, and where they ran."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit.point.notes import Note
+from labkit.point.units import format_exact
+from labkit.read.records.aggregate import GIVEN
+from labkit.store.samples.facts import BROUGHT
+
+# what labkit decides or a user sets, by the name of its column
+SETTING = (
+    "origin",
+    "testbed",
+    "transport",
+    "library",
+    "launcher",
+    "engine",
+    "device",
+    "hosts",
+    "ranks",
+    "ppn",
+    "bind",
+    "cadence",
+    "timing",
+)
+_WHERE = ("host", "cpu_model", "campaign")
+_NEVER_STATED = ("transport", "launcher", "device", "hosts", "ppn", "bind")  # by what others printed
+_OF_SAMPLES = ("cadence", "timing")  # values that a tool reports have neither
+OF_SOURCES = ("origin", "ranks_assumed")  # decide whether a value was stated
+NONE = "-"
+UNSTATED = "not stated"
+OPEN = ("auto", UNSTATED)  # levels that name no path: the library chose it, or a log does not state it
+ASSUMED = " (assumed)"
+# the second column adds nothing if every value of the first goes with one value of the second
+_IMPLIED_BY = (
+    ("library", "launcher"),
+    ("library", "engine"),
+    ("library", "option_tool"),
+    ("engine", "option_tool"),
+    ("option_cadence", "cadence"),
+    ("option_timing", "timing"),
+    ("host", "cpu_model"),
+)
+
+
+def stated(values: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    """Return settings of a point; those that no log states are *not stated* instead of a default of labkit's.
+
+    Examples
+    --------
+    >>> stated({"transport": "auto", "bind": "core"}, "imported")
+    {'transport': 'not stated', 'bind': 'core'}
+    """
+    if origin not in BROUGHT:
+        return dict(values)
+    return {name: UNSTATED if value in ("auto", "unknown") else value for name, value in values.items()}
+
+
+def differing(rows: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
+    """Return the columns beside the size in which points of one benchmark differ, and which therefore label them.
+
+    Parameters
+    ----------
+    rows : of one benchmark, from `labkit.read.records.summary`.
+    skip : columns that are shown elsewhere.
+
+    Returns
+    -------
+    Names in a fixed order; the last is ``fingerprint`` where points of one size differ in nothing else.
+    """
+    given = [name for name in rows if name.startswith(GIVEN)]
+    found = {name: _coded(rows, name) for name in (*SETTING, *_WHERE, *given) if name in rows}  # missing is a level too
+    varied = [
+        name for name, (_, levels) in found.items() if len(levels) - (NONE in levels if name in _OF_SAMPLES else 0) > 1
+    ]
+    implied = {
+        second
+        for first, second in _IMPLIED_BY
+        if {first, second} <= {*varied} and one_each(found[first][0], found[second][0])
+    }
+    names = [name for name in varied if name not in implied]
+    keys = [found[name][0] for name in names]
+    if "message_size_B" in rows:
+        keys.append(distinct(rows["message_size_B"])[0])
+    if "fingerprint" in rows and keys and not one_each(together(*keys), distinct(rows["fingerprint"])[0]):
+        names.append("fingerprint")
+    return [name for name in names if name not in skip]
+
+
+def distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return for each row the place of its value among the different ones, and these in the order they occur in."""
+    if column.dtype == object and len({*map(type, column)}) > 1:
+        known: dict[Any, int] = {}  # True is 1 and 1.0, but each has a text of its own
+        codes = [known.setdefault((type(value), value), len(known)) for value in column]
+        return np.array(codes, np.intp), [value for _, value in known]
+    places, values = pd.factorize(column, use_na_sentinel=False)
+    return places, values.tolist()
+
+
+def noted(cells: pd.Series) -> tuple[NDArray[np.intp], list[tuple[Note, ...]]]:
+    """`distinct` of lists of notes; lists that are one object are not compared."""
+    same: dict[int, int] = {}
+    known: dict[tuple[Note, ...], int] = {}
+    listed = cells.tolist()
+    for cell in listed:
+        if id(cell) not in same:
+            same[id(cell)] = known.setdefault(cell, len(known))
+    return np.fromiter((same[id(cell)] for cell in listed), np.intp, len(listed)), list(known)
+
+
+def coded(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
+    """Return for each row the place of its level, and the levels: whole numbers as they are, anything else as text."""
+    codes, values = distinct(column)
+    if column.dtype.kind in "iu":
+        return codes, values
+    merged, levels = pd.factorize(np.array([level(value) for value in values], object))
+    return merged[codes], levels.tolist()
+
+
+def together(*codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return a code for each row that is equal where all of some codes are; numbered in the order they occur in."""
+    both = codes[0]
+    for more in codes[1:]:
+        both = pd.factorize(both * (more.max(initial=0) + 1) + more)[0]
+    return both
+
+
+def alike(rows: pd.DataFrame, factors: Sequence[str]) -> list[NDArray[np.intp]]:
+    """Return the places of the rows of each combination of levels of factors, in the order they occur in."""
+    if not len(rows):
+        return []
+    codes = together(np.zeros(len(rows), np.intp), *(coded(rows[name])[0] for name in factors))
+    places = np.argsort(codes, kind="stable")
+    return np.split(places, np.flatnonzero(np.diff(codes[places])) + 1)
+
+
+def _coded(rows: pd.DataFrame, name: str) -> tuple[NDArray[np.intp], list[str]]:
+    """Return for each row the place of its text, as `text` has it, and the texts."""
+    columns = [rows.get(c) for c in (name, *OF_SOURCES)]
+    codes = together(*(distinct(column)[0] for column in columns if column is not None))
+    firsts = np.unique(codes, return_index=True)[1].tolist()
+    facts = [[None] * len(firsts) if c is None else [c.array[place] for place in firsts] for c in columns]
+    words = [_text(name, *values) for values in zip(*facts, strict=True)]
+    merged, levels = pd.factorize(np.array(words, object))
+    return merged[codes] if len(rows) else codes, levels.tolist()
+
+
+def one_each(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Return whether every value of the first column goes with one value of the second."""
+    return bool(together(first, second).max(initial=-1) == first.max(initial=-1))
+
+
+def setting(row: Mapping[str, Any], columns: Sequence[str]) -> str:
+    """Return levels of a point in words, those that it has: ``transport shm, library MPICH 4.0.2``."""
+    return ", ".join(f"{named(name)} {words}" for name in columns if (words := text(row, name)) != NONE)
+
+
+def named(column: str) -> str:
+    """Return the name on the command line of a column of options or variables.
+
+    Examples
+    --------
+    >>> named("option_sync"), named("env_OMPI_MCA_btl"), named("bind")
+    ('sync', 'OMPI_MCA_btl', 'bind')
+    """
+    for prefix in GIVEN:
+        column = column.removeprefix(prefix)
+    return column
+
+
+def texts(rows: pd.DataFrame, name: str) -> pd.Series:
+    """Return the level of a factor in each row, as `text` does."""
+    codes, words = _coded(rows, name)
+    return pd.Series(np.array(words, object)[codes], index=rows.index, dtype=object)
+
+
+def text(row: Mapping[Any, Any], name: str) -> str:
+    """Return the level of a factor in a row for people, with what a log does not state or labkit assumed.
+
+    Examples
+    --------
+    >>> text({"origin": "imported", "option_window": None}, "option_window")
+    'not stated'
+    >>> text({"origin": "imported", "ranks": 2, "ranks_assumed": True}, "ranks")
+    '2 (assumed)'
+    """
+    return _text(name, row.get(name), row.get("origin"), row.get("ranks_assumed"))
+
+
+def _text(name: str, value: Any, origin: Any, assumed: Any) -> str:
+    words = level(value)
+    if origin not in BROUGHT:
+        return words
+    if name in _NEVER_STATED or (name.startswith(GIVEN[0]) and (value is None or value != value)):
+        return UNSTATED
+    return words + ASSUMED if name == "ranks" and assumed is not None and bool(assumed) else words
+
+
+def level(value: Any) -> str:
+    """Text of a value that labels a point; a dash for none."""
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()  # as command lines have it
+    if isinstance(value, float):
+        return NONE if math.isnan(value) else format_exact(value)
+    return str(value) if value is not None and str(value) else NONE

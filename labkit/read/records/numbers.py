@@ -1,0 +1,274 @@
+"""Statistics of launches from their times: what the columns of a metric hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit import benchmarks, stats
+from labkit.errors import DataError, SpecError
+from labkit.point import notes
+from labkit.point.columns import METRICS, Metric, statistic_column
+from labkit.point.spec import Spec
+from labkit.read.records import resolution
+from labkit.read.records.describe import Columns
+from labkit.store.samples import ORIGINS, Samples, facts
+from labkit.store.samples.batch import Batch
+from labkit.store.samples.facts import CHUNKS, LOOP_NS, TIMING
+
+
+def seconds(samples: Samples) -> NDArray[np.float64]:
+    """Time of each iteration as its benchmark defines it: that of the slowest rank, or the mean over the timed ranks.
+
+    Returns
+    -------
+    (iterations,), s; empty where a tool reported values only.
+    """
+    first: NDArray[np.float64] = seconds_of(Batch.of(samples))[0]
+    return first
+
+
+def seconds_of(batch: Batch) -> NDArray[np.float64]:
+    """`seconds` of each launch of a batch, (launches, iterations), s."""
+    check(batch)
+    return np.asarray(_reduced(batch) if batch.n else np.empty((len(batch), 0)), np.float64)
+
+
+def _reduced(batch: Batch, phase: str = "time_ns") -> NDArray[np.float64]:
+    """Reduce the times of all ranks to one time per iteration, s: the slowest, or their mean."""
+    how = _benchmark(batch).reduce
+    if batch.over:
+        return _over(batch, how, phase)
+    times = batch.seconds if phase == "time_ns" else batch.extras[phase] * 1e-9
+    return np.asarray(times.mean(axis=1) if how == "mean" else times.max(axis=1), np.float64)
+
+
+def values(samples: Samples, metric: str) -> NDArray[np.float64]:
+    """Metric of each iteration, (iterations,), in the metric's unit.
+
+    Raises
+    ------
+    DataError
+        If the benchmark has no such metric.
+    """
+    first: NDArray[np.float64] = values_of(Batch.of(samples), metric)[0]
+    return first
+
+
+def values_of(batch: Batch, metric: str) -> NDArray[np.float64]:
+    """`values` of each launch of a batch, (launches, iterations), in the metric's unit."""
+    times, metrics = seconds_of(batch), _benchmark(batch).metrics
+    if metric not in metrics:
+        raise DataError(
+            f"{batch.kind.spec.benchmark} has no metric {metric!r} of single iterations. It has: {', '.join(metrics)}."
+        )
+    work, definition = _work(batch, metrics[metric])[:, None], METRICS[metric]
+    with np.errstate(divide="ignore"):
+        return np.asarray(times / work if definition.kind == "cost" else work / times) * definition.factor
+
+
+def _benchmark(batch: Batch) -> benchmarks.Benchmark:
+    """Return the benchmark of launches. It must still exist, because only it knows the work in an iteration."""
+    try:
+        return benchmarks.get(batch.kind.spec.benchmark)
+    except SpecError as error:
+        raise DataError(f"{named(batch)} cannot be read as numbers: {error} Update labkit, or omit it.") from error
+
+
+def _work(batch: Batch, units: Callable[[Spec], float]) -> NDArray[np.float64]:
+    """Work in an iteration of each launch, (launches,); it depends on the size."""
+    sizes, places = np.unique(batch.sizes, return_inverse=True)
+    return np.array([units(batch.kind.spec.sized(size)) for size in sizes.tolist()], np.float64)[places]
+
+
+def named(batch: Batch, row: int = 0) -> str:
+    """Name of a launch in errors."""
+    return f"Launch {batch.launches[row]} of '{batch.spec(row)}'"
+
+
+def check(batch: Batch) -> None:
+    """Refuse launches that cannot be correct."""
+    if not batch.checked:
+        check_times(batch)
+        check_metadata(batch)
+
+
+def check_times(batch: Batch) -> None:
+    """Refuse times that cannot be correct."""
+    times, ranks = batch.time_ns, batch.kind.ranks
+    if times.ndim != 3 or (batch.n and len(ranks) != times.shape[1]):
+        _refuse(batch, 0, [f"has times of shape {times.shape[1:]}, but it must be ({len(ranks)} ranks, iterations)"])
+    elif times.size and times.min() < 0:
+        row = int((times.min(axis=(1, 2)) < 0).argmax())
+        _refuse(batch, row, [f"has a time of {times[row].min()} ns, but no time can be negative: the clock went back"])
+
+
+def _refuse(batch: Batch, row: int, problems: Sequence[str]) -> None:
+    """Raise the error about a launch."""
+    raise DataError(
+        f"{named(batch, row)} {notes.joined(problems)}. Delete its file; labkit then measures the point again."
+    )
+
+
+def check_metadata(batch: Batch) -> None:
+    """Refuse metadata and reported values that cannot be correct."""
+    kind, meta = batch.kind, batch.kind.meta
+    problems, where = list[str](), 0
+    if kind.origin not in ORIGINS:
+        problems.append(f"has origin={kind.origin!r}, but it must be one of {', '.join(ORIGINS)}")
+    if (TIMING.of(meta) or "each") not in ("each", "total"):
+        problems.append(f"has timing={TIMING.of(meta)!r}, but it must be 'each' or 'total'")
+    problems += [f"has {text}" for text in facts.wrong(meta)]
+    given = zip(batch.given(LOOP_NS), batch.fact(CHUNKS), strict=True)
+    for row, loops, chunks in ((row, *each) for row, each in enumerate(given) if each[0] is not None):
+        if not (_counts(chunks, 1) and isinstance(loops, list) and loops and all(_counts(each, 0) for each in loops)):
+            where = where if problems else row
+            problems.append(
+                f"has loop_ns={str(loops)[:60]} and chunks={str(chunks)[:60]}, but they must be rows of whole "
+                "numbers, ns, and iterations"
+            )
+            break
+    for row, values in enumerate(batch.values):
+        for one, value in zip(batch.reported, values, strict=True) if not all(map(_finite, values)) else ():
+            if not _finite(value):
+                where = where if problems else row
+                problems.append(f"reports {one.name} {one.statistic}={value!r}, but it must be a finite number")
+    if problems:
+        _refuse(batch, where, problems)
+
+
+def _finite(value: object) -> bool:
+    """Return whether a value is a finite number."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _counts(values: object, least: int) -> bool:
+    """Return whether a value is a list, not empty, of whole numbers from `least` on."""
+    return isinstance(values, list) and bool(values) and all(type(v) is int and least <= v < 2**63 for v in values)
+
+
+def timing(kind: Samples) -> str:
+    """How the point was timed: ``each`` or ``total``."""
+    return str(TIMING.of(kind.meta) or dict(kind.spec.options).get("timing") or "each")
+
+
+def _metric(
+    metric: Metric, work: NDArray[np.float64] | float, statistics: Mapping[str, NDArray[np.float64]]
+) -> Columns:
+    """Columns of one metric from the statistics of the time, s. For a rate they describe the slow side."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if metric.kind != "rate":
+            if not np.any(work):
+                return {}
+            columns = {
+                name: np.where(np.equal(work, 0), math.nan, value / work * metric.factor)
+                for name, value in statistics.items()
+            }
+        else:
+            columns = {
+                name: np.where(value == 0, math.nan, work / value * metric.factor) for name, value in statistics.items()
+            }
+            if "step" in statistics:
+                at = "p50" if "p50" in columns else "mean"
+                steps = columns[at] * statistics["step"] / statistics[at]
+                columns["step"] = np.where(statistics[at] == 0, math.nan, steps)
+            swapped = {"ci_low": "ci_high", "ci_high": "ci_low", "min": "max", "max": "min"}
+            columns = {swapped.get(name, name): value for name, value in columns.items()}
+    return {statistic_column(metric.name, name): value for name, value in columns.items()}
+
+
+_TIMES = ("p50", "p95", "p99", "p999", "min", "max", "ci_low", "ci_high")  # of `stats.summaries`
+
+
+def _over(batch: Batch, how: str, phase: str = "time_ns") -> NDArray[np.float64]:
+    """One time per iteration of a point with statistics over its ranks, s; of a chunk the mean of its iterations."""
+    assert batch.over is not None
+    seconds = batch.over.reduced(how, phase) * 1e-9
+    if phase == "time_ns" and "iterations" in batch.extras:
+        seconds /= batch.extras["iterations"][0, 0]
+    return seconds[None]
+
+
+def of_times(batch: Batch) -> Columns:
+    """Statistics of the times of launches, before the work in an iteration makes metrics of them.
+
+    Returns
+    -------
+    (launches,) each: the statistics of `stats.summaries` with ``mean``, ``step`` and ``osu_mean``, of the time of an
+    iteration, s; those of phases and derived metrics with the name of the phase or metric before them; and ``n``,
+    ``ci_width``, ``spread_within`` and ``unreliable`` of the records, ``below`` (whether a time is 0), ``clock``
+    (its step, s).
+    """
+    benchmark, times, total = _benchmark(batch), _reduced(batch), timing(batch.kind) == "total"
+    if np.isnan(times).any():
+        stats.quantile(times[np.isnan(times).any(axis=1)][0], 0.5)  # raises the error that says so
+    step = resolution.steps_s(batch)
+    # with timing=total a sample stands for as many iterations as its chunk had
+    iterations = np.asarray(batch.extras.get("iterations", np.ones(batch.time_ns.shape)), np.float64)
+    weights = iterations[:, 0]
+    time: Columns = {"mean": (times * weights).sum(axis=1) / weights.sum(axis=1), "n": [batch.n] * len(batch)}
+    fastest = batch.over.of_iteration["fastest"][None, None] if batch.over else batch.time_ns
+    time["clock"], time["below"] = step, (fastest == 0).any(axis=(1, 2))
+    if total:
+        time["step"] = step / weights.mean(axis=1)
+    else:
+        s = stats.summaries(times)
+        time |= {name: s[name] for name in _TIMES} | {"step": step}
+        time |= {"ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
+        time["unreliable"] = [stats.unreliable(batch.n)] * len(batch)
+    if benchmark.reduce == "max" and len(batch.kind.ranks) > 1 and not benchmark.loop:
+        every = _over(batch, "mean")[:, None] if batch.over else batch.seconds
+        weights = iterations[:, : every.shape[1]]
+        time["osu_mean"] = np.average(every, axis=2, weights=weights).mean(axis=1)
+    for phase in benchmark.phases:
+        if phase in batch.extras:
+            s = stats.summaries(_reduced(batch, phase))
+            time |= {f"{phase} {name}": s[name] for name in _TIMES} | {f"{phase} step": step}
+    if benchmark.derived:
+        means = [_phases(samples, benchmark) for samples in batch.each()]
+        for name, derive in benchmark.derived.items():
+            time[f"{name} value"] = np.array([derive(each) for each in means], np.float64)
+    return time
+
+
+def of_statistics(batch: Batch, time: Columns) -> Columns:
+    """Columns of the records from the statistics of the times of launches.
+
+    Parameters
+    ----------
+    batch : the launches; their times are not read.
+    time : from `of_times`.
+    """
+    benchmark = _benchmark(batch)
+    row: Columns = {name: time[name] for name in ("ci_width", "spread_within", "unreliable") if name in time}
+    if benchmark.loop and (loops := _loops(batch)) is not None:
+        time = time | {"osu_mean": loops}
+    whole = {name: time[name] for name in ("mean", *_TIMES, "step", "osu_mean") if name in time}
+    for name, units in benchmark.metrics.items():
+        row |= _metric(METRICS[name], _work(batch, units), whole)
+    for phase, name in benchmark.phases.items():
+        if f"{phase} step" in time:
+            work = _work(batch, benchmark.phase_work[phase]) if phase in benchmark.phase_work else 1.0
+            row |= _metric(METRICS[name], work, {one: time[f"{phase} {one}"] for one in (*_TIMES, "step")})
+    for name in benchmark.derived:
+        row |= _metric(METRICS[name], 1.0, {"value": time[f"{name} value"]})
+    return row
+
+
+def _phases(samples: Samples, benchmark: benchmarks.Benchmark) -> Any:
+    """Return what metrics are derived from: the times of all phases, or what answers for them."""
+    further = {name: samples.extras[name] for name in benchmark.phases if name in samples.extras}
+    return samples.over.means() if samples.over else samples.phases | further
+
+
+def _loops(batch: Batch) -> NDArray[np.float64] | None:
+    """Mean time of an iteration from the times of whole loops, (launches,), s; None if no launch has them."""
+    means = [
+        float(np.mean(times)) * 1e-9 / sum(chunks) if all(times := [sum(row) for row in loops or [[0]]]) else math.nan
+        for loops, chunks in zip(batch.fact(LOOP_NS), batch.fact(CHUNKS), strict=True)
+    ]
+    return None if all(map(math.isnan, means)) else np.array(means)

@@ -1,0 +1,175 @@
+"""Leave out of chapters what the campaign did not measure: figures, tables, their sections, and references to them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nbformat.v4 import new_markdown_cell
+
+from labkit.errors import ReportError
+from labkit.figures import parts
+from labkit.report import markdown
+from labkit.report.notebook import Chapter, part_of
+from labkit.report.options import options
+
+_HEAD = re.compile(r"^(#{2,}) +(.*?)[ \t]*(?:\{[^}\n]*\})?[ \t]*$", re.M)
+_LABEL = re.compile(r"\{#((?:sec|eq)-[\w-]+)")
+_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z@*_`(])")
+_REFERENCE = re.compile(r"@((?:fig|tbl|sec|eq)-[\w-]*\w)")
+
+
+def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
+    """Take out what says that nothing was measured, and note it in `Chapter.omitted`.
+
+    A section that loses all its figures and tables goes with its heading and its prose, unless a sentence in it states
+    a result. Sentences elsewhere that refer to what is gone go too. A sentence in the place of a figure becomes prose.
+
+    Parameters
+    ----------
+    chapters : of the whole book; their cells are changed.
+
+    Returns
+    -------
+    The chapters of which nothing is left.
+    """
+    gone: set[str] = set()
+    empty = []
+    for chapter in chapters:
+        cells = _split(chapter.notebook.cells)
+        labelled = [cell for cell in cells if _label(cell)]
+        if labelled and all(_says_nothing(cell) for cell in labelled) and not chapter.error:
+            chapter.omitted, gone = ["the whole chapter"], gone | _labels(cells)
+            empty.append(chapter)
+            continue
+        chapter.notebook.cells = _kept(cells, chapter, gone)
+    for chapter in chapters:
+        if gone and chapter not in empty:
+            unrefer(chapter, gone)
+    return empty
+
+
+def _split(cells: Iterable[Any]) -> list[Any]:
+    """Return the cells with prose divided before its headings, so that no cell belongs to two sections."""
+    parts: list[Any] = []
+    for cell in cells:
+        if cell.cell_type != "markdown":
+            parts.append(cell)
+            continue
+        starts = [0, *(match.start() for match in _HEAD.finditer(markdown.mask(cell.source))), len(cell.source)]
+        texts = [cell.source[a:b].strip("\n") for a, b in itertools.pairwise(starts)]
+        for text in filter(str.strip, texts):
+            parts.append(type(cell)({**cell, "source": text}))
+    return parts
+
+
+def _kept(cells: Sequence[Any], chapter: Chapter, gone: set[str]) -> list[Any]:
+    """Return the cells that stay; add the labels of the others to `gone`, and their names to the chapter."""
+    kept: list[Any] = []
+    for section in _sections(cells):
+        nothing = [cell for cell in section if _says_nothing(cell)]
+        labelled = [cell for cell in section if _label(cell)]
+        results = [cell for cell in section if cell.cell_type == "code" and cell.outputs and cell not in nothing]
+        heading = _HEAD.match(section[0].source) if section[0].cell_type == "markdown" else None
+        if nothing and heading and len(heading[1]) > 1 and not results and not _unfinished(labelled, nothing):
+            gone |= _labels(section)
+            chapter.omitted.append(heading[2])
+            continue
+        gone |= _labels(nothing)
+        chapter.omitted += [_name(cell) for cell in nothing if _label(cell)]
+        said = [(cell, _remark(cell)) for cell in section if cell not in nothing]
+        gone |= _labels(cell for cell, remark in said if remark)
+        kept += [_prose(cell, remark) if remark else cell for cell, remark in said]
+    return kept
+
+
+def _remark(cell: Any) -> str:
+    """Return the text that a cell shows in the place of a figure; empty for others."""
+    if not _label(cell).startswith("fig-") or len(cell.outputs) != 1:
+        return ""
+    shown = cell.outputs[0]
+    return str(shown.data["text/markdown"]) if isinstance(part_of(shown), parts.Text) else ""
+
+
+def _prose(cell: Any, text: str) -> Any:
+    """Return a cell of prose in the place of another."""
+    made = new_markdown_cell(text)
+    made["id"] = cell.get("id", made["id"])
+    return made
+
+
+def _unfinished(labelled: Sequence[Any], nothing: Sequence[Any]) -> bool:
+    return any(cell not in nothing for cell in labelled)
+
+
+def _sections(cells: Sequence[Any]) -> list[list[Any]]:
+    """Return the cells by section: each begins with a heading, but the first."""
+    sections: list[list[Any]] = [[]]
+    for cell in cells:
+        if cell.cell_type == "markdown" and _HEAD.match(cell.source) and sections[-1]:
+            sections.append([])
+        sections[-1].append(cell)
+    return [section for section in sections if section]
+
+
+def _says_nothing(cell: Any) -> bool:
+    """Return whether all that a cell shows is that nothing was measured."""
+    if cell.cell_type != "code" or not cell.outputs:
+        return False
+    return all(isinstance(part_of(out), parts.Omitted) for out in cell.outputs)
+
+
+def _label(cell: Any) -> str:
+    """Return the label of a cell that shows a figure or a table."""
+    if cell.cell_type != "code":
+        return ""
+    try:
+        label = str(options(cell.source)[0].get("label", ""))
+    except ReportError:
+        return ""
+    return label if label.startswith(("fig-", "tbl-")) else ""
+
+
+def _name(cell: Any) -> str:
+    """Return the first sentence of a cell's caption, or its label."""
+    chosen = options(cell.source)[0]
+    caption = str(chosen.get("fig-cap") or chosen.get("tbl-cap") or "")
+    return caption.partition(". ")[0].rstrip(".") or _label(cell)
+
+
+def _labels(cells: Iterable[Any]) -> set[str]:
+    """Return the labels that cells define."""
+    labels = {label for cell in cells if (label := _label(cell))}
+    return labels | {label for cell in cells if cell.cell_type == "markdown" for label in _LABEL.findall(cell.source)}
+
+
+def unrefer(chapter: Chapter, gone: set[str]) -> None:
+    """Take sentences out of a chapter's prose that refer to what is gone."""
+    for cell in chapter.notebook.cells:
+        if cell.cell_type == "markdown" and set(_REFERENCE.findall(cell.source)) & gone:
+            cell.source = without_references(cell.source, gone)
+        for out in cell.get("outputs", []):
+            text = out.get("data", {}).get("text/markdown", "")
+            if set(_REFERENCE.findall(text)) & gone:
+                out.data["text/markdown"] = _without(text, gone)
+        if cell.cell_type == "code":
+            cell.source = _REFERENCE.sub(lambda m: "another section" if m[1] in gone else m[0], cell.source)
+    chapter.notebook.cells = [cell for cell in chapter.notebook.cells if cell.source.strip()]
+
+
+def without_references(text: str, gone: set[str]) -> str:
+    """Return prose without the sentences that refer to a label that is gone."""
+    return "\n\n".join(filter(None, (_without(part, gone) for part in re.split(r"\n{2,}", text))))
+
+
+def _without(paragraph: str, gone: set[str]) -> str:
+    """Return a paragraph without its sentences that refer to a label; a list or a block keeps its lines."""
+    if not set(_REFERENCE.findall(paragraph)) & gone:
+        return paragraph
+    if re.match(r"\s*(?:[-*+:#|>]|\d+\.|`{3})", paragraph):
+        lines = (line for line in paragraph.split("\n") if not set(_REFERENCE.findall(line)) & gone)
+        return "\n".join(lines)
+    sentences = _SENTENCE.split(paragraph)
+    return " ".join(one for one in sentences if not set(_REFERENCE.findall(one)) & gone)

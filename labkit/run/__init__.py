@@ -1,0 +1,1 @@
+"""Measuring: what is missing, in which order, started how, saved where."""

@@ -1,0 +1,265 @@
+"""The text of a file: its format, its checksum, and its tables, read a piece at a time."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import math
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+from labkit.errors import DataError
+from labkit.formats import _wrapped, imb, logs, malformed, omb
+from labkit.formats._lines import LONGEST, Lines
+from labkit.formats._log import LARGEST, Log, Run
+from labkit.formats._table import Table
+from labkit.point.notes import Note, note
+
+FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
+PIECE = 1 << 20  # B read at once
+PART = 1 << 12  # rows of a long table in memory
+_TELLING = 20  # characters of a first line that say what a file is; a shorter one is shown with what follows
+_LABEL = r"^(?: *\d{1,7}: |\[[\d,]+\](?:<std\w+>:?)? ?)?"
+_BEGINS = {
+    kind: re.compile(f"{_LABEL}(?:{begins})", re.MULTILINE)
+    for kind, begins in [
+        *((kind, form.BEGINS) for kind, form in FORMATS.items()),
+        *((kind, log.begins.pattern) for kind, log in logs().items()),
+    ]
+}
+# a search for these comes first, because it is much faster
+_MARKS = {kind: form.MARKS for kind, form in FORMATS.items()} | {kind: log.marks for kind, log in logs().items()}
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_BOM = "\ufeff"
+_IN_LINE = re.compile(r"[\w.,%+-]")  # a file that ends with one of these may be cut; JSON ends with a bracket
+_OPEN = note(
+    "open-end", "the file does not end with a line end, so its last line may be cut. Compare it with the tool's output"
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file whose format and checksum are known.
+
+    Parameters
+    ----------
+    path : of the file.
+    kind : key of `FORMATS`, or of `labkit.formats.logs`.
+    digest : SHA-256 of the text, which names it.
+    size : B.
+    encoding : of its characters.
+    name : of the file; with its folders, if a folder was named.
+    open : whether it ends inside a line, so that its last number may lack digits.
+    """
+
+    path: Path
+    kind: str
+    digest: str
+    size: int
+    encoding: str
+    name: str
+    open: bool = False
+
+    @property
+    def doubts(self) -> tuple[Note, ...]:
+        """What is doubtful about all points of the text."""
+        return (_OPEN,) if self.open else ()
+
+    @property
+    def log(self) -> Log | None:
+        """The kind of log that it is; None for a text of tables."""
+        return logs().get(self.kind)
+
+    def runs(self, read: Callable[[int], None]) -> list[Run]:
+        """Return the runs of a log.
+
+        Raises
+        ------
+        DataError
+            If it is larger than a log can be, or a line does not fit.
+        """
+        log = self.log
+        assert log is not None
+        if self.size > LARGEST:
+            raise malformed(str(self.path), 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
+        text = "".join(piece for _, piece in _pieces(self.path, self.encoding)).removeprefix(_BOM)
+        text, number = _wrapped.bare(text)
+        try:
+            made = _runs(log, text, str(self.path))
+        except DataError as error:
+            told = re.sub(r"(?<=, line )\d+(?=: found)", lambda line: str(number(int(line[0]))), str(error))
+            raise DataError(told) from error
+        read(self.size)
+        return [replace(run, line=number(run.line)) for run in made]
+
+    @property
+    def form(self) -> ModuleType:
+        """The module that reads its tables."""
+        return FORMATS[self.kind]
+
+    def lines(self, read: Callable[[int], None]) -> Lines:
+        """Return its lines.
+
+        Parameters
+        ----------
+        read : called with the number of bytes of each piece.
+        """
+
+        def pieces() -> Iterator[str]:
+            first = True
+            for count, piece in _pieces(self.path, self.encoding):
+                read(count)
+                yield piece.removeprefix(_BOM) if first else piece
+                first = first and not piece
+
+        lines: Lines = self.form.lines_of(pieces(), str(self.path))
+        return lines
+
+    def tables(self, lines: Lines) -> Iterator[Table]:
+        """Yield its tables; long ones come in parts."""
+        tables: Iterator[Table] = self.form.tables(lines, PART)
+        return tables
+
+
+def _runs(log: Log, text: str, where: str) -> list[Run]:
+    """Return the runs of a text, or of each JSON document in it. Refuse a mixture of different runs."""
+    found, outside = _wrapped.documents(text, _BEGINS[log.name])
+    if not found:
+        return log.runs(text, where)
+    # newlines replace the text above, so that line numbers stay right
+    parts = [text] if log.joins else ["\n" * text.count("\n", 0, first) + text[first:last] for first, last in found]
+    made = [run for part in parts for run in log.runs(part, where)]
+    if _BEGINS[log.name].search(outside) and not _same(log.runs(outside, where), made):
+        remedy = "Split it into one file with the text and one with the JSON."
+        raise malformed(where, 0, f"text and JSON of {log.name}", "the runs of one of them", remedy)
+    return made
+
+
+def _same(runs: Sequence[Run], others: Sequence[Run]) -> bool:
+    """Return whether runs are the same, printed as text and as JSON: their first value agrees to 1 %."""
+    return len(runs) == len(others) and all(
+        (one.test, one.size) == (other.test, other.size)
+        and math.isclose(one.values[0].value, other.values[0].value, rel_tol=0.01)
+        for one, other in zip(runs, others, strict=True)
+    )
+
+
+class UnknownError(DataError):
+    """A file in no format that labkit knows.
+
+    Parameters
+    ----------
+    message : as of any error.
+    reason : in few words, without the file's name.
+    """
+
+    def __init__(self, message: DataError, reason: str) -> None:
+        super().__init__(str(message))
+        self.reason = reason
+
+
+def identify(path: str | Path, name: str = "") -> Text:
+    """Find format and checksum of a file by its content.
+
+    Parameters
+    ----------
+    path : of the file.
+    name : what its points call it; by default its last part.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or is not a regular file.
+    UnknownError
+        If it is in no format that labkit knows, or in several.
+    """
+    digest, kinds, first_line, begin, rest, last, size = hashlib.sha256(), set[str](), "", "", "", "", 0
+    encoding = _encoding(path)
+    for count, piece in _pieces(path, encoding):
+        size, last = size + count, piece[-1:] or last
+        digest.update(piece.encode(errors="surrogatepass"))
+        if not first_line:
+            lines = piece[:LONGEST].removeprefix(_BOM).splitlines()
+            first_line = next((line for line in lines if line.strip()), "")
+            begin = " ".join(" ".join(lines).split()) if len(first_line.strip()) < _TELLING else first_line.strip()
+        text = (rest + piece).removeprefix(_BOM).replace("\r\n", "\n")
+        # a text of tables may be long; whether a log stands in it too is asked of its first piece only
+        asked = _BEGINS if size <= PIECE or kinds.isdisjoint(FORMATS) else dict.fromkeys(FORMATS)
+        kinds |= {
+            kind
+            for kind, form in _BEGINS.items()
+            if kind in asked and kind not in kinds and any(mark in text for mark in _MARKS[kind]) and form.search(text)
+        }
+        if not kinds and "\0" in piece:  # a program or other data, which may be of any size
+            raise _unknown(str(path), [], "\0", "\0")
+        rest = text[-256:].rpartition("\n")[2]
+    for log in [logs()[kind] for kind in sorted(kinds & set(logs()))]:
+        kinds -= set(log.holds)
+    if len(kinds) != 1:
+        raise _unknown(str(path), sorted(kinds), first_line, begin)
+    name, cut = name or Path(path).name, bool(_IN_LINE.match(last))
+    return Text(Path(path), kinds.pop(), digest.hexdigest(), size, encoding, name, cut)
+
+
+def _unknown(path: str, kinds: list[str], first_line: str, begin: str) -> UnknownError:
+    """Return the error for a file of no kind, or of several."""
+    if kinds:
+        wanted, remedy = "the output of one program, not of several", "Split it into one file per program."
+        found = " and ".join(kinds)
+        return UnknownError(malformed(path, 0, found, wanted, remedy), f"output of {found} in one file: split it")
+    wanted = f"the output of a benchmark that labkit reads ({', '.join([*FORMATS, *logs()])})"
+    remedy = "Name a file with the complete output of one program, including its head."
+    begin = begin[:60]
+    reason = f"begins with {begin!r}, which no benchmark that labkit reads prints" if begin else "empty"
+    if "\ufffd" in begin or "\0" in begin:
+        reason = "not text"
+    return UnknownError(malformed(path, 1, first_line or "nothing", wanted, remedy), reason)
+
+
+def _open(path: str | Path) -> int:
+    """Open a regular file and return its descriptor. Refuse a FIFO or a device instead of waiting for it."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DataError(f"{path} cannot be read: {reason}. Name a file with the output of a benchmark.") from None
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        kinds = {stat.S_IFIFO: "a FIFO", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(mode), "a device")
+        raise DataError(
+            f"{path} is {kind}, not a file. Save the output of the benchmark to a file, and name that file."
+        )
+    return handle
+
+
+def _encoding(path: str | Path) -> str:
+    """Return the encoding that a byte order mark gives, as Windows writes it; else UTF-8."""
+    with os.fdopen(_open(path), "rb") as file:
+        begin = file.read(2)
+    return _WIDE.get(begin, "utf-8")
+
+
+def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
+    return _wrapped.pieces(_decoded(path, encoding))
+
+
+def _decoded(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield the text in pieces, with the number of bytes read; invalid bytes are replaced."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    try:
+        with os.fdopen(_open(path), "rb") as file:
+            while piece := file.read(PIECE):
+                yield len(piece), decoder.decode(piece)
+            yield 0, decoder.decode(b"", final=True)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read: {error.strerror}. Copy it to this machine, and name the copy."
+        ) from None

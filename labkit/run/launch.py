@@ -1,0 +1,303 @@
+"""How ranks start: one file a launcher, each a pure function from a placement to a command line.
+
+`labkit.run.launchers._files` says what a launcher's file defines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from labkit.errors import LaunchError, SpecError, known, known_failures
+from labkit.host import Program, eager
+from labkit.io import extras, project
+from labkit.point.host_list import listed, named, slots, spread
+from labkit.point.units import plural
+from labkit.run.launchers._files import LauncherFile, abi, file, libraries, names, own_library, programs
+from labkit.run.launchers._inherited import SETTINGS, inherited
+from labkit.run.launchers._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
+
+__all__ = [
+    "FLAGS",
+    "NETWORK",
+    "RDMA",
+    "SETTINGS",
+    "Launcher",
+    "LauncherFile",
+    "Placement",
+    "abi",
+    "eager_limits",
+    "get",
+    "inherited",
+    "installed",
+    "job_hosts",
+    "libraries",
+    "library",
+    "library_path",
+    "listed",
+    "named",
+    "names",
+    "programs",
+    "recognised",
+    "refuse_uneven",
+    "slots",
+    "spread",
+    "titled",
+]
+
+
+VENVS = (".venv-ompi5", ".venv-mpich")  # what `make venvs` makes
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An installed launcher: its module, its program and its version.
+
+    Parameters
+    ----------
+    name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was asked for by place.
+    program : to start.
+    library : MPI library of the ranks, with its version.
+    version : of the library, as numbers.
+    module : its file.
+    of : for srun, the launcher of the library; None for mpi4py's own.
+    pmi : what srun offers to start ranks with.
+    kind : of the library: ``openmpi``, ``mpich``, ``intelmpi``; the launcher's when left out.
+    """
+
+    name: str
+    program: str
+    library: str
+    version: tuple[int, ...]
+    module: LauncherFile
+    of: Launcher | None = None
+    pmi: tuple[str, ...] = ()
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.kind or self.module.PROGRAM.name)
+
+    @property
+    def order(self) -> int:
+        """Its place among the launchers in one folder of the PATH; the lowest is used first."""
+        return self.module.ORDER
+
+    def command(self, placement: Placement, argv: Sequence[str]) -> list[str]:
+        """Command line that starts the ranks.
+
+        Raises
+        ------
+        SpecError
+            If the launcher has no such transport, or the hosts cannot hold the ranks.
+        """
+        if placement.transport not in self.module.TRANSPORTS:
+            raise SpecError(
+                f"transport={placement.transport!r}, but {self.name} supports {', '.join(self.module.TRANSPORTS)}. "
+                "Set transport=auto."
+            )
+        if placement.transport == "shm" and len(placement.shares) > 1:
+            raise SpecError(
+                f"transport='shm', but the ranks are on {plural(len(placement.shares), 'host')}, which share no "
+                "memory. "
+                "Set transport=tcp or auto, or use one host."
+            )
+        if placement.remote_shell and placement.bind not in ("auto", "none"):
+            raise SpecError(
+                f"bind={placement.bind}, but the hosts of this testbed share the cores of one machine, so all "
+                "would bind to the first ones. Leave bind out."
+            )
+        variables = dict(sorted(self.environment(placement).items()))
+        return [self.program, *self.module.arguments(placement, variables), *placement.flags, *argv]
+
+    def environment(self, placement: Placement) -> dict[str, str]:
+        """Variables to set for the launcher and its ranks; those of the spec win."""
+        plain = own_library(self.module)
+        home = self.program if plain else self.of.program if self.of else ""
+        variables: dict[str, str] = self.module.environment(placement, home)
+        return variables | dict(placement.settings)
+
+
+def library_path(*folders: Path) -> dict[str, str]:
+    """The variable that makes the loader search these folders first."""
+    before = os.environ.get("LD_LIBRARY_PATH", "")
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [*map(str, folders), before]))}
+
+
+def library(text: str) -> str:
+    """Library and version, from the text of MPI_Get_library_version; empty for a library without a launcher file.
+
+    Examples
+    --------
+    >>> library("MPICH Version:      5.0.2"), library("Open MPI v4.1.4, package: Debian OpenMPI")
+    ('MPICH 5.0.2', 'Open MPI 4.1.4')
+    """
+    return next((titled(module, text)[0] for module in libraries().values() if text.startswith(module.BANNER)), "")
+
+
+@cache
+def installed() -> dict[str, Launcher]:
+    """Launchers beside the running Python and on PATH, in the order of the folders, so that a loaded module wins.
+
+    `LauncherFile.ORDER` orders those of one folder. srun comes last, and only inside a Slurm job.
+    """
+    folders = [str(Path(folder)) for folder in (str(Path(sys.executable).parent), *os.get_exec_path())]
+    launchers: list[Launcher] = []
+    for name in names():
+        if own_library(file(name)):
+            launchers += filter(None, [_search(name, folders)])
+        elif file(name).usable():
+            with suppress(LaunchError):
+                launchers.append(file(name).launcher(None))
+
+    def order(launcher: Launcher) -> tuple[bool, int, int, str]:
+        place = str(Path(launcher.program).parent)
+        first = folders.index(place) if place in folders else len(folders)
+        return not own_library(launcher.module), first, launcher.order, launcher.name
+
+    return {one.name: one for one in sorted(launchers, key=order)}
+
+
+def get(name: str) -> Launcher:
+    """A launcher by name; ``auto`` takes the first that is installed.
+
+    Parameters
+    ----------
+    name : ``auto``, ``openmpi``, ``mpich``, ``intelmpi``, ``srun``; ``openmpi@/opt/openmpi`` or the path alone for
+        one that is installed there (a program, or the folder above it or above its bin); ``srun@`` with either
+        for the library that srun's ranks are to load.
+
+    Raises
+    ------
+    LaunchError
+        If none is installed; names the packages.
+    SpecError
+        If there is no launcher of that name.
+    """
+    kind, separator, place = name.partition("@")
+    if not separator and ("/" in name or name.startswith(".")):
+        kind, place = "", name
+    elif kind not in names() and name != "auto":
+        raise known("launcher", name, ["auto", *names()])
+    if kind in names() and not own_library(file(kind)):
+        under_srun: Launcher = file(kind).launcher(get(place) if place else None)
+        return under_srun
+    if place:
+        return _installed_at(kind.replace("auto", ""), Path(place))
+    launchers = installed()
+    if name == "auto" and launchers:
+        return next(iter(launchers.values()))
+    if name in launchers:
+        return launchers[name]
+    if why := _why_broken(names() if name == "auto" else [name]):
+        raise LaunchError(why)
+    subject = "No MPI launcher is" if name == "auto" else f"The launcher {name!r} is not"
+    packages = " or ".join(one.package for one in programs().values() if one.mpi and one.package)
+    rootless = project.make("mpich") or extras.command("mpich")
+    raise LaunchError(
+        f"{subject} installed ({', '.join(launchers) or 'none'} found). Install MPI in one of these ways: "
+        f"{rootless} (without root), the Debian package {packages}, or your site's MPI module."
+    )
+
+
+def eager_limits(kind: str, program: str, transport: str = "auto") -> list[eager.Variable]:
+    """Eager limits of the MPI that a launcher belongs to.
+
+    Parameters
+    ----------
+    kind : of the library, as `Launcher.kind`.
+    program : path of the launcher that belongs to it.
+    transport : ``shm``, ``tcp``, or ``rc`` and ``ud`` over UCX; ``auto`` for the first two.
+
+    Returns
+    -------
+    One for each path; its value is None, and `source` says why, if it cannot be known.
+    """
+    paths = ("shm", "tcp") if transport == "auto" else (transport,)
+    module = file(kind) if kind in names() else None
+    if module is None or not hasattr(module, "eager_limits"):
+        return [eager.Variable("eager limit", None, f"labkit cannot read the settings of {kind}", one) for one in paths]
+    limits: list[eager.Variable] = module.eager_limits(program, paths)
+    return limits
+
+
+def _why_broken(kinds: Iterable[str]) -> str:
+    """Return why installed programs do not run, if labkit knows the cause; else empty."""
+    for kind in kinds:
+        for program in file(kind).PROGRAM.commands:
+            path = shutil.which(program)
+            if path and (cause := known_failures.known(_version_text(path))):
+                return f"{path} is installed, but does not run: {cause.line.removeprefix('nothing: ')}\n{cause.remedy}"
+    return ""
+
+
+def _search(name: str, folders: Iterable[str]) -> Launcher | None:
+    """The first program of a launcher in some folders."""
+    paths = (shutil.which(program, path=folder) for folder in folders for program in file(name).PROGRAM.commands)
+    return next(filter(None, (_launcher_at(name, path) for path in paths if path)), None)
+
+
+def _launcher_at(name: str, path: str) -> Launcher | None:
+    """The launcher of that name, if the program's version text says that it is one."""
+    module = file(name)
+    if not recognised(module.PROGRAM, path):
+        return None
+    return Launcher(name, path, *titled(module, _version_text(path)), module)
+
+
+def recognised(program: Program, path: str) -> bool:
+    """Whether a path is that program, by its version text."""
+    return re.search(program.pattern, _version_text(path), re.DOTALL) is not None
+
+
+def _installed_at(kind: str, place: Path) -> Launcher:
+    """The launcher at a path, of a given kind or of any."""
+    place = Path(os.path.abspath(place.expanduser()))  # noqa: PTH100  (a link stays a link: it names the library)
+    for name in [kind] if kind else libraries():
+        if place.is_file():
+            launcher = _launcher_at(name, str(place))
+        else:
+            launcher = _search(name, [str(place / "bin"), str(place)])
+        if launcher is not None:
+            return replace(launcher, name=f"{name}@{launcher.program}")
+    if place.name in VENVS and not place.exists():
+        raise LaunchError(f"There is no {place}. {_instead_of(place)}")
+    output = f": its --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
+    raise LaunchError(
+        f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{output}. Name the mpirun or mpiexec "
+        "of an MPI library, or the folder it is installed in."
+    )
+
+
+def _instead_of(place: Path) -> str:
+    """Say how to get an environment of `VENVS`, or what stands in for it outside a checkout."""
+    if not (venvs := project.make("venvs")):
+        return f"Only labkit's checkout makes it. Install MPICH beside labkit: {extras.command('mpich')}"
+    made = project.CHECKOUT / place.name if project.CHECKOUT else place
+    return f"Run `{venvs}`" + (", which makes it." if made == place else f" and name {made}.")
+
+
+def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:
+    """A library with its version, as text and as numbers."""
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    version = tuple(int(n) for n in match.groups(default="0")) if match else (0,)
+    return f"{module.LIBRARY} {'.'.join(map(str, version))}", version
+
+
+@cache
+def _version_text(program: str) -> str:
+    """What ``program --version`` prints, or why it prints nothing."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError as error:
+        return f"nothing: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "nothing for 60 s"
+    return done.stdout + done.stderr or f"nothing, and ended with status {done.returncode}"

@@ -1,0 +1,129 @@
+"""What the file of a launcher defines, and how labkit finds the files: every module ``launch/<name>.py``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from labkit.errors import LaunchError
+from labkit.host import Program, eager
+
+if TYPE_CHECKING:
+    from labkit.run.launch import Launcher, Placement
+
+
+class LauncherFile(Protocol):
+    """What the file of a launcher defines. The file has the launcher's name.
+
+    Attributes
+    ----------
+    PROGRAM : the program that starts ranks. Output that does not fit its pattern is another launcher's.
+    LIBRARY : name of the MPI library of the ranks.
+    BANNER : beginning of the text that MPI_Get_library_version of that library returns.
+    ORDER : its place among the launchers in one folder of the PATH; the lowest is used first.
+    TRANSPORTS : that it can choose.
+    """
+
+    PROGRAM: Program
+    LIBRARY: str
+    BANNER: str
+    ORDER: int
+    TRANSPORTS: tuple[str, ...]
+
+    def arguments(self, placement: Placement, variables: Mapping[str, str]) -> list[str]:
+        """Everything between the program and the command of a rank; `variables` are for ranks on other hosts."""
+
+    def environment(self, placement: Placement, home: str) -> dict[str, str]:
+        """Variables for the program; `home` is the launcher of the MPI library that the ranks load."""
+
+
+class WithEagerLimits(LauncherFile, Protocol):
+    """What the file defines as well if its library tells its eager limits."""
+
+    def eager_limits(self, program: str, transports: tuple[str, ...]) -> list[eager.Variable]:
+        """The limit over each path, as the library that `program` belongs to has it."""
+
+
+class WithAbi(LauncherFile, Protocol):
+    """What the file defines as well if its library loads programs that are linked to another one.
+
+    Attributes
+    ----------
+    ABI : launcher of the library that those programs are linked to.
+    """
+
+    ABI: str
+
+
+class UnderSrun(LauncherFile, Protocol):
+    """What the file defines as well if srun can start ranks of its library."""
+
+    def pmi(self, placement: Placement) -> tuple[str, ...]:
+        """Kinds of process management interface that the library understands, best first."""
+
+    def below_srun(self, placement: Placement, home: str) -> dict[str, str]:
+        """Variables for ranks that srun starts."""
+
+
+class OfAnyLibrary(LauncherFile, Protocol):
+    """What the file defines as well if the launcher starts ranks of any library (srun)."""
+
+    def launcher(self, of: Launcher | None) -> Launcher:
+        """The launcher for the ranks of a library; without one, for those of the library that mpi4py finds."""
+
+    def usable(self) -> bool:
+        """Whether it counts as installed here."""
+
+
+def names() -> list[str]:
+    """Names of all launchers that have a file."""
+    package = importlib.import_module(__package__ or "")
+    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+
+
+def file(name: str) -> Any:
+    """The file of a launcher: a `LauncherFile`.
+
+    Raises
+    ------
+    LaunchError
+        If it lacks one of the names that every launcher defines.
+    """
+    module = importlib.import_module(f"{__package__}.{name}")
+    required = (*LauncherFile.__annotations__, "arguments", "environment")
+    missing = [name for name in required if not hasattr(module, name)]
+    if missing:
+        raise LaunchError(
+            f"{module.__file__} does not define {', '.join(missing)}. Define what LauncherFile in "
+            "labkit/run/launchers/_files.py describes, or move the file away."
+        )
+    return module
+
+
+def own_library(module: LauncherFile) -> bool:
+    """Whether a launcher starts the ranks of its own MPI library only."""
+    return not hasattr(module, "launcher")
+
+
+def abi(kind: str) -> str:
+    """The launcher of the library that programs are linked to which a library loads: its own, or that of its ABI."""
+    return str(getattr(file(kind), "ABI", kind)) if kind in names() else kind
+
+
+def libraries() -> dict[str, LauncherFile]:
+    """Launchers that belong to an MPI library, best first."""
+    modules = sorted(map(file, names()), key=lambda module: (module.ORDER, module.PROGRAM.name))
+    return {module.PROGRAM.name: module for module in modules if own_library(module)}
+
+
+def below_srun(library: str) -> UnderSrun | None:
+    """The launcher file of a library, if srun can start its ranks; else None."""
+    return file(library) if library in names() and hasattr(file(library), "below_srun") else None
+
+
+def programs() -> dict[str, Program]:
+    """The programs of all launchers, best first."""
+    modules = sorted(map(file, names()), key=lambda module: (module.ORDER, module.PROGRAM.name))
+    return {module.PROGRAM.name: module.PROGRAM for module in modules}

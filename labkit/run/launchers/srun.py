@@ -1,0 +1,119 @@
+"""Slurm's srun (20.11 or later), which starts the ranks of any MPI library.
+
+``srun`` takes the library that mpi4py finds, ``srun@openmpi`` that of another launcher, ``srun@/opt/openmpi`` the
+one that is installed there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from labkit.errors import LaunchError, SpecError
+from labkit.host import VERSION, Program
+from labkit.run import launch
+from labkit.run.launch import Launcher, LauncherFile, Placement, refuse_uneven
+from labkit.run.launchers._files import below_srun
+
+PROGRAM = Program(
+    name="srun",
+    commands=("srun",),
+    pattern=rf"slurm\S* {VERSION}",
+    package="slurm-client",
+    target="testing",
+    purpose="starting ranks in a Slurm job",
+    instead="mpirun",
+    needs="slurm",
+)
+LIBRARY, BANNER, ORDER = "", "", 90
+TRANSPORTS = ("auto", "shm", "tcp")
+
+
+def launcher(of: Launcher | None) -> Launcher:
+    """Slurm's srun, for the ranks of a library; without one, for those of mpi4py's own.
+
+    Raises
+    ------
+    LaunchError
+        If it is not installed, or there is no library.
+    """
+    path = shutil.which("srun")
+    if path is None or not launch.recognised(PROGRAM, path):
+        raise LaunchError("The launcher 'srun' is not installed. Install slurm-client, or set another launcher.")
+    pmi, module = offered(path), cast("LauncherFile", sys.modules[__name__])
+    if of is not None:
+        return replace(of, name=f"srun@{of.name}", program=path, module=module, of=of, pmi=pmi)
+    text = mpi4py_library()
+    for kind, library in launch.libraries().items():
+        if text.startswith(library.BANNER):
+            return Launcher("srun", path, *launch.titled(library, text), module, pmi=pmi, kind=kind)
+    raise LaunchError("mpi4py finds no MPI library for srun. Load your site's MPI module.")
+
+
+def usable() -> bool:
+    """Whether srun counts as installed: only inside a Slurm job, because elsewhere it would wait for an allocation."""
+    return "SLURM_JOB_ID" in os.environ
+
+
+def arguments(placement: Placement, variables: Mapping[str, str]) -> list[str]:
+    """Everything between the program and the command of a rank; --export takes `variables` to all hosts."""
+    refuse_uneven(placement, PROGRAM.name)  # other shares would need a host file
+    if placement.remote_shell:
+        raise SpecError("launcher=srun, but the hosts of this testbed do not run Slurm. Set launcher=openmpi or mpich.")
+    out = ["--ntasks", str(placement.ranks)]
+    if placement.shares:
+        hosts = [host for host, _ in placement.shares]
+        out += ["--nodes", str(len(hosts)), "--nodelist", ",".join(hosts), "--distribution", "block"]
+    if placement.shares or placement.ppn:
+        out += ["--ntasks-per-node", str(placement.per_host)]
+    out += [f"--mpi={_pmi(placement)}", f"--cpu-bind={placement.binding}{'' if placement.binding == 'none' else 's'}"]
+    if placement.oversubscribed:
+        out += ["--overcommit"]
+    if placement.nodes:
+        out += ["--overlap"]  # else a step waits for the cores that the job script holds
+    out += ["--input=0"] if placement.by_input else []  # else srun sends it to all ranks
+    return [*out, "--kill-on-bad-exit=1", "--export=ALL"]
+
+
+def _pmi(placement: Placement) -> str:
+    """The process management interface that both the library and srun know."""
+    library = below_srun(placement.library)
+    kinds = library.pmi(placement) if library else ("pmi2",)
+    without_version = {name.partition("_v")[0]: name for name in sorted(placement.pmi)}
+    for kind in kinds:
+        if kind in without_version:
+            return kind if kind in placement.pmi else without_version[kind]
+    raise LaunchError(
+        f"srun --mpi=list offers {', '.join(placement.pmi) or 'nothing'}, but {placement.library} needs "
+        f"{' or '.join(kinds)}. Set launcher={placement.library}, or ask your administrator for that Slurm plugin."
+    )
+
+
+def environment(placement: Placement, home: str) -> dict[str, str]:
+    """Variables for the ranks: those of their library."""
+    library = below_srun(placement.library)
+    if library is None:
+        return {}
+    out = library.below_srun(replace(placement, patience=0), home)
+    if not home:
+        out.pop("MPI4PY_MPIABI", None)  # mpi4py loads the library that `mpi4py_library` named
+    return out
+
+
+def offered(program: str) -> tuple[str, ...]:
+    """Process management interfaces that ``srun --mpi=list`` names."""
+    process = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, timeout=20, check=False)
+    words = (process.stderr + process.stdout).replace(",", " ").split()
+    return tuple(dict.fromkeys(w for w in words if w == "none" or w.startswith(("pmi", "cray_"))))
+
+
+def mpi4py_library() -> str:
+    """Version text of the MPI library that mpi4py loads; empty if there is none."""
+    code = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return process.stdout

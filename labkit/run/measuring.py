@@ -1,0 +1,148 @@
+"""The orchestrator: from specs to samples files, measuring only what is not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from labkit import benchmarks, host, testbeds
+from labkit.errors import AbsentError, Failed
+from labkit.point.spec import Effort, Spec
+from labkit.point.units import plural
+from labkit.run import runner, sample_volume, simulations, staging
+from labkit.run.fingerprints import named
+from labkit.run.point import Failure, Point
+from labkit.run.progress import PROGRESS, Counter, Progress, Report, published
+from labkit.run.retry import Barred, retried
+from labkit.run.schedule import concurrent, run_concurrently, starts
+from labkit.store.campaign import Campaign, fresh
+
+__all__ = ["PROGRESS", "Failure", "Point", "Progress", "Report", "commands", "expand", "measure"]
+
+
+def measure(
+    specs: Iterable[Spec] | Spec,
+    effort: Effort | None = None,
+    *,
+    into: Campaign | str | Path | None = None,
+    progress: Report | None = None,
+    launches: Sequence[int] | None = None,
+) -> Campaign:
+    """Measure the missing points of some specs, and keep every sample.
+
+    Parameters
+    ----------
+    specs : what to measure.
+    effort : how long; `Effort()` when left out.
+    into : campaign or its folder; a new one named after the time when left out.
+    progress : called before and during every point.
+    launches : numbers of the launches to measure (default: as many as `effort` says, from 0 on).
+
+    Returns
+    -------
+    The campaign.
+
+    Raises
+    ------
+    SpecError
+        If a spec is impossible; nothing was started.
+    LaunchError, KernelError
+        If points failed. All others were measured and kept; the error has those that failed as `failures`. Benchmarks
+        whose calls the MPI library lacks are noted in the campaign under ``absent``, and only raise if there was
+        nothing else.
+    """
+    effort = effort or Effort()
+    points = expand([specs] if isinstance(specs, Spec) else list(specs), effort, launches)
+    campaign = into if isinstance(into, Campaign) else Campaign(into or fresh("measure"))
+    done = campaign.done()
+    missing = [point for point in points if (point.spec.benchmark, point.fingerprint, point.launch) not in done]
+    if not missing:
+        return campaign
+    with campaign.lease():
+        campaign.update({"host": dict(host.describe())})
+        campaign.tell("measuring", points=len(missing), total=len(points), seed=effort.seed)
+        failures = list(_run(missing, effort, campaign, published(campaign, progress)))
+    _raise(failures, len(missing), campaign)
+    return campaign
+
+
+def expand(specs: Sequence[Spec], effort: Effort, launches: Sequence[int] | None = None) -> list[Point]:
+    """Every point of some specs, resolved and named; starts nothing but version queries.
+
+    Parameters
+    ----------
+    launches : numbers of the launches (default: as many as `effort` says, from 0 on).
+
+    Raises
+    ------
+    SpecError
+        If a spec is impossible, or its samples are so large that `Effort.keep` must be set.
+    LaunchError
+        If what a spec needs is not installed.
+    """
+    resolved = list(named(specs, effort))
+    sample_volume.refuse([spec for spec, _, _ in resolved if not testbeds.outline(spec.testbed).network], effort)
+    return [
+        Point(spec, number, fingerprint, library)
+        for spec, library, fingerprint in resolved
+        for number in simulations.repeated(spec, range(effort.launches) if launches is None else launches)
+    ]
+
+
+def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: Report | None) -> Iterator[Failure]:
+    """Measure points launch by launch, groups and points in a random order that the seed fixes."""
+    counter = Counter(len(points), progress)
+
+    def retry(failure: Failure) -> Point:
+        point = failure.retry()
+        campaign.tell("retried", what=point.title, **failure.facts())
+        counter.done -= 1
+        return point
+
+    def untried(failure: Failure) -> None:
+        counter.done += 1
+        counter.tell(failure.point)
+
+    barred = Barred()
+    with ExitStack() as stack:
+        opened = testbeds.Opened(stack, counter.note)
+        stack.enter_context(staging.session(campaign.log))
+        launches: dict[int, list[Point]] = {}
+        for point in points:
+            launches.setdefault(point.launch, []).append(point)
+        for _, of_launch in sorted(launches.items()):
+            groups = starts(of_launch, effort)
+            for batch in concurrent(groups):
+                spec = batch[0][0][0].spec
+                run, testbed = runner.of(spec).run, opened.get(spec.testbed)
+                measured = partial(run, effort=effort, campaign=campaign, testbed=testbed, counter=counter)
+                tried = partial(retried, run=barred.watched(measured, untried), campaign=campaign, retry=retry)
+                for failure in run_concurrently(batch, tried):
+                    campaign.tell("failed", what=failure.point.title, **failure.facts())
+                    campaign.log(f"in full: {failure.error}")
+                    yield failure
+
+
+def commands(points: Sequence[Point], effort: Effort) -> list[str]:
+    """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
+    groups = starts([point for point in points if not point.launch], effort)
+    return [line for group in groups for line in runner.of(group[0].spec).shell(group, effort)]
+
+
+def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:
+    """Raise the first failure, counting the others; what the MPI library lacks is noted where anything was measured."""
+    absent = {f.point.spec.benchmark: str(f.error) for f in failures if isinstance(f.error, AbsentError)}
+    if absent and len(failures) < total:
+        campaign.update({"absent": campaign.facts.get("absent", {}) | absent})
+        failures = [f for f in failures if not isinstance(f.error, AbsentError)]
+    if not failures:
+        return
+    first = failures[0]
+    error = first.error.under(
+        f"{len(failures)} of {plural(total, 'point × launch')} failed. All others are kept in {campaign.path}. First: "
+        f"{benchmarks.label(first.point.spec)}, launch {first.point.launch}: {first.error.brief}"
+    )
+    error.failures = tuple(Failed(benchmarks.label(f.point.spec), f.point.launch, f.error) for f in failures)
+    raise error from first.error

@@ -1,0 +1,245 @@
+"""Points of external tools and MPI programs: one start for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from labkit import benchmarks, formats, host, stats, testbeds, tools
+from labkit.errors import LabkitError, LaunchError, SpecError, of_point
+from labkit.host import allocation
+from labkit.point.notes import badge
+from labkit.point.spec import Effort, Spec
+from labkit.run import bounds, launch, lines, paths
+from labkit.run.launch import Launcher, Placement
+from labkit.run.point import Failure, Point
+from labkit.run.progress import Counter
+from labkit.store.campaign import Campaign
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import CLOCK_NS, VERIFIED, complete, noted
+from labkit.store.samples.start import Start
+from labkit.testbeds import Testbed
+from labkit.tools import Invocation, Place
+
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+COMMANDS = 512  # B of command lines from which they are a part of the start's record
+
+
+def launched(spec: Spec, effort: Effort) -> tuple[Spec, str]:
+    """Return a spec with the launcher of its ranks if it has any, and its tool with the libraries behind it."""
+    outline = testbeds.outline(spec.testbed)
+    refuse_place(spec, outline)
+    outline.place(spec)  # refuses hosts that it has not, before it is brought up
+    invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+    parts = (f"{invocation.tool} {tools.version(invocation.tool)}", *invocation.libraries)
+    if not benchmarks.get(spec.benchmark).mpi:
+        return spec.replace(launcher="none", ranks=1), ", ".join(parts)
+    started = launcher(invocation, spec)
+    with_ranks(invocation, spec, outline)  # refuses a transport it has not
+    placement = Placement.of(spec, started, outline)
+    return lines.with_settings(spec, started, placement), ", ".join((*parts, started.library))
+
+
+def refuse_place(spec: Spec, testbed: Testbed) -> None:
+    """Refuse a testbed or hosts on which the ends of a tool cannot run.
+
+    Raises
+    ------
+    SpecError
+        If a Unix socket would have to leave its host, services would share a guest, or the spec names other hosts that
+        neither the testbed nor a Slurm job has.
+    """
+    benchmark, job = benchmarks.get(spec.benchmark), allocation.current()
+    ends = benchmark.ends
+    if ends.transports and spec.transport == "unix" and (testbed.hosts or testbed.guest):
+        raise SpecError(f"{spec.benchmark}: transport=unix stays inside one host. Set testbed=local, or transport=tcp.")
+    if ends.where == "all" and testbed.guest:
+        raise SpecError(
+            f"{spec.benchmark}: testbed={spec.testbed}, but services run here or on a virtual cluster. "
+            "Set testbed=virtual-cluster:4."
+        )
+    in_job = job is not None and job.system == "slurm" and spec.testbed == "local" and ends.where != ""
+    serves = not (benchmark.mpi or ends.rdma or ends.where in ("unix", "none"))
+    if serves and not in_job and not testbed.hosts and set(spec.hosts) - LOOPBACK:
+        raise SpecError(
+            f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} starts its server on this machine "
+            "and measures the loopback. Leave --hosts out, name two hosts of --testbed virtual-cluster, or run it in a "
+            "Slurm job."
+        )
+
+
+def run(
+    points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
+) -> Iterator[Failure]:
+    """Run the tool of every point and keep its samples, or the values it reports."""
+    return each(points, counter, lambda point: _keep(point, effort, campaign, testbed))
+
+
+def each(points: Sequence[Point], counter: Counter, keep: Callable[[Point], None]) -> Iterator[Failure]:
+    """Measure points one by one; those that fail do not stop the others."""
+    for point in points:
+        counter.tell(point)
+        try:
+            keep(point)
+        except LabkitError as error:
+            yield Failure(point, of_point(error))
+        counter.done += 1
+        counter.tell(point)
+
+
+def shell(points: Sequence[Point], effort: Effort) -> list[str]:
+    """The runs of the tools, as a shell takes them."""
+    commands = []
+    for point in points:
+        spec = point.spec
+        invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+        if benchmarks.get(spec.benchmark).mpi:
+            invocation = with_ranks(invocation, spec, testbeds.outline(spec.testbed))
+            variables = [f"{name}={value}" for name, value in sorted(invocation.environment.items())]
+            invocation = dataclasses.replace(invocation, client=("env", *variables, *invocation.client))
+        commands.append(" & ".join(shlex.join(words) for words in (invocation.server, invocation.client) if words))
+    return commands
+
+
+def launcher(invocation: Invocation, spec: Spec) -> Launcher:
+    """Launcher of an MPI program: that of the library that it is linked to, unless the spec names another one of it.
+
+    Raises
+    ------
+    LaunchError
+        If that is not installed, or the named one belongs to another library.
+    """
+    if spec.launcher == "auto" and invocation.mpi:
+        return _own(invocation)
+    found = launch.get(spec.launcher)
+    if invocation.mpi and launch.abi(found.kind) != invocation.mpi:
+        raise LaunchError(
+            f"{invocation.tool} is linked to {invocation.mpi}, but --launcher {spec.launcher} is {found.library}: each "
+            f"of its ranks would be alone. Set --launcher {invocation.mpi} or auto, or put a {invocation.programs[0]} "
+            f"that is linked to {found.kind} first on the PATH.",
+            lasting=True,
+        )
+    return found
+
+
+def _own(invocation: Invocation) -> Launcher:
+    """The launcher in the same installation as the library that a program loads; else the first of its kind."""
+    installed = [one for one in launch.installed().values() if launch.abi(one.kind) == invocation.mpi]
+    folders = [folder for parent in Path(invocation.mpi_folder).parents for folder in (parent, parent / "bin")]
+    beside = next((one for one in installed if Path(one.program).parent in folders), None)
+    for folder in Path(invocation.mpi_folder).parents if beside is None and invocation.mpi_folder else ():
+        with suppress(LaunchError):
+            return launch.get(f"{invocation.mpi}@{folder}")
+    if not installed:
+        raise LaunchError(
+            f"{invocation.tool} is linked to {invocation.mpi}, whose launcher is not installed. Install "
+            f"{launch.programs()[invocation.mpi].package}, or load the module of that MPI.",
+            lasting=True,
+        )
+    return beside or installed[0]
+
+
+def with_ranks(invocation: Invocation, spec: Spec, testbed: Testbed) -> Invocation:
+    """The invocation whose client is the launcher, which starts the program on every rank."""
+    found = launcher(invocation, spec)
+    placement = Placement.of(spec, found, testbed)
+    variables = {name: value for name, value in invocation.environment.items() if name not in dict(spec.environment)}
+    placement = dataclasses.replace(placement, settings=(*variables.items(), *placement.settings))
+    command = testbed.wrap(found.command(placement, invocation.client))
+    return dataclasses.replace(
+        invocation, client=tuple(command), environment={**invocation.environment, **found.environment(placement)}
+    )
+
+
+def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) -> None:
+    """Run one point and write its samples file."""
+    spec, load, began, clock = point.spec, host.load_snapshot(), datetime.now(UTC), perf_counter()
+    watch = host.Watch()
+    benchmark = benchmarks.get(spec.benchmark)
+    invocation = tools.available(benchmarks.tools_of(spec.benchmark), spec, effort)
+    ranks = benchmark.mpi
+    crowded = ranks and Placement.of(spec, launcher(invocation, spec), testbed).oversubscribed
+    invocation = with_ranks(invocation, spec, testbed) if ranks else invocation
+    before, batch = testbed.evidence(), allocation.current()
+    place = Place() if ranks else testbed.place(spec)
+    outcome = tools.run(invocation, place=place, scratch=campaign.path if place.own_files else None)
+    crossed = {name: value - before.get(name, 0) for name, value in testbed.evidence().items()}
+    load_end, machine = host.load_snapshot() | {"others": watch.since(load["monotonic_s"])}, host.describe()
+    elapsed = perf_counter() - clock
+    processes = (
+        spec.ranks if ranks else (2 if invocation.server else 1) * len(invocation.each)
+    )  # processes of the tool that keep a core busy
+    sampled = outcome.time_ns.size > 0
+    commands = [list(words) for words in outcome.commands]
+    shared: dict[str, Any] = {"testbed": dict(testbed.facts)} | ({"allocation": batch.facts()} if batch else {})
+    if len(json.dumps(commands)) > COMMANDS:
+        shared["commands"] = commands
+    record = Start.of(host.lasting(), shared, spec.as_dict())
+    meta = {
+        **outcome.meta,
+        "commands": commands,
+        **record.meta,
+        "engine": invocation.tool,
+        "library": point.library,
+        "verified": VERIFIED.of(outcome.meta),
+        "stopped_by": "tool",
+        "timing": "each" if sampled else "",
+        "cadence": benchmark.cadence,
+        "fingerprint": point.fingerprint,
+        "start": began.isoformat(timespec="milliseconds"),
+        "elapsed": elapsed,
+        "seed": effort.seed,
+        "load_start": load,
+        "load_end": load_end,
+        "evidence": crossed,
+        **point.marks[0],
+        **noted(
+            [
+                *testbed.badges,
+                *outcome.badges,
+                *(paths.of_tool(spec, effort, outcome, crossed, elapsed) if invocation.server else []),
+                *([badge("oversubscription")] if crowded else []),
+                *host.badges(machine, load, load_end),
+            ],
+            [
+                *point.marks[1],
+                *outcome.warnings,
+                *host.warnings_for_run(machine, load, load_end, ranks=processes, guest=testbed.guest_cores),
+            ],
+        ),
+    }
+    meta |= _clock(invocation.tool, outcome)
+    meta |= bounds.of_point(meta, record.meta)
+    origin = "measured" if sampled else "reported"
+    samples = Samples(
+        spec=spec,
+        effort=effort,
+        host=machine,
+        launch=point.launch,
+        time_ns=outcome.time_ns,
+        ranks=outcome.ranks,
+        origin=origin,
+        reported=outcome.reported,
+        meta=complete(meta, origin),
+        source=outcome.source,
+        extras=outcome.extras,
+        start=record,
+    )
+    campaign.save(samples, point.fingerprint)
+
+
+def _clock(tool: str, outcome: tools.Outcome) -> dict[str, float]:
+    """Step of the clock as a tool's times show it, else as its format states it; empty if neither does."""
+    if outcome.time_ns.size:
+        return {CLOCK_NS.name: float(stats.clock_step(outcome.time_ns))}
+    program = tools.programs().get(tool)
+    known = formats.clock_ns(program.format.__name__.rpartition(".")[2]) if program and program.format else math.nan
+    return {CLOCK_NS.name: known} if known == known else {}

@@ -1,0 +1,95 @@
+"""How far measuring has come: counted, told to a listener, and published in the campaign for other processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from labkit import benchmarks
+from labkit.errors import DataError
+from labkit.io import safe_read
+from labkit.run.point import Point
+from labkit.store.campaign import Campaign
+from labkit.store.lease import HEARTBEAT
+
+PROGRESS = "progress.json"  # in the campaign, while somebody measures
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far measuring has come.
+
+    Parameters
+    ----------
+    done, total : points of this call; those that were there already are not counted.
+    label : the point in flight or just ended.
+    elapsed, remaining : s; the latter is NaN before the first point has ended.
+    n, ci : samples so far of the point in flight, and width of its interval as a part of the median.
+    """
+
+    done: int
+    total: int
+    label: str
+    elapsed: float
+    remaining: float
+    n: int = 0
+    ci: float | None = None
+
+    @classmethod
+    def at(cls, campaign: Campaign) -> Progress | None:
+        """Read what another process that measures into a campaign published last; None if it published nothing."""
+        try:
+            progress = cls(**safe_read.json_object(campaign.path / PROGRESS))
+        except (DataError, TypeError):
+            return None
+        numbers = (progress.done, progress.total, progress.elapsed, progress.remaining, progress.n)
+        return progress if all(isinstance(number, int | float) for number in numbers) else None
+
+
+Report = Callable[[Progress], None]
+
+
+class Counter:
+    """Counts points and tells a listener."""
+
+    def __init__(self, total: int, listener: Report | None) -> None:
+        self._total, self._listener, self._began = total, listener, time.monotonic()
+        self._lock = threading.Lock()
+        self.done = 0
+
+    def note(self, text: str) -> None:
+        """Tell the listener what goes on beside the points."""
+        if self._listener is not None:
+            elapsed = time.monotonic() - self._began
+            self._listener(Progress(min(self.done, self._total), self._total, text, elapsed, float("nan")))
+
+    def tell(self, point: Point, *, n: int = 0, ci: float | None = None) -> None:
+        """Tell the listener how far measuring has come."""
+        if self._listener is not None:
+            elapsed = time.monotonic() - self._began
+            remaining = elapsed / self.done * (self._total - self.done) if self.done else float("nan")
+            label = f"{benchmarks.label(point.spec)}, launch {point.launch + 1}"
+            with self._lock:
+                self._listener(Progress(min(self.done, self._total), self._total, label, elapsed, remaining, n, ci))
+
+
+def published(campaign: Campaign, listener: Report | None) -> Report:
+    """A listener that also writes `PROGRESS` and heartbeats into the campaign, for other processes."""
+    last_write = last_beat = 0.0
+
+    def tell(progress: Progress) -> None:
+        nonlocal last_write, last_beat
+        if listener is not None:
+            listener(progress)
+        if time.monotonic() - last_beat > HEARTBEAT:
+            last_beat = time.monotonic()
+            campaign.tell("heartbeat", done=progress.done, total=progress.total, label=progress.label)
+        if time.monotonic() - last_write > 0.2 or progress.done == progress.total:
+            last_write = time.monotonic()
+            campaign.put(PROGRESS, json.dumps(dataclasses.asdict(progress)))
+
+    return tell

@@ -1,0 +1,60 @@
+"""What measures points: one protocol for ranks, tools, two jobs at once, and simulations.
+
+A runner alone starts and stops what measures. Launchers, tools, testbeds and the supervisor stand behind it; the
+orchestrator knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from labkit import benchmarks, testbeds
+from labkit.point.spec import Effort, Spec
+from labkit.run import interference, programs, ranks, simulations
+from labkit.run.point import Failure, Point
+from labkit.run.progress import Counter
+from labkit.store.campaign import Campaign
+from labkit.testbeds import Testbed
+
+
+class Runner(Protocol):
+    """One way to measure points. The `runner` of a benchmark names it; a simulated network has its own."""
+
+    def launched(self, spec: Spec, effort: Effort) -> tuple[Spec, str]:
+        """Return a resolved spec with its launcher's name, and the library or tool behind it, with its version.
+
+        It starts nothing but version queries.
+
+        Raises
+        ------
+        SpecError
+            If the launcher, the tool or the testbed cannot do what the spec asks.
+        LaunchError
+            If what the spec needs is not installed.
+        """
+
+    def shell(self, points: Sequence[Point], effort: Effort) -> list[str]:
+        """Return the command lines of points that share a start, as a shell takes them; starts nothing."""
+
+    def run(
+        self, points: Sequence[Point], effort: Effort, campaign: Campaign, testbed: Testbed, counter: Counter
+    ) -> Iterator[Failure]:
+        """Measure points that share a start, keep their samples in the campaign, and yield those that failed.
+
+        Nothing that it started runs on when it ends, is closed, or raises an error.
+        """
+
+
+RUNNERS: Mapping[str, Runner] = {
+    "ranks": ranks,
+    "tools": programs,
+    "two jobs": interference,
+    "simulation": simulations,
+}
+
+
+def of(spec: Spec) -> Runner:
+    """Return the runner that measures a spec."""
+    simulated = testbeds.outline(spec.testbed).network is not None
+    return RUNNERS["simulation" if simulated else benchmarks.get(spec.benchmark).runner]

@@ -1,0 +1,1 @@
+"""What measuring writes and reading reads: campaigns and the samples in them."""
