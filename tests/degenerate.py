@@ -125,7 +125,7 @@ def point(spec: Spec, place: int, launch: int, kind: Kind) -> Samples:
 
     meta = dict(like.meta) if like else {"engine": "c", "library": "L"}
     meta |= {"badges": [BUSY] if kind.busy else [], "warnings": [], "fingerprint": f"{place:016x}"}
-    meta |= {"clock_ns": kind.clock_ns} if kind.clock_ns == kind.clock_ns else {}
+    meta |= {} if math.isnan(kind.clock_ns) else {"clock_ns": kind.clock_ns}
     if like and not like.n:
         fields: dict[str, Any] = {
             "reported": [dataclasses.replace(one, value=value(one.name)) for one in like.reported if one.t is None]

@@ -47,7 +47,7 @@ def in_order(table: pd.DataFrame) -> None:
         for name, metric in shown.items():
             order = RATE if metric.kind == "rate" else COST
             values = [float(row.get(statistic_column(name, s), math.nan)) for s in order]
-            known = [value for value in values if value == value]
+            known = [value for value in values if not math.isnan(value)]
             assert all(a <= b * (1 + 1e-12) for a, b in itertools.pairwise(known)), (
                 row["benchmark"],
                 name,

@@ -60,7 +60,7 @@ def measure(study: Study) -> None:
 
     def tell(state: Progress) -> None:
         last[:] = [state]
-        left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+        left = "" if math.isnan(state.remaining) else f", about {format_duration(state.remaining)} left"
         handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
 
     before = study.campaign.done()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -41,7 +42,7 @@ def factors(table: pd.DataFrame, category: str, series: str, *, title: str, labe
         ends = {"array": (rows["high"] - rows["factor"]), "arrayminus": (rows["factor"] - rows["low"])}
         number = partial(format_number, digits=3)
         intervals = [
-            f"{number(low)} to {number(high)} ({meaning})" if low == low else str(meaning)
+            str(meaning) if math.isnan(low) else f"{number(low)} to {number(high)} ({meaning})"
             for low, high, meaning in zip(rows["low"], rows["high"], rows["label"], strict=True)
         ]
         figure.add_scatter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,7 +91,7 @@ def pairs(
 def _heat(values: NDArray[np.float64], digits: int = 17, **more: Any) -> go.Heatmap:
     """The cells; empty where there is no time."""
     return go.Heatmap(
-        z=[[None if time != time else float(f"{time:.{digits}g}") for time in row] for row in values.tolist()],
+        z=[[None if math.isnan(time) else float(f"{time:.{digits}g}") for time in row] for row in values.tolist()],
         colorscale=SCALE,
         hoverongaps=False,
         colorbar={"title": {"text": "one-way time (µs)", "side": "right"}, "thickness": 14, "tickformat": ",.4~r"},

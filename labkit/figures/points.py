@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ def hover_fields(rows: pd.DataFrame, metric: Metric, shown: str, others: Sequenc
     records = rows.to_dict("records")
     if "headline" in rows:
         values = [value_of(row, metric.name, shown) for row in records]
-        fields["interval"] = [f"{v.range} {v.unit} ({v.label})" if v.low == v.low else v.label for v in values]
+        fields["interval"] = [v.label if math.isnan(v.low) else f"{v.range} {v.unit} ({v.label})" for v in values]
     for name in others:
         fields[name] = [_stated(row, metric.name, name) for row in records]
     return fields | style.common(rows)
@@ -75,7 +76,7 @@ def hover_fields(rows: pd.DataFrame, metric: Metric, shown: str, others: Sequenc
 def _stated(row: Mapping[Any, Any], metric: str, statistic: str) -> str | None:
     """Return a statistic for the hover text, marked if it is unreliable, or the reason why there is none."""
     value = value_of(row, metric, statistic)
-    if value.value != value.value:
+    if math.isnan(value.value):
         return f"none: {why_not(row, metric, statistic)}" if "launches" in row else None
     doubt = " (fewer than 10 samples beyond)" if statistic in row.get("unreliable", ()) else ""
     return f"{value.text} {value.unit}{doubt}"
@@ -94,7 +95,11 @@ def numbers(values: list[Any], hover: bool) -> Any:
 
 def _with_gap(values: Sequence[Any], order: Sequence[int | None]) -> list[Any]:
     """Return values in that order; None in the gap and for NaN."""
-    return [None if i is None or values[i] != values[i] else values[i] for i in order]
+    return [None if i is None or _is_nan(values[i]) else values[i] for i in order]
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _arranged(values: Any, order: Sequence[int | None], hover: bool) -> Any:

@@ -5,6 +5,7 @@ A slow node shows as a row, a slow switch as a block of rows, and what a positio
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,7 +119,7 @@ def rank_map(
     names = [style.plain(a if a == b else f"{a} … {b}") for a, b in zip(firsts, lasts, strict=True)]
     figure = go.Figure(
         go.Heatmap(
-            z=[[None if value != value else float(f"{value:.4g}") for value in row] for row in cells.tolist()],
+            z=[[None if math.isnan(value) else float(f"{value:.4g}") for value in row] for row in cells.tolist()],
             y=names,
             customdata=rank_at.tolist(),
             colorscale=SCALE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -66,10 +67,10 @@ def repeated_pairs(
                     again=[format_number(float(y[pair])) for pair in pairs],
                 ),
             )
-    values = np.concatenate([x[known], y[known], [1e6 * limit for limit in limits if limit == limit]])
+    values = np.concatenate([x[known], y[known], [1e6 * limit for limit in limits if not math.isnan(limit)]])
     ends = [np.log10(values.min()) - 0.06, np.log10(values.max()) + 0.06] if len(values) else [0, 1]
     for limit, draw in zip(limits, (figure.add_vline, figure.add_hline), strict=True):
-        if limit == limit:
+        if not math.isnan(limit):
             draw(1e6 * limit, line={"color": "#555", "width": 1.2, "dash": "dash"})
     steps = (1, 1.5, 2, 3, 4, 5, 6, 8) if ends[1] - ends[0] < 1 else (1, 2, 5)
     marks = [step * 10**k for k in range(int(ends[0]) - 1, int(ends[1]) + 1) for step in steps]

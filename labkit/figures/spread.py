@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,7 +96,7 @@ def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None,
     error = error_bars(inside[0], y, inside[1], marker["color"])
     fields: dict[str, Sequence[Any]] = {
         STATISTICS[shown].label: [format_number(v, metric.unit) for v in y.tolist()],
-        "spread within": [format_share(v, digits=3) if v == v else None for v in rows["spread_within"]],
+        "spread within": [None if math.isnan(v) else format_share(v, digits=3) for v in rows["spread_within"]],
         **style.common(rows),
     }
     if centre is not None:
@@ -129,5 +130,5 @@ def _ends(trace: go.Scatter) -> list[float]:
 def _spreads(rows: pd.DataFrame, y: NDArray[np.float64], name: str) -> str:
     """Say how far launches spread, and the iterations inside them, both in per cent of the median."""
     both = {"between launches": stats.relative_spread(y), "within": float(rows["spread_within"].median())}
-    parts = [f"{label} {format_share(value, digits=3)}" for label, value in both.items() if value == value]
+    parts = [f"{label} {format_share(value, digits=3)}" for label, value in both.items() if not math.isnan(value)]
     return f"{name + ': ' if name else ''}spread {', '.join(parts)}" if parts else ""

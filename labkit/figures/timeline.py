@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from labkit.errors import DataError
@@ -83,4 +84,4 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
 
 def _distance(value: float, base: float) -> float | None:
     """Length of a bar; None where there is no interval."""
-    return value / base if value == value else None
+    return None if math.isnan(value) else value / base

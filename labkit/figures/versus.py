@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -164,7 +165,7 @@ def _line(line: Line, x: str, metric: Metric, axis: Mapping[str, Any], hover: bo
     error = bars_of(line, metric.name, marker["color"])
     places: list[float | None] = [axes.on(value, axis) for value in rows[x]]
     about: dict[str, Any] = _about(rows, x, metric, statistic) if hover else {"hoverinfo": "none"}
-    heights = [None if v != v else v for v in values.tolist()]
+    heights = [None if math.isnan(v) else v for v in values.tolist()]
     if axis["type"] == "log" and rows[x].iloc[0] == 0 and len(rows) > 1:  # nothing lies between 0 and the next
         for column in (places, heights, *((error["array"], error["arrayminus"]) if error else ())):
             column.insert(1, None)

@@ -388,7 +388,7 @@ def _evidence(clause: Clause, number: float, row: Mapping[str, Any]) -> str:
     launches = f"launches: {row['launches']}{fewer}"
     if clause.bound is None:
         return f"{where}, {launches}"
-    text = format_number(number, clause.unit) if number == number else f"no {clause.statistic}"
+    text = f"no {clause.statistic}" if math.isnan(number) else format_number(number, clause.unit)
     basis = "" if clause.basis == "value" else " (end of the interval)"
     if _bound(clause, row):  # an interval of bounds encloses nothing
         basis = " (clock resolution)"

@@ -5,6 +5,7 @@ A testbed reads its counters before and after every point; `labkit.store.samples
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -149,7 +150,7 @@ def python_sentence(rows: pd.DataFrame) -> str:
         return ""
     poll, post = (rows[column].median() for column in CALLS.values())
     cost = partial(format_number, unit="µs", digits=3)
-    refused = f", and a refused post, which makes an exception as well, {cost(post)}" if post == post else ""
+    refused = "" if math.isnan(post) else f", and a refused post, which makes an exception as well, {cost(post)}"
     return (
         f"Through pyverbs an empty poll takes {cost(poll)}{refused} (medians of {plural(len(rows), 'point')}): that "
         "much of its "

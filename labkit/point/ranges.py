@@ -95,7 +95,7 @@ def check(name: str, value: object, *, word: str = "") -> None:
     if allowed.holds(value):
         return
     word = word or f"{name}="
-    number = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
     usual = allowed.usual if allowed.usual is not None else allowed.low
     near = allowed.high if number and value > allowed.high and not allowed.between else usual  # type: ignore[operator]
     remedy = str(int(near)) if near == int(near) else f"{near:g}"

@@ -294,7 +294,7 @@ def format_count(n: float, *, none: str = "–") -> str:
     >>> format_count(12000), format_count(0)
     ('12,000', '–')
     """
-    return f"{int(n):,}" if n and n == n else none
+    return f"{int(n):,}" if n and not math.isnan(n) else none
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:

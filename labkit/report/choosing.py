@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,7 @@ def shown(row: dict[str, Any], metric: str, *, size: bool = True) -> str:
 
 def interval(value: Value) -> str:
     """Return an interval in brackets, as Markdown; empty where there is none."""
-    return f" {escape(f'[{value.range}]')}" if value.low == value.low else ""
+    return "" if math.isnan(value.low) else f" {escape(f'[{value.range}]')}"
 
 
 def hard(text: str) -> str:
@@ -149,6 +150,11 @@ def relative_widths(tables: Sequence[pd.DataFrame]) -> list[tuple[float, dict[st
         metric = headline_metric(str(rows["benchmark"].iloc[0]), rows)
         for row in rows.to_dict("records") if metric else ():
             value = value_of(row, metric)
-            if value.low == value.low and value.value > 0 and row["launches"] > 1 and METRICS[metric].kind != "share":
+            if (
+                not math.isnan(value.low)
+                and value.value > 0
+                and row["launches"] > 1
+                and METRICS[metric].kind != "share"
+            ):
                 found.append(((value.high - value.low) / value.value, {str(k): v for k, v in row.items()}, metric))
     return sorted(found, key=lambda one: -one[0])

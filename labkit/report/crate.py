@@ -12,6 +12,7 @@ References
 from __future__ import annotations
 
 import json
+import math
 import mimetypes
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -277,7 +278,7 @@ def _end(group: Any, last: str) -> str:
     rows = group[group["start"] == last]
     elapsed = float(rows["elapsed_s"].max())
     try:
-        end = datetime.fromisoformat(last) + timedelta(seconds=elapsed if elapsed == elapsed else 0.0)
+        end = datetime.fromisoformat(last) + timedelta(seconds=0.0 if math.isnan(elapsed) else elapsed)
     except (ValueError, OverflowError):  # a file from elsewhere may hold any number
         return last
     return end.isoformat(timespec="milliseconds")

@@ -294,7 +294,7 @@ def _level(factor: str, level: str) -> str:
 
 def _number(value: Value) -> str:
     """Return a value with its unit and, in brackets, its interval."""
-    interval = f"\u00a0{escape(f'[{value.range}]')}" if value.low == value.low else ""
+    interval = "" if math.isnan(value.low) else f"\u00a0{escape(f'[{value.range}]')}"
     return _bare(value) + interval
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +82,7 @@ def _row(group: Sequence[Oddity]) -> list[str]:
         reasons = joined(map(str, first.explanations[:_REASONS])) or "unexplained"
         return [escape(place), escape(f"{found}; {first.confidence}"), escape(reasons)]
     counts = Counter(title(one.benchmark) for one in group)
-    times = [one.times for one in group if one.times == one.times]
+    times = [one.times for one in group if not math.isnan(one.times)]
     place = f"{len(group)} more like those above: "
     place += ", ".join(f"{name} ({count})" for name, count in counts.most_common())
     rules = {rule.code: rule.expected for rule in plausibility.RULES}

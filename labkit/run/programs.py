@@ -242,4 +242,4 @@ def _clock(tool: str, outcome: tools.Outcome) -> dict[str, float]:
         return {CLOCK_NS.name: float(stats.clock_step(outcome.time_ns))}
     program = tools.programs().get(tool)
     known = formats.clock_ns(program.format.__name__.rpartition(".")[2]) if program and program.format else math.nan
-    return {CLOCK_NS.name: known} if known == known else {}
+    return {} if math.isnan(known) else {CLOCK_NS.name: known}

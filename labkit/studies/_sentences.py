@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def number(value: float) -> str:
 def centre(row: Mapping[str, Any], metric: str) -> float:
     """Median of a summary row; the mean if a tool reports no median, NaN if it reports neither."""
     median = row.get(f"{metric}_p50", float("nan"))
-    return float(median if median == median else row.get(f"{metric}_mean", float("nan")))
+    return float(row.get(f"{metric}_mean", float("nan")) if math.isnan(median) else median)
 
 
 def bare(row: Mapping[str, Any], metric: str) -> str:
@@ -67,7 +68,7 @@ def statement(row: Mapping[str, Any], metric: str) -> str:
     """Value, unit and interval of a summary row: ``0.260 µs (95 % interval of 6 launches: 0.250 to 0.270)``."""
     value = records.value_of(row, metric)
     how = " on average" if value.statistic == "mean" else ""
-    about = f" ({value.label}: {value.range})" if value.low == value.low else ""
+    about = "" if math.isnan(value.low) else f" ({value.label}: {value.range})"
     return f"{value.text} {value.unit}{how}{about}"
 
 
@@ -80,7 +81,7 @@ def tail(row: Mapping[str, Any], metric: str, what: str = "") -> str:
     ('; 99 of 100 iterations take at most 2.5 µs', '')
     """
     value = float(row.get(f"{metric}_p99", float("nan")))
-    if value != value:
+    if math.isnan(value):
         return ""
     named = f" {what}" if what else ""
     return f"; 99 of 100{named} take at most {number(value)} {METRICS[metric].unit}"

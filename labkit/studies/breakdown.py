@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -326,7 +327,7 @@ def _observed(one: Breakdown) -> figures.Part:
 
 def _ends(time: Time) -> tuple[float | None, float | None]:
     low, high = time.interval
-    return (None, None) if low != low else (low, high)
+    return (None, None) if math.isnan(low) else (low, high)
 
 
 def _drawn(whole: Breakdown) -> list[figures.Part]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -190,7 +191,7 @@ class Study(studies.Study):
                 if plain == title or plain not in panels:
                     continue
                 part = float((_rates(cells) / _rates(panels[plain])).median())
-                if part != part:  # the clock resolves no cell of both tables
+                if math.isnan(part):  # the clock resolves no cell of both tables
                     continue
                 why = _WHY[flag]
                 yield f"With {flag}, the test *{test}* on {plain} has {format_share(part)} of its rate without{why}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -431,10 +432,10 @@ def _cell(one: Estimate) -> str:
     """Value with its interval; why there is none is said elsewhere."""
     scale = SCALE[one.name]
     if not one.resolved:
-        bound = f", at most {number(one.high * scale)}" if one.high == one.high else ""
+        bound = "" if math.isnan(one.high) else f", at most {number(one.high * scale)}"
         return f"not resolved{bound}"
     value = format_number(one.value * scale, width=(one.high - one.low) * scale, digits=3)
-    interval = f" ({format_range(one.low * scale, one.high * scale)})" if one.low == one.low else ""
+    interval = "" if math.isnan(one.low) else f" ({format_range(one.low * scale, one.high * scale)})"
     return value + interval
 
 
@@ -442,7 +443,7 @@ def _deviation(one: Range, names: tuple[str, ...]) -> str:
     """Deviation of the worst of the lines that parameters come from."""
     used = {line for name in names for line in loggp.LINES[name] if line in one.lines}
     deviations = [one.lines[line].deviation for line in used]
-    return format_share(max((value for value in deviations if value == value), default=float("nan")))
+    return format_share(max((value for value in deviations if not math.isnan(value)), default=float("nan")))
 
 
 def _sizes(one: Range) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -339,7 +340,7 @@ class Study(studies.Study):
         for row in self.engine_table().to_dict("records"):
             suffix = ", times as long"
             ratios = {name.removesuffix(suffix): row[name] for name in row if str(name).endswith(suffix)}
-            ratios = {name: ratio for name, ratio in ratios.items() if ratio == ratio}
+            ratios = {name: ratio for name, ratio in ratios.items() if not math.isnan(ratio)}
             what = (
                 f"Modelled by the LogGP engine, where no links are shared, an {row['collective']} of "
                 f"{size_words(row['message_size_B'])} ({row['algorithm']}) with {row['ranks']} ranks takes "

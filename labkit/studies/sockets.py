@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -293,7 +294,7 @@ def _largest(sizes: str) -> int:
 def _statement(row: Any, metric: str) -> str:
     """Mean, or the one value of a tool that reports its best, with its interval over launches."""
     low, high, unit = row[f"{metric}_low"], row[f"{metric}_high"], METRICS[metric].unit
-    between = f" ({row['headline']}: {number(low)} to {number(high)})" if low == low else ""
+    between = "" if math.isnan(low) else f" ({row['headline']}: {number(low)} to {number(high)})"
     statistic = records.statistic_of(row, metric)
     what = "on average" if statistic == "mean" else "as the best of its trials"
     return f"{number(row[statistic_column(metric, statistic)])} {unit} {what}{between}"

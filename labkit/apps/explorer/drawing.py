@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -56,8 +57,8 @@ def said(view: View, name: str, row: Mapping[str, Any]) -> str:
     unit = view.unit or METRICS[view.metric].unit
     across = format_size(int(row[SIZE])) if view.x == SIZE else format_number(float(row[view.x]))
     place = across if view.x == SIZE else f"{column_title(view.x)} {across}"
-    interval = f"{value.range} {unit} ({value.label})" if value.low == value.low else value.label
-    text = f"{value.text} {unit}, {value.words}" if value.value == value.value else f"no {value.words}"
+    interval = value.label if math.isnan(value.low) else f"{value.range} {unit} ({value.label})"
+    text = f"no {value.words}" if math.isnan(value.value) else f"{value.text} {unit}, {value.words}"
     return "\n".join(part for part in (html.unescape(name), f"{place}: {text}", interval) if part)
 
 

@@ -72,7 +72,7 @@ def page(
     numbers = _numbers(view, rows, tails)
     if sort in numbers or sort in texts:
         keys = (numbers[sort] if sort in numbers else texts[sort].to_numpy())[kept]
-        order, known = np.argsort(keys, kind="stable"), keys == keys  # what has no value comes last
+        order, known = np.argsort(keys, kind="stable"), pd.notna(keys)  # what has no value comes last
         there = order[known[order]]
         kept = kept[np.concatenate([there[::-1] if falling else there, order[~known[order]]])]
     unit = view.unit or METRICS[view.metric].unit

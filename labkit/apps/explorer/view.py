@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -238,7 +239,7 @@ class View:
         if self.x == SIZE:
             positive = rows.loc[rows[SIZE] > 0, SIZE]
             x = axes.place(x, float(positive.min()) if len(positive) else 1.0)
-        return (x, y) if y == y and x == x else None
+        return (x, y) if not math.isnan(y) and not math.isnan(x) else None
 
     def lines(self, summary: pd.DataFrame) -> str:
         """Python code that draws the same figure in another notebook, and shows it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -179,7 +180,7 @@ def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
 
     values = zip(values_in(rows, metric, statistic), rows["unreliable"], strict=True)
     return [
-        value.text + ("*" if value.value == value.value and statistic in unreliable else "")
+        value.text + ("*" if not math.isnan(value.value) and statistic in unreliable else "")
         for value, unreliable in values
     ]
 

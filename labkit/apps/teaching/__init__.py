@@ -7,6 +7,7 @@ guide.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ class Session:
         handle.display(Markdown("Starting …"))
 
         def tell(state: Progress) -> None:
-            left = f", about {format_duration(state.remaining)} left" if state.remaining == state.remaining else ""
+            left = "" if math.isnan(state.remaining) else f", about {format_duration(state.remaining)} left"
             handle.update(Markdown(f"{state.done} of {plural(state.total, 'point × launch')}{left}: {state.label}"))
 
         self.source = sources.find(self.lab, self._choice, self.attempts, tell)

@@ -8,6 +8,7 @@ iterations: the launches decide (`labkit.judge.plausibility.deciding`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -136,7 +137,7 @@ def sentence(one: Oddity) -> str:
     'mpi.latency, 8 B: launch 2 is slower (launch 2: 9 µs); 3 times. Observed; unexplained.'
     """
     head = ", ".join(filter(None, (one.benchmark, one.setting)))
-    times = f"; {format_number(one.times, digits=2)} times" if one.times == one.times else ""
+    times = "" if math.isnan(one.times) else f"; {format_number(one.times, digits=2)} times"
     notes = joined(one.evidence)
     notes = f" {notes[:1].upper()}{notes[1:]}." if notes else ""
     why = f"possible: {'; '.join(map(str, one.explanations))}" if one.explained else "unexplained"
@@ -149,7 +150,9 @@ def numbers(one: Oddity) -> str:
 
 
 def _reading(one: Reading) -> str:
-    ends = f" [{format_number(one.low, digits=3)} to {format_number(one.high, digits=3)}]" if one.low == one.low else ""
+    ends = (
+        "" if math.isnan(one.low) else f" [{format_number(one.low, digits=3)} to {format_number(one.high, digits=3)}]"
+    )
     return f"{one.where}: {format_number(one.value, one.unit, digits=3)}{ends}"
 
 

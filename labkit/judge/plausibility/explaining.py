@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+import pandas as pd
+
 from labkit import benchmarks
 from labkit.judge.plausibility.oddity import Explanation, Oddity
 from labkit.judge.plausibility.view import PER_BYTE, View, headline
@@ -57,7 +59,7 @@ def stalls(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     metric = headline(rows[0])
     odd, other = (float(row.get(statistic_column(metric, "mean"), float("nan"))) for row in rows[:2])
     first, second = one.readings[0].value, one.readings[1].value
-    if odd == odd and other == other and (odd - other) * (first - second) < 0:
+    if not math.isnan(odd) and not math.isnan(other) and (odd - other) * (first - second) < 0:
         unit = METRICS[metric].unit
         means = f"{format_number(other, unit, digits=3)} and {format_number(odd, unit, digits=3)}"
         return Explanation(
@@ -75,7 +77,7 @@ def cache(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     options = {c.removeprefix("option_"): v for c, v in rows[0].items() if c.startswith("option_")}
     window = options.get("window")
     apart = getattr(benchmarks.get(str(rows[0]["benchmark"])), "apart", False)  # else one buffer serves all messages
-    count = int(window) if apart and isinstance(window, int | float) and window == window else 1
+    count = int(window) if apart and isinstance(window, int | float) and pd.notna(window) else 1
     size = int(rows[0]["message_size_B"])
     if count * size < _CACHE or any(int(row["message_size_B"]) >= size for row in rows[1:]):
         return None
@@ -136,7 +138,7 @@ def same_moment(view: View, slow: Sequence[Oddity]) -> Iterator[Explanation | No
     """Yield for each slow launch how many others were slow at about the same time: the cause is not in the point."""
     moments = [_moment(view, one) for one in slow]
     near = [0] * len(slow)
-    order = sorted((place for place, (_, at) in enumerate(moments) if at == at), key=moments.__getitem__)
+    order = sorted((place for place, (_, at) in enumerate(moments) if not math.isnan(at)), key=moments.__getitem__)
     begin = end = 0
     for place in order:
         launch, at = moments[place]
@@ -204,7 +206,7 @@ def mixed(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     uppers = view.shares[str(rows[0]["fingerprint"])]
     for option, (percent, kinds) in _MIXES.items():
         value = rows[0].get(f"option_{option}")
-        if value is None or value != value or (option == "workload" and value not in _kv.WORKLOADS):
+        if pd.isna(value) or (option == "workload" and value not in _kv.WORKLOADS):
             continue
         share = percent(value) / 100
         if 0 < share < 1 and all(min(abs(upper - share), abs(1 - upper - share)) <= _SHARE for upper in uppers):

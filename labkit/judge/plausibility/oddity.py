@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -100,7 +101,7 @@ class Oddity:
         """Return plain values, for JSON; NaN becomes None."""
 
         def plain(value: float) -> float | None:
-            return value if value == value else None
+            return None if math.isnan(value) else value
 
         readings = [
             {**vars(one), "value": plain(one.value), "low": plain(one.low), "high": plain(one.high)}
@@ -139,6 +140,6 @@ def ordered(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:
     sure = list(CONFIDENCES)
 
     def key(one: Oddity) -> tuple[int, bool, float]:
-        return sure.index(one.confidence), one.explained, -(one.times if one.times == one.times else 0.0)
+        return sure.index(one.confidence), one.explained, -(0.0 if math.isnan(one.times) else one.times)
 
     return tuple(sorted(oddities, key=key))

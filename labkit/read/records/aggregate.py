@@ -103,7 +103,7 @@ def has(frame: pd.DataFrame, metric: str, *statistics: str) -> bool:
 def statistic_of(row: Mapping[str, Any], metric: str) -> str:
     """Statistic that stands for a metric in one row: the first of `HEADLINES` that it has; empty where it has none."""
     statistics = ((s, row.get(statistic_column(metric, s), math.nan)) for s in HEADLINES)
-    return next((s for s, value in statistics if value == value), "")
+    return next((s for s, value in statistics if not math.isnan(value)), "")
 
 
 def statistics_of(frame: pd.DataFrame, metric: str) -> NDArray[np.str_]:

@@ -199,7 +199,7 @@ def _text(name: str, value: Any, origin: Any, assumed: Any) -> str:
     words = level(value)
     if origin not in BROUGHT:
         return words
-    if name in _NEVER_STATED or (name.startswith(GIVEN[0]) and (value is None or value != value)):
+    if name in _NEVER_STATED or (name.startswith(GIVEN[0]) and pd.isna(value)):
         return UNSTATED
     return words + ASSUMED if name == "ranks" and assumed is not None and bool(assumed) else words
 

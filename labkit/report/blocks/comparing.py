@@ -139,15 +139,15 @@ def _size_of_change(one: Compared) -> float:
 def _row(one: Compared, several: bool) -> list[str]:
     judged, unit = one.judgement, METRICS[one.metric].unit
     setting = ", ".join(f"{name}={text}" for name, text in one.setting.items() if text not in ("-", ""))
-    ratio = format_number(judged.ratio, digits=3) if judged.ratio == judged.ratio else "–"
-    ends = escape(f"[{format_range(judged.ratio_low, judged.ratio_high)}]") if judged.ratio == judged.ratio else ""
+    ratio = "–" if math.isnan(judged.ratio) else format_number(judged.ratio, digits=3)
+    ends = "" if math.isnan(judged.ratio) else escape(f"[{format_range(judged.ratio_low, judged.ratio_high)}]")
     return [
         *([escape(one.side)] if several else []),
         escape(f"{title(one.benchmark)}{f' ({setting})' if setting else ''}"),
         hard(format_size(one.size)) if one.size else "–",
         *(hard(escape(f"{text} {unit}")) for text in one.texts),
         hard(f"**{ratio}** {ends}".rstrip()),
-        format_number(judged.p_adjusted, digits=2) if judged.p_adjusted == judged.p_adjusted else "–",
+        "–" if math.isnan(judged.p_adjusted) else format_number(judged.p_adjusted, digits=2),
         escape(judged.verdict),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -127,7 +128,7 @@ def _text(row: dict[str, Any], metric: str) -> str:
         way = " round trip" if metric == "round_trip_us" else ""
         return hard(f"**{value.text}**{way}{interval(value)}") + hard(at)
     rate, low, high = (one * 8 / 1000 for one in (value.value, value.low, value.high))
-    ends = f" {escape(f'[{format_range(low, high)}]')}" if low == low else ""
+    ends = "" if math.isnan(low) else f" {escape(f'[{format_range(low, high)}]')}"
     return hard(f"**{format_number(rate, width=high - low)}**{ends}") + hard(at)
 
 

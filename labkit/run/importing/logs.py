@@ -111,7 +111,7 @@ def _point(
         "file": str(text.path),
         "place": text.digest[:16],
     }
-    meta |= clock_of(run.clock_ns if run.clock_ns == run.clock_ns else formats.clock_ns(text.kind))
+    meta |= clock_of(formats.clock_ns(text.kind) if math.isnan(run.clock_ns) else run.clock_ns)
     meta, origin = meta_of(meta, [*doubts, *text.doubts], given)
     point = Samples(spec=spec, effort=Effort(launches=1), host={}, launch=0, origin=origin, meta=meta)
     pattern = Pattern(point, identity(library, "" if given.testbed else text.digest, doubts))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -222,7 +223,7 @@ class Converter:
 
 def clock_of(step_ns: float) -> dict[str, float]:
     """Return the step of the printed times as metadata; empty where it is not known."""
-    return {CLOCK_NS.name: step_ns} if step_ns == step_ns else {}
+    return {} if math.isnan(step_ns) else {CLOCK_NS.name: step_ns}
 
 
 def meta_of(meta: Mapping[str, Any], doubts: Sequence[Note], given: Given) -> tuple[dict[str, Any], str]:

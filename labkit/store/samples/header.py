@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -189,7 +190,11 @@ def _reported(values: Mapping[str, Any]) -> Reported:
     for name, value in numbers.items():
         number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2.0**1000
         unset = value is None and name != "value"
-        _require(number or unset or value != value, f"{name} of {reported.name} is {value!r}", "a number")
+        _require(
+            number or unset or (isinstance(value, float) and math.isnan(value)),
+            f"{name} of {reported.name} is {value!r}",
+            "a number",
+        )
     _require(isinstance(reported.labels, dict), f"labels of {reported.name} are {reported.labels!r}", "a table")
     valid = all(isinstance(label, str | int | float | None) for label in reported.labels.values())
     _require(valid, f"labels of {reported.name} are {reported.labels!r}", "plain values")

@@ -238,7 +238,7 @@ class _Plot:
     def _row(self, trace: Any, place: float | None) -> Any:
         """Row of the summary at a place of the horizontal axis; None where nothing was measured."""
         now = self._view
-        if place is None or place != place or now.relation or (trace.meta or {}).get("overlay"):
+        if place is None or pd.isna(place) or now.relation or (trace.meta or {}).get("overlay"):
             return None
         summary = self._summary()
         x = 0.0 if now.x == SIZE and place < summary[SIZE].min() else place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import shlex
 import textwrap
 from collections.abc import Mapping
@@ -233,8 +234,8 @@ def _statistics(row: dict[str, Any], metric: str, unit: str) -> dict[str, str]:
     statistics = {}
     for name in SHOWN:
         value = reading.in_unit(records.value_of(row, metric, name), unit)
-        if value.value == value.value:
-            interval = f" ({value.range})" if value.low == value.low else ""
+        if not math.isnan(value.value):
+            interval = "" if math.isnan(value.low) else f" ({value.range})"
             statistics[value.words] = f"{value.text} {unit or value.unit}{interval}"
         elif name in _ALWAYS:
             statistics[value.words] = f"none: {records.why_not(row, metric, name)}"
