@@ -42,6 +42,7 @@ class LabkitError(Exception):
 
     def under(self, headline: str) -> LabkitError:
         """The same error with another first line."""
+        # a run of several points fails as one of these two; the cause keeps its own kind as `__cause__`
         kind = KernelError if isinstance(self, KernelError) else LaunchError
         return kind("\n".join([headline, *str(self).splitlines()[1:]]))
 

@@ -161,8 +161,9 @@ def _lack(figure: go.Figure) -> int:
     traces, layout = held(figure)
     margin = layout.get("margin", {})
     if margin.get("t") is not None or margin.get("b") is not None:
-        return 0
+        return 0  # a figure that sets its own margins has set its height to fit them
     taken = sum(_around(figure))
+    # lines and bars of few places read as well in a low figure, which makes the report shorter; maps and boxes do not
     if layout["height"] == HEIGHT and all(trace["type"] in ("scatter", "bar") for trace in traces):
         places = {place for trace in traces for place in _places(trace.get("x"))}
         return _LEAST + (_MORE if len(places) > _FEW else 0) - (HEIGHT - taken)

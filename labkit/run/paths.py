@@ -185,6 +185,7 @@ def _over_rdma(spec: Spec, carried: bool, payload: int) -> list[Note]:
     """Badges of ranks on one host over RDMA: one adapter hands messages over, the two of soft-RoCE have a cable."""
     if not testbeds.outline(spec.testbed).rdma:
         return [badge("loopback")]
+    # of fewer bytes the counters do not show whether the cable carried them
     return [badge("path mismatch")] if payload > ENOUGH and not carried else []
 
 

@@ -121,6 +121,8 @@ def student(chance: float, freedom: int) -> float:
 def tail(t: float, freedom: int) -> float:
     """Return the chance that Student's t exceeds a value, by the series for whole degrees of freedom.
 
+    labkit does not depend on SciPy, which has this function.
+
     The first terms of the series, as many as the degrees of freedom allow, give the central probability. The terms
     after them give the tail without cancellation.
     """

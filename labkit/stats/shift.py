@@ -150,6 +150,7 @@ def _arrangements(ranks: tuple[float, ...], sizes: tuple[int, ...]) -> tuple[NDA
         return np.sort(_weight(np.array(rows), sizes)), 0
     chance, parts = np.random.default_rng(_SEED), []
     for count in blocks(_DRAWN, len(values)):
+        # permuted shuffles each row by itself, shuffle would give all rows the same order
         parts.append(_weight(chance.permuted(np.tile(values, (count, 1)), axis=1), sizes))
     return np.sort(np.concatenate(parts)), 1
 

@@ -38,6 +38,7 @@ class Chosen:
         return str(self.row["campaign"]), str(self.row["fingerprint"])
 
     def __eq__(self, other: object) -> bool:
+        # a run adds launches, which changes the row: the point stays the same
         return isinstance(other, Chosen) and self.key == other.key
 
     def __hash__(self) -> int:

@@ -161,7 +161,7 @@ class _Subreaper:
             leftovers = module.left_by(_descendants())
         survivors = end(_descendants, self.reap, grace)
         if leftovers and not survivors:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception):  # a leftover must not hide how the command ended
                 module.remove(leftovers)
         return survivors
 
@@ -199,13 +199,13 @@ def _execute(command: Sequence[str], given: int) -> int:
     given : file of its standard input; -1 for none.
     """
     reaper = os.getppid()
-    signal.set_wakeup_fd(-1)
+    signal.set_wakeup_fd(-1)  # the pipe is the reaper's: a signal to this child must not wake it
     for number in (*_ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.setsid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != reaper:
+    if os.getppid() != reaper:  # it died before the line above, so its death will send no signal
         return _KILLED
     os.dup2(given if given >= 0 else os.open(os.devnull, os.O_RDONLY), 0)
     try:

@@ -242,7 +242,7 @@ def _run_on_each(
         If the launcher cannot start such tasks.
     """
     variables = dict(os.environ)
-    if placement is not None:
+    if placement is not None:  # else this machine is the only host, and needs no launcher
         variables |= launcher.environment(placement)
         command = launcher.command(placement, command)
     with supervise.start(command, env=variables) as tree:
@@ -326,7 +326,7 @@ def session(log: Log) -> Iterator[None]:
         with _guard:
             current = _sessions.pop()
             last = not _sessions
-        if last:
+        if last:  # outside of the lock: removing copies on the hosts takes seconds
             current.close()
 
 
