@@ -16,6 +16,8 @@ from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT, Fact
 
+ID = "8d6d0e0c-6f5e-4c7e-9b43-0d5c1f6e2a11"  # for a campaign.json that a test writes
+
 
 def samples(spec: Spec | str, time_ns: Any = None, *, launch: int = 0, **fields: Any) -> Samples:
     """A launch with given times, or with values that a tool reported.

@@ -1,4 +1,4 @@
-"""Events of a campaign: one writer, one reader, bounded; campaigns from before have a log instead."""
+"""Events of a campaign: one writer, one reader, bounded."""
 
 from __future__ import annotations
 
@@ -13,26 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit import suites
-from labkit.apps.jobs import estimate
 from labkit.apps.jobs.summary import summary
 from labkit.errors import DataError, LaunchError
 from labkit.point.spec import Spec
-from labkit.store import archive, events, merging, old_log
+from labkit.store import archive, events, merging
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
 from . import made
-
-OLD = (
-    "2026-01-01T00:00:00.000+00:00 run of quick begins",
-    "2026-01-01T00:00:00.000+00:00 notebook 10-latency begins",
-    "2026-01-01T00:00:01.000+00:00 measuring 2 of 3 points, seed 1",
-    "2026-01-01T00:00:02.000+00:00 retrying mpi.latency 8 B launch 0 by a fresh start: the switch: down",
-    "2026-01-01T00:00:03.000+00:00 failed mpi.latency 8 B launch 0: exit status 1: the switch is down",
-    "2026-01-01T00:00:03.000+00:00 in full: whatever failed here: it is for people",
-    "2026-01-01T00:00:04.000+00:00 node n1 is left out: no answer",
-    "2026-01-01T00:00:05.000+00:00 notebook 10-latency done after 5.5 s",
-)
 
 
 def point(launch: int = 0) -> Samples:
@@ -122,7 +110,7 @@ def test_a_line_of_others_that_is_no_event_is_passed_over(line: bytes, tmp_path:
 def test_no_content_of_the_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
     folder = tmp_path_factory.mktemp("c")
     (folder / events.NAME).write_bytes(b"\n".join(lines))
-    (folder / old_log.LOG).write_bytes(b"\n".join(lines))
+    (folder / events.LOG).write_bytes(b"\n".join(lines))
     assert events.read(folder) == []
     (folder / events.NAME).unlink()
     events.read(folder)
@@ -160,24 +148,14 @@ def test_a_run_names_what_the_machine_lacks_once_for_all_points(tmp_path: Path) 
     assert suites._failures(campaign) == (("mpi.latency launch 1: the switch is down",), 0)
 
 
-def test_campaigns_from_before_tell_the_same_by_their_log(tmp_path: Path) -> None:
+def test_the_log_is_for_people_and_no_program_reads_it(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "c")
     campaign.save(point(), "a" * 16)
-    (saved,) = (campaign.path / "log.txt").read_text().splitlines()
-    (campaign.path / events.NAME).unlink()
-    (campaign.path / "log.txt").write_text("\n".join([*OLD[:2], saved, *OLD[2:]]) + "\n")
-    expected = ["run", "notebook", "saved", "measuring", "retried", "failed", "left_out", "notebook"]
-    assert kinds(campaign) == expected
-    failed = events.read(campaign.path)[5]
-    assert (failed["what"], failed["reason"]) == ("mpi.latency 8 B launch 0", "exit status 1: the switch is down")
-    assert suites._failures(campaign) == (("mpi.latency 8 B launch 0: exit status 1: the switch is down",), 1)
-    assert estimate.rates([campaign.path]) == {"10-latency": [5.5]}
-    assert archive.verify(campaign.path)[1] == []
-    reader = events.Reader(campaign.path)
-    assert len(reader.new()) == len(expected)
-    campaign.save(point(1), "a" * 16)  # the first event of this labkit: nothing of the log is lost or told twice
-    assert [one.kind for one in reader.new()] == ["saved"]
-    assert kinds(campaign) == [*expected, "saved"]
+    (campaign.path / events.NAME).rename(tmp_path / "kept")
+    assert events.read(campaign.path) == []
+    campaign.save(point(1), "a" * 16)
+    assert [one["file"][-9:] for one in events.read(campaign.path)] == ["1.parquet"], "nothing is taken from the log"
+    (tmp_path / "kept").replace(campaign.path / events.NAME)
     campaign.file("mpi.latency", "a" * 16, 0).unlink()
     assert "missing; events.jsonl lists it as saved" in archive.verify(campaign.path)[1][0]
 
@@ -189,7 +167,7 @@ def test_a_pipe_or_a_huge_file_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         events.read(campaign.path)
     (campaign.path / events.NAME).unlink()
     campaign.tell("run", suite="quick")
-    monkeypatch.setattr("labkit.store.reading.LOG", 10)
+    monkeypatch.setattr("labkit.store.reading.EVENTS", 10)
     with pytest.raises(DataError, match="longer than 10 B"):
         events.read(campaign.path)
 
@@ -226,8 +204,6 @@ def test_every_kind_has_words_or_is_a_sign_of_life() -> None:
         one = events.Event(kind, {name: made[name] for name in wanted}, "T")
         assert events.parsed(one.line().rstrip(b"\n")) == one
         assert bool(one.text) == (kind != "heartbeat")
-        if one.text:  # what the log of this labkit says is what an earlier reader would find
-            assert old_log.event(f"T {one.text}") is not None, kind
     assert json.loads(dataclasses.replace(one, time="").line())["time"]
 
 

@@ -9,6 +9,7 @@ import json
 import shutil
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from labkit import report
 from labkit.errors import ReportError
 from labkit.report import cleaning, figures, quarto
 from labkit.store import samples
+from labkit.store.campaign import Campaign
 from tests.test_report import HOST, point
 
 SECRET = "labkit-secret-that-nobody-may-read"
@@ -119,6 +121,7 @@ def hostile_campaign(folder: Path) -> Path:
         samples.save(one, folder / "samples" / "mpi.latency" / f"{one.meta['fingerprint']}-{launch}.parquet")
     facts = {
         "format": 1,
+        "id": str(uuid.uuid4()),
         "name": TAG,
         "title": f"`{TAG}`{{=html}}",
         "author": TAG,
@@ -131,7 +134,7 @@ def hostile_campaign(folder: Path) -> Path:
         TAG: {TAG: TAG},
     }
     (folder / "campaign.json").write_text(json.dumps(facts))
-    (folder / "log.txt").write_text(f"2026-11-20T10:00:01+00:00 failed {TAG}: {TAG} {{{{< include /etc/passwd >}}}}\n")
+    Campaign(folder).tell("failed", what=TAG, reason=f"{TAG} {{{{< include /etc/passwd >}}}}")
     (folder / "notebooks").mkdir()
     nbformat.write(hostile_notebook(), folder / "notebooks" / "10-a.ipynb")
     nbformat.write(hostile_notebook(), folder / "notebooks" / """20 b"><img src=x onerror=window.pwned=1>.ipynb""")

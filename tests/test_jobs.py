@@ -399,18 +399,14 @@ def test_what_notebooks_get_in_a_job() -> None:
     assert inside.repeated(suite, 1) is suite
 
 
-def test_an_estimate_comes_from_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "old").mkdir()
-    (tmp_path / "old" / "campaign.json").write_text("{}")
-    lines = [
-        "T notebook 40-storage begins",
-        "T saved a",
-        "T saved b",
-        "T notebook 40-storage done after 8.0 s",
-        "T notebook 40-storage begins",
-        "T notebook 40-storage done after 2.0 s",
-    ]
-    (tmp_path / "old" / "log.txt").write_text("\n".join(lines))
+def test_an_estimate_comes_from_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = Campaign(tmp_path / "old")
+    campaign.tell("notebook", name="40-storage", state="begins")
+    for file in ("a", "b"):
+        campaign.tell("saved", file=file, sha256="")
+    campaign.tell("notebook", name="40-storage", state="done", seconds=8.0)
+    campaign.tell("notebook", name="40-storage", state="begins")
+    campaign.tell("notebook", name="40-storage", state="done", seconds=2.0)
     assert estimate.rates([tmp_path / "old", tmp_path / "none"]) == {"40-storage": [4.0]}
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
     suite = suites.load("quick")

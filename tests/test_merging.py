@@ -7,7 +7,6 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit.apps.cli import main
+from labkit.errors import DataError
 from labkit.read import records
 from labkit.store import archive, identity, merging, samples
 from labkit.store.campaign import Campaign
@@ -24,7 +24,6 @@ from .test_samples import small_samples
 from .test_store import filled
 
 EXAMPLES = Path("data/campaigns/examples")
-GOLDEN = Path(__file__).parent / "golden" / "archives"
 
 
 def contents(campaign: Campaign) -> Counter[tuple[str, str]]:
@@ -99,29 +98,24 @@ def test_identity_stays_when_a_campaign_is_renamed_copied_or_archived(tmp_path: 
     assert Campaign(tmp_path / "new").identity != Campaign(tmp_path / "newer").identity
 
 
-def test_campaigns_from_before_identities_have_a_stable_one(tmp_path: Path) -> None:
-    campaign = filled(tmp_path / "a", 2)
-    facts = {k: v for k, v in campaign.facts.items() if k != "id"}
-    (campaign.path / "campaign.json").write_text(json.dumps(facts))
-    original = campaign.identity
-    shutil.copytree(campaign.path, tmp_path / "b")
-    filled(tmp_path / "b", 2, first=50)
-    assert Campaign(tmp_path / "b").identity == original
-    assert merging.merge([tmp_path / "b"], campaign.path).same == 3
+def test_the_examples_keep_their_identities() -> None:
     wanted = {"two-cores": "37d6bda2", "two-cores-labs": "5626b5d5", "virtual-cluster": "1692e715"}
-    assert {name: Campaign(EXAMPLES / name).identity[:8] for name in wanted} == wanted, "for ever"
+    assert {name: Campaign(EXAMPLES / name).identity[:8] for name in wanted} == wanted
 
 
-@pytest.mark.parametrize("order", [("monday.zip", "week.zip"), ("week.zip", "monday.zip")])
-def test_golden_archives_verify_and_merge_for_ever(tmp_path: Path, order: tuple[str, str]) -> None:
-    """Written by a labkit whose campaigns had no identity; the week was merged from monday and tuesday."""
-    for name in order:
-        assert archive.verify(GOLDEN / name)[1] == []
-    done = merging.merge([GOLDEN / name for name in order], tmp_path / "c")
-    assert (done.added, done.same, done.conflicts) == (5, 3, [])
-    frame = records.table(done.campaign.samples(), campaign="c")
-    assert frame.groupby("campaign").size().to_dict() == {"monday": 3, "tuesday": 2}
-    assert (tmp_path / "c" / "origins" / "tuesday" / "log.txt").exists()
+@pytest.mark.parametrize("stated", [{}, {"id": "monday"}])
+def test_a_campaign_without_identity_is_refused(tmp_path: Path, stated: dict[str, str]) -> None:
+    campaign = filled(tmp_path / "a", 2)
+    week = merging.merge([campaign.path], tmp_path / "week").campaign
+    facts = {k: v for k, v in campaign.facts.items() if k != "id"} | stated
+    (campaign.path / "campaign.json").write_text(json.dumps(facts))
+    for refused in (lambda: Campaign(campaign.path), lambda: merging.merge([campaign.path], tmp_path / "b")):
+        with pytest.raises(DataError, match=r"campaign.json has id=(None|'monday'), but it must be a UUID, .* measure"):
+            refused()
+    assert not (tmp_path / "b").exists()
+    week.update({"origins": {"a": facts}})
+    with pytest.raises(DataError, match=r"campaign.json, origin 'a', has id="):
+        merging.origins(week)
 
 
 def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
@@ -141,21 +135,6 @@ def test_a_point_with_other_content_is_a_conflict_and_both_are_kept(
     assert after[f"{0:016x}", samples.content(changed)] == 1
     again = merging.merge([tmp_path / "copy"], campaign.path)
     assert (again.added, again.same, again.conflicts) == (0, 3, [])
-
-
-def test_merged_points_of_earlier_versions_keep_their_origins(tmp_path: Path) -> None:
-    """They tell the name of their campaign alone; its identity follows from what was kept of it."""
-    monday = filled(tmp_path / "monday", 3)
-    facts = {k: v for k, v in monday.facts.items() if k != "id"}
-    (monday.path / "campaign.json").write_text(json.dumps(facts))
-    week = Campaign(tmp_path / "week")
-    for fingerprint, one in monday.named("mpi.allreduce"):
-        marked = replace(one, meta={"campaign": "monday", "first_launch": one.launch, **one.meta})
-        week.save(marked, fingerprint)
-    week.update({"origins": {"monday": facts}})
-    shutil.copytree(monday.path, week.path / "origins" / "monday", ignore=shutil.ignore_patterns("samples"))
-    done = merging.merge([monday.path], week.path)
-    assert (done.added, done.same) == (0, 4)
 
 
 SHAPES = st.lists(  # of each campaign: name, and points as fingerprint, launch and value

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+import uuid
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,6 +29,7 @@ from labkit.report import figures, painting, quarto
 from labkit.report.sources import read
 from labkit.report.variables import key_numbers, variables
 from labkit.store import samples
+from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 
 from . import made
@@ -147,6 +149,7 @@ def make_campaign(folder: Path) -> Path:
                 samples.save(one, folder / "samples" / "mpi.latency" / f"{one.meta['fingerprint']}-{launch}.parquet")
     facts = {
         "format": 1,
+        "id": str(uuid.uuid4()),
         "name": "synthetic",
         "suite": "quick",
         "created": "2026-11-20T10:00:00+00:00",
@@ -154,9 +157,7 @@ def make_campaign(folder: Path) -> Path:
         "host": HOST,
     }
     (folder / "campaign.json").write_text(json.dumps(facts))
-    (folder / "log.txt").write_text(
-        "2026-11-20T10:00:01+00:00 failed mpi.latency 1 GiB, 2 ranks launch 0: no memory left\n"
-    )
+    Campaign(folder).tell("failed", what="mpi.latency 1 GiB, 2 ranks launch 0", reason="no memory left")
     (folder / "notebooks").mkdir()
     nbformat.write(first_notebook(), folder / "notebooks" / "10-latency.ipynb")
     nbformat.write(second_notebook(), folder / "notebooks" / "20-bandwidth.ipynb")
@@ -615,7 +616,9 @@ def test_files_in_the_place_of_a_report_are_kept(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_campaign_without_samples_and_notebooks(tmp_path: Path) -> None:
-    (tmp_path / "campaign.json").write_text(json.dumps({"format": 1, "name": "empty", "created": "2026-11-20"}))
+    (tmp_path / "campaign.json").write_text(
+        json.dumps({"format": 1, "id": str(uuid.uuid4()), "name": "empty", "created": "2026-11-20"})
+    )
     made = report.build([tmp_path], engine="plain")
     assert "This campaign has no samples yet" in pages(made)["index.html"].text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tempfile
@@ -123,7 +124,7 @@ def test_a_campaign_of_imported_numbers_was_not_measured(tmp_path: Path) -> None
     said = abstract.machine(member)
     assert said == "labkit imported the numbers of this campaign on 2026-01-02; it did not measure them."
     assert "what its benchmarks cost here" in abstract.asked(member)
-    (tmp_path / "campaign.json").write_text('{"format": 1}')
+    (tmp_path / "campaign.json").write_text(json.dumps({"format": 1, "id": made.ID}))
     said = campaigns.campaigns(
         Content([replace(source([hpcc("HPL", "a.txt", 3.5)], tmp_path), facts={"name": "c"})], {})
     )

@@ -98,7 +98,7 @@ def append(name: str) -> Callable[[Path, Path], None]:
         pytest.param(lambda c, _: one_sample(c).unlink(), id="a sample that is gone"),
         pytest.param(lambda c, _: shutil.copy(one_sample(c), one_sample(c).with_name("z.parquet")), id="one more"),
         pytest.param(append("campaign/campaign.json"), id="facts of the campaign"),
-        pytest.param(append("campaign/log.txt"), id="the log that older campaigns have"),
+        pytest.param(append("campaign/log.txt"), id="the log"),
         pytest.param(append("campaign/notebooks/10-latency.ipynb"), id="an executed notebook"),
         pytest.param(append("project/report/site.qmd"), id="a chapter of the user"),
         pytest.param(append("project/_quarto.yml"), id="the settings"),

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from labkit.errors import DataError, LabkitWarning
 from labkit.io import atomic, scratch
 from labkit.point import notes
 from labkit.point.notes import joined
 from labkit.point.units import plural
-from labkit.store import events, names, packing, reading, samples
+from labkit.store import events, identity, names, packing, reading, samples
 from labkit.store.campaign import Campaign, find
 from labkit.store.packing import BROKEN, PIECE, Limits
 from labkit.store.samples import Samples, compacted, start
@@ -237,7 +237,7 @@ def _folder(folder: Path, keep: Keep, unpacked: Mapping[Path, str] | None = None
                     problems.append(f"{name}: changed")
     problems += _invalid_starts(relative, campaign.starts)
     seen, lacking = set[tuple[str, str, int]](), dict[str, list[str]]()
-    source, acknowledged = _acknowledged(folder)
+    acknowledged = {event["file"]: event["sha256"] for event in events.read(folder, "saved")}
     for name in campaign.benchmarks():
         points, point_problems = _points(campaign, name, _files_named(problems), lacking, keep, digest)
         seen |= points
@@ -249,13 +249,13 @@ def _folder(folder: Path, keep: Keep, unpacked: Mapping[Path, str] | None = None
         if match is None or name in named:
             continue
         if (match[1], match[2], int(match[3])) not in seen:
-            problems.append(f"{name}: missing; {source} lists it as saved")
-        elif checksum and path.is_file() and digest(path) != checksum:
-            problems.append(f"{name}: changed; {source} has another checksum")
+            problems.append(f"{name}: missing; {events.NAME} lists it as saved")
+        elif path.is_file() and digest(path) != checksum:
+            problems.append(f"{name}: changed; {events.NAME} has another checksum")
     if listed:
         later = re.compile(rf"samples/[^/]+/(?!{compacted.PREFIX}).*\.parquet")
         new = (name for name in relative if later.fullmatch(name) and name not in listed and name not in acknowledged)
-        problems += [f"{name}: not listed in {MANIFEST}, and not in {source}" for name in new]
+        problems += [f"{name}: not listed in {MANIFEST}, and not in {events.NAME}" for name in new]
     return Examined(folder, len(paths), tuple(problems))
 
 
@@ -265,17 +265,21 @@ def _files_named(problems: list[str]) -> set[str]:
 
 
 def _invalid_names(campaign: Campaign) -> list[str]:
-    """Return problems of names in campaign.json that become folders when campaigns are merged."""
-    given = [("origins", name) for name in campaign.facts.get("origins", {})]
-    if (name := campaign.facts.get("name")) is not None:
-        given.insert(0, ("name", name))
-    problems = []
-    for key, name in given:
+    """Return problems of names in campaign.json that become folders when campaigns are merged, and of their origins."""
+    facts, problems = campaign.facts, []
+    for key, name, described in (("name", facts.get("name"), facts), *_origins(facts)):
         try:
-            names.part(name, key)
+            if name is not None:
+                names.part(name, key)
+            identity.of(described, f"{key}={name!r}")
         except DataError as error:
             problems.append(f"campaign.json: {error}")
     return problems
+
+
+def _origins(facts: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the key, the name and the facts of each campaign that was merged into one."""
+    yield from (("origins", name, described) for name, described in facts.get("origins", {}).items())
 
 
 def _invalid_starts(relative: Sequence[str], starts: Starts) -> list[str]:
@@ -381,10 +385,3 @@ def _manifest(path: Path, where: Path) -> dict[str, str]:
             raise DataError(f"{where}, line {number}: {shown!r}, but it must be a SHA-256, two spaces and a new name.")
         checksums[name] = digest
     return checksums
-
-
-def _acknowledged(folder: Path) -> tuple[str, dict[str, str]]:
-    """Return the name of the file that lists saved files, and their checksums, empty where it has none."""
-    reader = events.Reader(folder)
-    saved = {event["file"]: event["sha256"] for event in reader.new() if event.kind == "saved"}
-    return reader.source, saved

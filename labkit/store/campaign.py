@@ -28,6 +28,7 @@ from labkit.store import derived, lease, names, samples
 from labkit.store.anchor import Anchor
 from labkit.store.files import Files
 from labkit.store.folder import Folder
+from labkit.store.identity import of as identity_of
 from labkit.store.places import HOME, example, find, fresh, newest, root, whole
 from labkit.store.samples import Samples, compacted, start
 from labkit.store.samples.start import Starts
@@ -50,7 +51,8 @@ class Campaign(Folder):
     Raises
     ------
     DataError
-        If the folder's campaign.json is unreadable or of another format, or the folder cannot be made.
+        If the folder's campaign.json is unreadable, of another format or without identity, or the folder cannot be
+        made.
     """
 
     def __init__(self, path: str | Path, facts: Mapping[str, Any] | None = None) -> None:
@@ -67,10 +69,12 @@ class Campaign(Folder):
             raise DataError(
                 f"{self.path} cannot be created or written: {error.strerror}. {safe_read.remedy(error)}."
             ) from error
-        if (version := self.facts.get("format")) != FORMAT:
+        known = self.facts
+        if (version := known.get("format")) != FORMAT:
             raise DataError(
                 f"{self._file} has format {version}, but this version of labkit reads {FORMAT}. Update labkit."
             )
+        identity_of(known, self._file)
 
     @classmethod
     def existing(cls, path: str | Path, identity: str = "") -> Campaign:

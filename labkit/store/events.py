@@ -2,8 +2,7 @@
 
 Only `labkit.store.folder.Folder.tell` writes this file, and only `Reader` reads it. A line holds ``time`` (UTC, ISO
 8601), ``kind``, the keys that `KINDS` names, and may hold more. A campaign may come from anybody, so the length of a
-line is limited, and labkit skips and counts lines that are no events. For campaigns from before there were events,
-`labkit.store.old_log` reads the log.
+line is limited, and labkit skips and counts lines that are no events.
 """
 
 from __future__ import annotations
@@ -11,17 +10,18 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import DataError
-from labkit.store import old_log, reading
+from labkit.store import reading
 from labkit.store.samples import header
 
 NAME = "events.jsonl"
+LOG = "log.txt"  # the same events and more, for people; no program reads it
 LINE = 1 << 16  # B of a line, at most
 # keys that an event of each kind must have
 KINDS: Mapping[str, Mapping[str, type]] = {
@@ -139,14 +139,13 @@ class Reader:
 
     Attributes
     ----------
-    source : name of the file that it reads.
     damaged : numbers of lines that are no events.
     """
 
     def __init__(self, folder: Path, *kinds: str) -> None:
         self._words = [json.dumps(kind).encode() for kind in kinds]
-        self._folder, self._offset, self._returned, self._lines = folder, 0, 0, 0
-        self.source, self.damaged = "", list[int]()
+        self._path, self._offset, self._lines = folder / NAME, 0, 0
+        self.damaged = list[int]()
 
     def new(self) -> list[Event]:
         """Return the events since the last call.
@@ -156,26 +155,16 @@ class Reader:
         DataError
             If the file is not a regular file, cannot be read, or is longer than labkit ever writes.
         """
-        source = NAME
-        if not (self._folder / NAME).exists() and (self._folder / old_log.LOG).exists():
-            source = old_log.LOG
-        skip = 0
-        if source != self.source:  # the log was converted to events in the meantime: skip those returned before
-            skip, self._offset, self._lines, self.source, self.damaged = self._returned, 0, 0, source, []
-        *lines, _ = self._bytes(self._folder / source).split(b"\n")
+        *lines, _ = self._bytes(self._path).split(b"\n")
         events = []
         for line in lines:
             self._offset += len(line) + 1
             self._lines += 1
             if (event := self._event(line)) is not None:
                 events.append(event)
-        self._returned += len(events) - skip
-        return events[skip:]
+        return events
 
     def _event(self, line: bytes) -> Event | None:
-        if self.source == old_log.LOG:
-            parts = old_log.event(line.decode(errors="replace"))
-            return Event(*parts) if parts else None
         if self._words and not any(word in line for word in self._words):
             return None
         try:
@@ -191,10 +180,12 @@ class Reader:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
                     raise DataError(f"{path} is no regular file, but a campaign holds only regular files. Remove it.")
-                if status.st_size > reading.LOG:
-                    raise DataError(f"{path} is longer than {reading.LOG:,} B, which labkit never writes. Restore it.")
+                if status.st_size > reading.EVENTS:
+                    raise DataError(
+                        f"{path} is longer than {reading.EVENTS:,} B, which labkit never writes. Restore it."
+                    )
                 file.seek(self._offset)
-                return file.read(reading.LOG)
+                return file.read(reading.EVENTS)
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -215,9 +206,3 @@ def read(folder: Path, *kinds: str) -> list[Event]:
     """
     found = Reader(folder, *kinds).new()
     return [event for event in found if event.kind in kinds] if kinds else found
-
-
-def converted(lines: Iterable[bytes]) -> bytes:
-    """Convert the lines of an old log to lines of `NAME`."""
-    events = (old_log.event(line.decode(errors="replace")) for line in lines)
-    return b"".join(Event(*parts).line() for parts in events if parts)

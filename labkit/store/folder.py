@@ -12,7 +12,7 @@ from typing import Any
 from labkit.errors import DataError
 from labkit.io import atomic, beneath, safe_read
 from labkit.io.atomic import Content
-from labkit.store import events, identity, old_log, reading
+from labkit.store import events, identity, reading
 from labkit.store.anchor import Anchor, unwritable
 
 
@@ -73,7 +73,7 @@ class Folder:
     @property
     def identity(self) -> str:
         """UUID that stays the same when the folder is renamed, copied or archived."""
-        return identity.of(self.facts, self.open_path)
+        return identity.of(self.facts, self._file)
 
     @property
     def open_path(self) -> Path:
@@ -158,22 +158,18 @@ class Folder:
             self._anchor.saved += sum(event.kind == "saved" for event in happened)
 
     def _begin_events(self, path: Path) -> None:
-        """Prepare the file of events. A campaign from before there were events gets those in its log."""
-        if path.exists():
-            if not reading.ends_a_line(path):  # the last writer was interrupted
-                beneath.append(self.open_path, events.NAME, b"\n")
-            return
-        log = ""
-        if (self.open_path / old_log.LOG).exists():
-            log = reading.text(self.open_path / old_log.LOG, reading.LOG)
-        atomic.create(path, events.converted(log.encode().splitlines()).decode())
+        """Prepare the file of events for a line."""
+        if not path.exists():
+            atomic.create(path, "")
+        elif not reading.ends_a_line(path):  # the last writer was interrupted
+            beneath.append(self.open_path, events.NAME, b"\n")
 
     def _lines(self, texts: Sequence[str]) -> None:
         """Write lines of the log to the open folder, even if it was moved."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         lines = "".join(f"{now} {' '.join(text.split())}\n" for text in texts)
         if lines:
-            beneath.append(self.open_path, old_log.LOG, lines.encode(errors="replace"))
+            beneath.append(self.open_path, events.LOG, lines.encode(errors="replace"))
 
 
 def _json(facts: Mapping[str, Any]) -> str:

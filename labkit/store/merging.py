@@ -93,7 +93,7 @@ def origins(campaign: Campaign) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Return identity → name and facts of each campaign whose points were merged into this one."""
     merged = {}
     for name, facts in campaign.facts.get(ORIGINS, {}).items():
-        merged[identity.of(facts, campaign.path / ORIGINS / name)] = (name, facts)
+        merged[identity.of(facts, f"{campaign.path / 'campaign.json'}, origin {name!r},")] = (name, facts)
     return merged
 
 
@@ -224,12 +224,9 @@ def _points(
     campaign: Campaign, held: Mapping[str, Mapping[tuple[str, int], Samples]]
 ) -> Iterator[tuple[str, str, Samples, _Origin]]:
     """Yield benchmark, fingerprint, samples and origin of every point; those that are held are not read again."""
-    id_of, own_id = {name: campaign_id for campaign_id, (name, _) in origins(campaign).items()}, campaign.identity
+    own_id = campaign.identity
     for benchmark in campaign.benchmarks():
         for fingerprint, point in campaign.named(benchmark, held.get(benchmark)):
-            name = CAMPAIGN.of(point.meta)
             first = FIRST_LAUNCH.of(point.meta) if FIRST_LAUNCH.given(point.meta) else point.launch
-            # points that were merged before campaigns had identities have a name only
-            fallback = id_of.get(name, own_id)
-            measured_by = identity.valid(CAMPAIGN_ID.of(point.meta)) or fallback
+            measured_by = identity.valid(CAMPAIGN_ID.of(point.meta)) or own_id
             yield benchmark, fingerprint, point, _Origin(measured_by, int(first))

@@ -12,7 +12,7 @@ from labkit.errors import DataError
 from labkit.store.samples import header
 
 MOST = 64 << 20  # B of a JSON file
-LOG = 1 << 30  # B of log.txt, which has a line for every point
+EVENTS = 1 << 30  # B of events.jsonl, which has a line for every point
 _FACTS: Mapping[str, type] = {
     "name": str,
     "created": str,
@@ -50,16 +50,6 @@ def text(path: Path, limit: int = MOST) -> str:
     if len(content) > limit:
         raise DataError(f"{path} is longer than {limit:,} B, which labkit never writes there. Restore it.")
     return content.decode(errors="replace")
-
-
-def first_line(path: Path) -> str:
-    """Return the first line of a file, at most 4 KiB; empty if there is none."""
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            return file.read(4096).partition(b"\n")[0].decode(errors="replace") if regular else ""
-    except OSError:
-        return ""
 
 
 def ends_a_line(path: Path) -> bool:

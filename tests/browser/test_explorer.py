@@ -337,7 +337,7 @@ def hostile(folder: Path) -> None:
             meta |= {"fingerprint": f"{'0' if transport == 'shm' else '1'}{one.meta['fingerprint'][1:]}"}
             made = dataclasses.replace(one, spec=spec, host={"hostname": TAG, "cpu_model": TAG}, meta=meta)
             samples.save(made, folder / "samples" / "mpi.latency" / f"{meta['fingerprint']}-{launch}.parquet")
-    facts = {"format": 1, "name": TAG, "title": TAG, "suite": TAG, "notebooks": [], "skipped": [TAG]}
+    facts = {"format": 1, "id": made.ID, "name": TAG, "title": TAG, "suite": TAG, "notebooks": [], "skipped": [TAG]}
     (folder / "campaign.json").write_text(json.dumps(facts))
 
 
