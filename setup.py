@@ -162,7 +162,7 @@ def _run(*command: object) -> None:
 def kernels(handle: str) -> Extension:
     """Build the library for MPI handles that are ``int`` (MPICH and its relatives) or ``ptr`` (Open MPI, MPI-5 ABI)."""
     return Extension(
-        f"labkit.kernels.native._kernels_{handle}",
+        f"labkit.kernels._kernels_{handle}",
         sources=SOURCES,
         depends=HEADERS,
         define_macros=[(f"HANDLE_{handle.upper()}", "1")],
