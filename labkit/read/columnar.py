@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from labkit.point.spec import Spec
 from labkit.read import kept, metadata, records, rows
 from labkit.read.metadata import Kinds
 from labkit.read.records.aggregate import GIVEN, order
-from labkit.store.campaign import Campaign
+from labkit.store.campaign import Campaign, find
 from labkit.store.files import Files
 from labkit.store.samples import Samples, described
 from labkit.store.samples.batch import Batch
@@ -247,6 +248,21 @@ def of(*campaigns: Campaign, benchmark: str = "*", columns: Columns = kept.every
         If a file is damaged. The message names it.
     """
     return Launches([_part(one, name, columns) for one in campaigns for name in one.benchmarks(benchmark)])
+
+
+def load(campaign: str | Path | Campaign) -> pd.DataFrame:
+    """Records of a campaign: one row per spec and launch, columns as in docs/data-dictionary.md.
+
+    Parameters
+    ----------
+    campaign : folder, name in data/campaigns, or what `labkit.measure` returned.
+
+    Raises
+    ------
+    DataError
+        If there is no such campaign, or a file in it is unreadable.
+    """
+    return of(campaign if isinstance(campaign, Campaign) else Campaign(find(campaign))).records
 
 
 def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) -> Launches:
