@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from labkit.io.signals import ENDING
 
 
 def end(number: int, frame: object) -> None:
@@ -21,7 +21,7 @@ def end(number: int, frame: object) -> None:
 
 def main() -> int:
     """Run one command and return its exit code."""
-    for number in SIGNALS:
+    for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored by the parent, as under nohup
             signal.signal(number, end)
     from labkit.apps.cli import main as command

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import KernelError
-from labkit.kernels.native import Loop, Work, rebuild
+from labkit.kernels.native import Loop, Native, Work, compiled, rebuild
 
 Step = Callable[[], object]
 
@@ -225,3 +225,8 @@ def _unpack(work: Work) -> None:
         parts = last if isinstance(last, list) else [last]
         content = np.frombuffer(b"".join(parts[: len(parts) if work.stride else 1]), np.uint8)
         work.recv[: len(content)] = content
+
+
+def engine(mpi: Any | None) -> Any:
+    """The C kernels if they were compiled, else the mpi4py loops."""
+    return Native(mpi) if compiled() else Loops(mpi)

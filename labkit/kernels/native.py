@@ -277,15 +277,3 @@ class Native:
         if code <= -CUDA_CODES:
             return f"error {-code - CUDA_CODES} of the CUDA driver (cuda.h names it as a CUresult)"
         return self._mpi.Get_error_string(code) if self._mpi is not None and code > 0 else os.strerror(abs(code))
-
-
-def python_loops(mpi: Any | None) -> Any:
-    """The mpi4py loops."""
-    from labkit.kernels.loops import Loops
-
-    return Loops(mpi)
-
-
-def engine(mpi: Any | None) -> Any:
-    """The C kernels if they were compiled, else the mpi4py loops."""
-    return Native(mpi) if compiled() else python_loops(mpi)

@@ -10,19 +10,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
-from labkit.errors import LaunchError, SpecError, known, known_failures
+from labkit.errors import LaunchError, known, known_failures
 from labkit.host import Program, eager
 from labkit.io import extras, project
 from labkit.point.host_list import listed, named, slots, spread
-from labkit.point.units import plural
-from labkit.run.launchers._files import LauncherFile, abi, file, libraries, names, own_library, programs
-from labkit.run.launchers._inherited import SETTINGS, inherited
+from labkit.run.launchers._files import Launcher, LauncherFile, abi, file, libraries, names, own_library, programs
 from labkit.run.launchers._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
 
 __all__ = [
@@ -53,76 +52,42 @@ __all__ = [
     "titled",
 ]
 
+SETTINGS = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "MV2_", "MVP_", "PSM2_", "PSM3_")
+_PLACES = ("_ROOT", "_PATH", "_HOME", "_DIR")  # end names that say where a library is
+_WITHIN = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")  # set inside a rank, with much of the launcher's own
 
 VENVS = (".venv-ompi5", ".venv-mpich")  # what `make venvs` makes
 
 
-@dataclass(frozen=True)
-class Launcher:
-    """An installed launcher: its module, its program and its version.
+def inherited(launcher: Launcher, placement: Placement, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the settings of MPI libraries in an environment that ranks would follow.
+
+    Those that the launcher chooses itself, such as the path of a transport, are left out: its choice wins. Files with
+    settings, such as ``openmpi-mca-params.conf``, are not read.
 
     Parameters
     ----------
-    name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was asked for by place.
-    program : to start.
-    library : MPI library of the ranks, with its version.
-    version : of the library, as numbers.
-    module : its file.
-    of : for srun, the launcher of the library; None for mpi4py's own.
-    pmi : what srun offers to start ranks with.
-    kind : of the library: ``openmpi``, ``mpich``, ``intelmpi``; the launcher's when left out.
+    launcher : that starts the ranks.
+    placement : of the ranks, without what they inherit.
+    environment : of labkit.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> found = SimpleNamespace(command=lambda *_: ["mpirun", "--mca", "btl", "self"], environment=lambda _: {})
+    >>> inherited(found, None, {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_coll": "^han", "UCX_DIR": "/opt", "HOME": "/"})
+    {'OMPI_MCA_coll': '^han'}
     """
-
-    name: str
-    program: str
-    library: str
-    version: tuple[int, ...]
-    module: LauncherFile
-    of: Launcher | None = None
-    pmi: tuple[str, ...] = ()
-    kind: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self.kind or self.module.PROGRAM.name)
-
-    @property
-    def order(self) -> int:
-        """Its place among the launchers in one folder of the PATH; the lowest is used first."""
-        return self.module.ORDER
-
-    def command(self, placement: Placement, argv: Sequence[str]) -> list[str]:
-        """Command line that starts the ranks.
-
-        Raises
-        ------
-        SpecError
-            If the launcher has no such transport, or the hosts cannot hold the ranks.
-        """
-        if placement.transport not in self.module.TRANSPORTS:
-            raise SpecError(
-                f"transport={placement.transport!r}, but {self.name} supports {', '.join(self.module.TRANSPORTS)}. "
-                "Set transport=auto."
-            )
-        if placement.transport == "shm" and len(placement.shares) > 1:
-            raise SpecError(
-                f"transport='shm', but the ranks are on {plural(len(placement.shares), 'host')}, which share no "
-                "memory. "
-                "Set transport=tcp or auto, or use one host."
-            )
-        if placement.remote_shell and placement.bind not in ("auto", "none"):
-            raise SpecError(
-                f"bind={placement.bind}, but the hosts of this testbed share the cores of one machine, so all "
-                "would bind to the first ones. Leave bind out."
-            )
-        variables = dict(sorted(self.environment(placement).items()))
-        return [self.program, *self.module.arguments(placement, variables), *placement.flags, *argv]
-
-    def environment(self, placement: Placement) -> dict[str, str]:
-        """Variables to set for the launcher and its ranks; those of the spec win."""
-        plain = own_library(self.module)
-        home = self.program if plain else self.of.program if self.of else ""
-        variables: dict[str, str] = self.module.environment(placement, home)
-        return variables | dict(placement.settings)
+    if any(name in environment for name in _WITHIN):
+        return {}
+    words = launcher.command(placement, [])
+    chosen = {f"OMPI_MCA_{name}" for word, name in pairwise(words) if word == "--mca"}
+    chosen |= launcher.environment(placement).keys()
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(SETTINGS) and not name.endswith(_PLACES) and name not in chosen and value.isprintable()
+    }
 
 
 def library_path(*folders: Path) -> dict[str, str]:

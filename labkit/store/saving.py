@@ -12,16 +12,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from labkit.errors import LabkitError
 from labkit.io import atomic, beneath
 from labkit.store import names, samples
 from labkit.store.events import Event
+from labkit.store.folder import Folder
 from labkit.store.samples import Samples, start
-
-if TYPE_CHECKING:
-    from labkit.store.campaign import Campaign
 
 MOST = 64  # points of a group
 LONGEST = 0.2  # s that a point waits to be acknowledged
@@ -45,7 +42,7 @@ class Saving:
     campaign : to write to.
     """
 
-    def __init__(self, campaign: Campaign) -> None:
+    def __init__(self, campaign: Folder) -> None:
         self._campaign, self._written = campaign, list[_Written]()
         self._since = 0.0
         self._folders = dict[str, Path]()  # of benchmarks, open while the group is written

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.benchmarks import KernelBenchmark
+from labkit.kernels import native
+from labkit.point.spec import Spec
+
 if TYPE_CHECKING:
     from mpi4py import MPI
+
+
+class Buffers(Protocol):
+    """What verification sees of a prepared point."""
+
+    sends: list[NDArray[np.uint8]]
+    recvs: list[NDArray[np.uint8]]
+    folder: str
+
+
+class Prepares(Protocol):
+    """A rank that can prepare the loop of a point."""
+
+    ranks: Alone | Together
+    mpi: Any
+
+    def prepared(
+        self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
+    ) -> AbstractContextManager[tuple[native.Loop, Buffers]]:
+        """The loop and its buffers, for as long as the context lasts."""
 
 
 class Alone:

@@ -8,7 +8,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from labkit.io.supervise.leftovers import RANKS
 from labkit.point import storage
 from labkit.point.spec import Spec
 from labkit.worker import files
-
-if TYPE_CHECKING:
-    from labkit.worker.verify import Prepares
+from labkit.worker.group import Prepares
 
 
 def prepare(

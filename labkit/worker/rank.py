@@ -23,6 +23,7 @@ from labkit.benchmarks import (
     SymmetricBenchmark,
 )
 from labkit.kernels import native, openshmem
+from labkit.kernels.loops import Loops, engine
 from labkit.point.spec import Spec
 from labkit.point.units import KiB
 from labkit.stats import across_ranks, clock_resolution
@@ -44,7 +45,7 @@ class Worker:
     def __init__(self, plan: Plan, out: int, mpi: Any, init_ns: int = 0) -> None:
         self._plan, self._out, self.mpi, self._init_ns = plan, out, mpi, init_ns
         self.ranks: Alone | Together = Together(mpi.COMM_WORLD) if mpi is not None else Alone()
-        self._engine, self._loops = native.engine(mpi), native.python_loops(mpi)
+        self._engine, self._loops = engine(mpi), Loops(mpi)
         self._buffers: dict[tuple[str, bool], NDArray[np.uint8]] = {}
         self._openshmem: openshmem.OpenShmem | None = None  # from the first point on that needs it
         self._devices: Devices | None = None  # likewise

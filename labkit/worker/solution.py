@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,7 @@ from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, format_number
-from labkit.worker.group import Alone, Together
-
-if TYPE_CHECKING:
-    from labkit.worker.verify import Prepares
+from labkit.worker.group import Alone, Prepares, Together
 
 FEW = 64  # ranks up to which messages are kept for each pair
 SHARE = 0.9  # of the available memory that ranks may take

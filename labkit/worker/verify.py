@@ -13,23 +13,20 @@ from labkit.benchmarks import POISON, KernelBenchmark, OneSidedBenchmark
 from labkit.kernels import native
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, MiB
-from labkit.worker.group import Alone, Together
+from labkit.worker import group
 from labkit.worker.setting import Setting, packed
 
 PIECE = 256 * KiB  # B that are compared at once
 VERIFY_ROOM = 2 * MiB  # B of a window that are verified; a rank must stay small
 
 
-class Prepares(Protocol):
-    """A rank that can prepare the loop of a point."""
-
-    ranks: Alone | Together
-    mpi: Any
+class Prepares(group.Prepares, Protocol):
+    """A rank that can prepare the loop of a point, with everything that the kernel gets."""
 
     def prepared(
         self, spec: Spec, benchmark: KernelBenchmark, **changes: Any
     ) -> AbstractContextManager[tuple[native.Loop, Setting]]:
-        """The loop and its buffers, for as long as the context lasts."""
+        """The loop and its setting, for as long as the context lasts."""
 
 
 def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[str, bool]:

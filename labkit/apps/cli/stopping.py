@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from labkit.__main__ import SIGNALS
+from labkit.io.signals import ENDING
 
 
 class Heard:
@@ -31,7 +31,7 @@ class Heard:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            given = {number: signal.getsignal(number) for number in SIGNALS}
+            given = {number: signal.getsignal(number) for number in ENDING}
             self._before = {number: handler for number, handler in given.items() if handler != signal.SIG_IGN}
             for number in self._before:
                 signal.signal(number, self._raise)

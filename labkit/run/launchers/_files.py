@@ -1,17 +1,17 @@
-"""What the file of a launcher defines, and how labkit finds the files: every module ``launch/<name>.py``."""
+"""What the file of a launcher defines, and how labkit finds the files: every module ``launchers/<name>.py``."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from labkit.errors import LaunchError
+from labkit.errors import LaunchError, SpecError
 from labkit.host import Program, eager
-
-if TYPE_CHECKING:
-    from labkit.run.launch import Launcher, Placement
+from labkit.point.units import plural
+from labkit.run.launchers._placement import Placement
 
 
 class LauncherFile(Protocol):
@@ -75,6 +75,74 @@ class OfAnyLibrary(LauncherFile, Protocol):
 
     def usable(self) -> bool:
         """Whether it counts as installed here."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An installed launcher: its module, its program and its version.
+
+    Parameters
+    ----------
+    name : as a spec gives it: ``openmpi``, or ``openmpi@/opt/openmpi/bin/mpirun`` for one that was asked for by place.
+    program : to start.
+    library : MPI library of the ranks, with its version.
+    version : of the library, as numbers.
+    module : its file.
+    of : for srun, the launcher of the library; None for mpi4py's own.
+    pmi : what srun offers to start ranks with.
+    kind : of the library: ``openmpi``, ``mpich``, ``intelmpi``; the launcher's when left out.
+    """
+
+    name: str
+    program: str
+    library: str
+    version: tuple[int, ...]
+    module: LauncherFile
+    of: Launcher | None = None
+    pmi: tuple[str, ...] = ()
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.kind or self.module.PROGRAM.name)
+
+    @property
+    def order(self) -> int:
+        """Its place among the launchers in one folder of the PATH; the lowest is used first."""
+        return self.module.ORDER
+
+    def command(self, placement: Placement, argv: Sequence[str]) -> list[str]:
+        """Command line that starts the ranks.
+
+        Raises
+        ------
+        SpecError
+            If the launcher has no such transport, or the hosts cannot hold the ranks.
+        """
+        if placement.transport not in self.module.TRANSPORTS:
+            raise SpecError(
+                f"transport={placement.transport!r}, but {self.name} supports {', '.join(self.module.TRANSPORTS)}. "
+                "Set transport=auto."
+            )
+        if placement.transport == "shm" and len(placement.shares) > 1:
+            raise SpecError(
+                f"transport='shm', but the ranks are on {plural(len(placement.shares), 'host')}, which share no "
+                "memory. "
+                "Set transport=tcp or auto, or use one host."
+            )
+        if placement.remote_shell and placement.bind not in ("auto", "none"):
+            raise SpecError(
+                f"bind={placement.bind}, but the hosts of this testbed share the cores of one machine, so all "
+                "would bind to the first ones. Leave bind out."
+            )
+        variables = dict(sorted(self.environment(placement).items()))
+        return [self.program, *self.module.arguments(placement, variables), *placement.flags, *argv]
+
+    def environment(self, placement: Placement) -> dict[str, str]:
+        """Variables to set for the launcher and its ranks; those of the spec win."""
+        plain = own_library(self.module)
+        home = self.program if plain else self.of.program if self.of else ""
+        variables: dict[str, str] = self.module.environment(placement, home)
+        return variables | dict(placement.settings)
 
 
 def names() -> list[str]:

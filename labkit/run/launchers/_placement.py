@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from labkit import benchmarks
 from labkit.errors import SpecError, known
@@ -22,8 +22,21 @@ from labkit.testbeds import Testbed
 RDMA = ("rc", "ud")  # paths of UCX over an adapter: reliable connections, unreliable datagrams
 NETWORK, FLAGS = "LABKIT_INTERFACE", "LABKIT_LAUNCH_FLAGS"  # a site's, for all that a job starts
 
-if TYPE_CHECKING:
-    from labkit.run.launch import Launcher
+
+class Starts(Protocol):
+    """What a placement must know of the launcher: kind and version of the library, and what srun offers."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the MPI library."""
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Version of the library."""
+
+    @property
+    def pmi(self) -> tuple[str, ...]:
+        """What srun offers to start ranks with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +155,7 @@ class Placement:
         return self.device or (self.network if self.remote else "lo")
 
     @classmethod
-    def of(cls, spec: Spec, launcher: Launcher, testbed: Testbed | None = None) -> Placement:
+    def of(cls, spec: Spec, launcher: Starts, testbed: Testbed | None = None) -> Placement:
         """The placement a spec asks for, on this machine or on the hosts of a testbed.
 
         Raises

@@ -146,7 +146,7 @@ def encoded(samples: Samples) -> bytes:
     columns |= {name: np.ascontiguousarray(values).ravel() for name, values in samples.extras.items()}
     if samples.over:
         columns["kind"] = np.zeros(rows * iterations, np.int8)
-        further = many_ranks.columns(samples)
+        further = many_ranks.columns(samples.over, samples.extras)
         columns = {name: np.concatenate([values, further[name]]) for name, values in columns.items()}
     table = pa.table(columns)
     text = json.dumps(metadata(samples), allow_nan=False, separators=(",", ":")).encode()
@@ -192,7 +192,7 @@ def content(samples: Samples, without: Collection[str] = ()) -> str:
         digest.update(f"{name} {values.dtype}".encode())
         digest.update(np.ascontiguousarray(values).data)
     if samples.over:
-        for name, values in many_ranks.columns(samples).items():
+        for name, values in many_ranks.columns(samples.over, samples.extras).items():
             digest.update(f"over {name} {values.dtype}".encode())
             digest.update(np.ascontiguousarray(values).data)
     return digest.hexdigest()

@@ -16,26 +16,21 @@ Columns of further phases hold their values of kind 0, their `PHASE` statistics 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.stats.across_ranks import MANY, OF_ITERATION, OF_RANK, PHASE, RUNS, Integers, OverRanks
 
-if TYPE_CHECKING:
-    from labkit.store.samples import Samples
-
 SAMPLE, ITERATION, RANK, HISTOGRAM = range(4)
 _SUM = len(OF_RANK)
 _BUCKETS = 1 << 13  # more than 63 bits can fill
 
 
-def columns(samples: Samples) -> dict[str, NDArray[Any]]:
-    """Columns of the rows of kind 1 to 3."""
-    over = samples.over
-    assert over is not None
+def columns(over: OverRanks, extras: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Columns of the rows of kind 1 to 3, of the times and of further values in ns."""
     who, iterations = np.asarray(over.ranks, np.int64), over.iterations
     places, buckets, counts = over.histogram
     values = [*(over.of_iteration[name] for name in OF_ITERATION), *(over.of_rank[name] for name in OF_RANK)]
@@ -52,7 +47,7 @@ def columns(samples: Samples) -> dict[str, NDArray[Any]]:
         ),
         "time_ns": np.concatenate([*values, over.sums["time_ns"], counts]),
     }
-    for name in samples.extras:
+    for name in extras:
         of_phase = over.phases.get(name, {})
         each = [of_phase.get(one, np.zeros(iterations, np.int64)) for one in OF_ITERATION]
         rest = [np.zeros(_SUM * len(who), np.int64), over.sums.get(name, np.zeros(len(who), np.int64))]

@@ -1,0 +1,28 @@
+"""What the parser of any format needs: a reported value of a metric, and the error for a line that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from labkit.errors import DataError
+from labkit.point.columns import METRICS
+from labkit.point.spec import Reported, Scalar
+
+
+def metric(
+    name: str, statistic: str, value: float, labels: Mapping[str, Scalar] | None = None, *, t: float | None = None
+) -> Reported:
+    """Make a reported value of one of labkit's own metrics; its unit follows from its name.
+
+    Examples
+    --------
+    >>> metric("round_trip_us", "p99", 7.0).unit
+    'µs'
+    """
+    return Reported(name, METRICS[name].unit, statistic, value, t=t, labels=labels or {})
+
+
+def malformed(what: str, line: int, text: str, wanted: str, remedy: str = "") -> DataError:
+    """Return the error for a line that is not what it must be; `line` counts from 1, 0 is the output as a whole."""
+    place = f"{what}, line {line}" if line else what
+    return DataError(f"{place}: found {text.strip()[:200]!r}, wanted {wanted}.{remedy and f' {remedy}'}")
