@@ -76,6 +76,30 @@ def test_a_kind_takes_its_own_fields_only(kind: type[Benchmark], foreign: dict[s
         kind(title="x", metrics=METRICS, **foreign)
 
 
+def test_a_kind_needs_its_fields_and_keeps_them() -> None:
+    with pytest.raises(TypeError, match="missing the keyword argument 'kernel'"):
+        KernelBenchmark(title="x", metrics=METRICS)  # type: ignore[call-arg]
+    made = KernelBenchmark(title="x", metrics=METRICS, kernel="latency")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.title = "y"  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del made.title
+    assert made.phases is not KernelBenchmark(title="x", metrics=METRICS, kernel="latency").phases
+    assert dataclasses.replace(made, title="y").kernel == "latency"
+
+
+def test_options_that_are_defaults_need_no_pydantic() -> None:
+    script = (
+        "import sys\nfrom labkit import benchmarks\nfrom labkit.point.spec import Spec\n"
+        "whole = benchmarks.resolve(benchmarks.resolve(Spec(benchmark='mpi.bandwidth')))\n"
+        "without = 'pydantic' not in sys.modules\n"
+        "given = benchmarks.resolve(Spec(benchmark='mpi.bandwidth', options={'window': '64'}))\n"
+        "print(without, 'pydantic' in sys.modules, given == whole, whole.option('window'))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "True", "64"]
+
+
 def test_what_a_tool_needs_to_say_is_little() -> None:
     settable = [field.name for field in dataclasses.fields(ToolBenchmark) if field.init]
     assert len(settable) <= 23

@@ -217,9 +217,8 @@ def _write(
     below: str = "",
 ) -> None:
     """Print or write records, and `below` after a table; take from the samples what records do not hold."""
-    from labkit.apps.show import published
     from labkit.apps.show.results import result_table
-    from labkit.read.records import tables  # these load pandas: 0.2 s that lists and descriptions need not wait for
+    from labkit.read.records import tables  # pandas: 0.2 s that lists and descriptions need not wait for
 
     if form == "parquet":
         from labkit.suites import save_records
@@ -229,6 +228,8 @@ def _write(
         save_records(frame, target)
         print(f"records: {target}", file=sys.stderr)
         return
+    if beside:
+        from labkit.apps.show import published
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: "\n\n".join(
             filter(None, [result_table(frame, samples), published.beside(frame) if beside else "", below])
