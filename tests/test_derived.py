@@ -20,7 +20,7 @@ from labkit.errors import DataError, SpecError
 from labkit.read import columnar
 from labkit.store.campaign import HOME, Campaign
 from labkit.store.derived import EXAMPLES, folder
-from labkit.studies._named import remember
+from labkit.studies import remember
 from labkit.suites import kernels, rereading
 from labkit.suites.definition import Entry
 from labkit.suites.notebooks import Executed

@@ -20,7 +20,6 @@ from labkit.read.records import value_of
 from labkit.run.measuring import Progress
 from labkit.store.campaign import Campaign, find
 from labkit.studies import Study, needs
-from labkit.studies._named import remember
 from labkit.suites.following import news
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def measure(study: Study) -> None:
 
     before = study.campaign.done()
     campaign = study.run(tell)
-    remember(study)
+    studies.remember(study)
     if study.only_reads:
         handle.update(Markdown("This notebook measures nothing."))
         return

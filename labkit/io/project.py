@@ -105,6 +105,12 @@ def notebooks() -> dict[str, Path]:
     return _named("notebooks", NOTEBOOKS, "[0-9]*.ipynb")
 
 
+def notebook_of(name: str) -> Path | None:
+    """Return labkit's or the project's notebook for a name in a campaign; a sweep appends values to the name."""
+    matches = [path for path in notebooks().values() if f"{name}-".startswith(f"{path.stem}-")]
+    return max(matches, key=lambda path: len(path.stem)) if matches else None
+
+
 def suites() -> dict[str, Path]:
     """Suites by their name; those of the project replace those that labkit ships."""
     return _named("suites", SUITES, "*.toml")

@@ -12,15 +12,17 @@ import json
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, testbeds, tools
-from labkit.errors import LaunchError, SpecError, known
+from labkit.errors import LabkitError, LaunchError, SpecError, known
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text
+from labkit.io import project
 from labkit.judge import doubts
 from labkit.models import costs
 from labkit.models.costs import Costs
@@ -30,13 +32,12 @@ from labkit.point.spec import Effort, Keep, Spec, validated
 from labkit.point.units import plural
 from labkit.read import records
 from labkit.run import launch, measuring, older
-from labkit.store import campaign
+from labkit.store import campaign, notebooks
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT
-from labkit.studies import _named, _several
+from labkit.studies import _several
 from labkit.studies._derived import derived, of_samples
-from labkit.studies._named import of_campaign as of_campaign
 from labkit.studies._reading import fits, matching, settings
 from labkit.studies._sentences import amount as amount
 from labkit.studies._sentences import bare as bare
@@ -132,7 +133,28 @@ class Study:
     @cached_property
     def apart(self) -> dict[str, Study]:
         """One study per campaign if the points come from several campaigns; otherwise empty."""
-        return _several.apart(self)
+        if self.values.measure or self.records.empty or self.records["campaign"].nunique() < 2:
+            return {}
+        return {name: self._of_member(name) for name in dict.fromkeys(map(str, self.records["campaign"]))}
+
+    def _of_member(self, name: str) -> Study:
+        """Return a study of one of the campaigns that were merged."""
+        values = dataclasses.asdict(self.values)
+        own = type(self).__module__.rpartition(".")[2]
+        given = _several.parameters_of(own, self.campaign.facts, name).items()
+        one = type(self)(**values | {k: v for k, v in given if k in values and k not in ("measure", "campaign")})
+        one.read_from(_several.Part(self.campaign, name))
+        one.apart = {}
+        return one
+
+    @contextmanager
+    def as_one(self) -> Iterator[None]:
+        """Treat the points of all campaigns as those of one campaign."""
+        kept, self.apart = self.apart, {}
+        try:
+            yield
+        finally:
+            self.apart = kept
 
     def specs(self) -> list[Spec]:
         """Points to measure where every tool is installed."""
@@ -234,7 +256,7 @@ class Study:
 
         def elsewhere(point: Samples) -> bool:
             nonlocal others
-            others = _named.others(self) if others is None else others
+            others = _others(self) if others is None else others
             return any(one.asks_for(point) for one in others)
 
         for name in dict.fromkeys(self.benchmarks):  # a duplicate name would count each launch twice
@@ -427,3 +449,65 @@ def of_notebook(notebook: str | Path) -> type[Study]:
 def defaults(study: type[Study]) -> dict[str, Any]:
     """Parameters of a study with their default values."""
     return {f.name: f.default for f in dataclasses.fields(study.parameters)}
+
+
+def of_campaign(facts: Mapping[str, Any], campaign: Path) -> dict[str, Study]:
+    """Return the study of each notebook that a campaign names, set to read; without those that ask for no point.
+
+    Parameters
+    ----------
+    facts : from campaign.json; they may come from anyone.
+    campaign : its folder.
+    """
+    found: dict[str, Study] = {}
+    swept = notebooks.settings(facts)
+    for name, given in notebooks.parameters(facts).items():
+        try:
+            kind = of_notebook(path) if (path := project.notebook_of(name)) else None
+            if kind and "measure" in defaults(kind):
+                study = kind(**{**given, "measure": False, "campaign": str(campaign)})
+                study.setting = swept.get(name, {})
+                if study.wanted:
+                    found[name] = study
+        except LabkitError:  # the campaign may come from another labkit, or from anyone
+            continue
+    return found
+
+
+def _others(study: Study) -> list[Study]:
+    """Return the studies of the other notebooks of a study's campaign.
+
+    If no notebook of the campaign has the parameters of the study, then these were changed, and no notebook of the
+    same study is another one.
+    """
+    every = [*of_campaign(study.campaign.facts, study.campaign.path).values()]
+    alike = [one for one in every if type(one) is type(study)]
+    if any(_chosen(one) == _chosen(study) for one in alike):
+        return [one for one in every if one not in alike or _chosen(one) != _chosen(study)]
+    return [one for one in every if one not in alike]
+
+
+def remember(study: Study) -> None:
+    """Name the notebook of a study in the campaign that it measured into by hand; a suite names its own.
+
+    Parameters
+    ----------
+    study : of a notebook among those of labkit or the project; of another one, the campaign stays as it is.
+    """
+    campaign, values = study.campaign, study.values
+    names = [stem for stem in project.notebooks() if of_notebook(stem) is type(study)]
+    by_suite = CAMPAIGN in os.environ or "suite" in campaign.facts
+    if by_suite or campaign.bundled or not names or not values.measure or study.only_reads:
+        return
+    given = {
+        field.name: value
+        for field in dataclasses.fields(values)
+        if (value := getattr(values, field.name)) != field.default and field.name not in ("campaign", "measure")
+    }
+    campaign.update({"parameters": {**notebooks.section(campaign.facts, "parameters"), names[0]: given}})
+
+
+def _chosen(study: Study) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """Return the parameters of a study that choose its points, and its setting."""
+    every = {field.name for field in dataclasses.fields(Parameters)}
+    return {k: v for k, v in dataclasses.asdict(study.values).items() if k not in every}, study.setting

@@ -6,29 +6,40 @@ or a table is made for each campaign alone, so that no median, ratio or sentence
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pandas as pd
 
 from labkit.errors import LabkitError
 from labkit.figures import small_print
 from labkit.figures.parts import Figure, Omitted, Text
 from labkit.point.notes import note
 from labkit.store.campaign import Campaign
+from labkit.store.notebooks import mapping
 from labkit.store.samples.facts import CAMPAIGN
-from labkit.studies._named import mapping
 
 if TYPE_CHECKING:
     from labkit.store.samples import Samples
-    from labkit.studies import Study
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _RETURNED = ("Figure", "Table", "Text", "Omitted", "DataFrame")  # of methods that a notebook shows
 
 
-class _Part(Campaign):
+class Shown(Protocol):
+    """A study, as far as its parts are combined."""
+
+    @property
+    def apart(self) -> Mapping[str, Shown]:
+        """One study per campaign if the points come from several campaigns; otherwise empty."""
+
+    def as_one(self) -> AbstractContextManager[None]:
+        """Treat the points of all campaigns as those of one campaign."""
+
+
+class Part(Campaign):
     """The points that one campaign brought into a merged one."""
 
     def __init__(self, whole: Campaign, origin: str) -> None:
@@ -44,7 +55,7 @@ def shown(method: Method) -> Method:
     """Decorate a method of a study: in a merged campaign, combine the parts of the single campaigns."""
 
     @functools.wraps(method)
-    def answer(study: Study, *arguments: Any, **options: Any) -> Any:
+    def answer(study: Shown, *arguments: Any, **options: Any) -> Any:
         if not study.apart:
             return method(study, *arguments, **options)
         ask = functools.partial(method, **options)
@@ -106,33 +117,21 @@ def _first(drawn: Mapping[str, Figure], names: list[str]) -> Figure:
 
 def _stacked(tables: Mapping[str, Any]) -> Any:
     """Return the rows of all campaigns, with the campaign in the first column."""
-    import pandas as pd
-
     table = pd.concat([one.assign(campaign=name) for name, one in tables.items()], ignore_index=True)
     return table[["campaign", *(column for column in table if column != "campaign")]]
 
 
-def _whole(study: Study, ask: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def _whole(study: Shown, ask: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """Return the part from the points of all campaigns; None if the study cannot tell points of one setting apart."""
-    with _as_one(study):
+    with study.as_one():
         try:
             return ask(study, *arguments)
         except LabkitError:
             return None
 
 
-@contextmanager
-def _as_one(study: Study) -> Iterator[None]:
-    """Treat the points of all campaigns as those of one campaign."""
-    kept, study.apart = study.apart, {}
-    try:
-        yield
-    finally:
-        study.apart = kept
-
-
 def _alone(
-    studies: Mapping[str, Study], ask: Callable[..., Any], arguments: tuple[Any, ...]
+    studies: Mapping[str, Shown], ask: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the parts of the campaigns, and the error messages of those without one."""
     parts, errors = {}, {}
@@ -150,25 +149,17 @@ def _names(figure: Figure, campaigns: Mapping[str, Any]) -> bool:
     return bool(names) and all(any(campaign in name for campaign in campaigns) for name in names)
 
 
-def apart(study: Study) -> dict[str, Study]:
-    """Return a study of each campaign alone; none if the study measures, or reads the points of one campaign."""
-    if study.values.measure or study.records.empty or study.records["campaign"].nunique() < 2:
-        return {}
-    found, values = {}, dataclasses.asdict(study.values)
-    for name in dict.fromkeys(map(str, study.records["campaign"])):
-        one = type(study)(**{**values, **_parameters_of(study, name)})
-        one.read_from(_Part(study.campaign, name))
-        one.apart = {}
-        found[name] = one
-    return found
+def parameters_of(study: str, facts: Mapping[str, Any], campaign: str) -> dict[str, Any]:
+    """Return the parameters of a campaign's notebook, if it had one; they decide which points are read.
 
-
-def _parameters_of(study: Study, campaign: str) -> dict[str, Any]:
-    """Return the parameters of a campaign's notebook, if it had one; they decide which points are read."""
-    fields = {field.name for field in dataclasses.fields(study.values)} - {"measure", "campaign"}
-    own = type(study).__module__.rpartition(".")[2].replace("_", "-")
-    facts = mapping(mapping(study.campaign.facts.get("origins")).get(campaign))
-    for name, given in mapping(facts.get("parameters")).items():
+    Parameters
+    ----------
+    study : its name.
+    facts : of the campaign that others were merged into.
+    campaign : one of these.
+    """
+    own = study.replace("_", "-")
+    for name, given in mapping(mapping(mapping(facts.get("origins")).get(campaign)).get("parameters")).items():
         if name.partition("-")[2] == own and isinstance(given, dict):
-            return {k: v for k, v in given.items() if k in fields}
+            return given
     return {}

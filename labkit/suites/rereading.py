@@ -14,10 +14,10 @@ from typing import Any
 
 from labkit import studies
 from labkit.errors import LabkitError, SpecError
-from labkit.io import safe_read
+from labkit.io import project, safe_read
 from labkit.point.spec import validated
+from labkit.store import notebooks
 from labkit.store.campaign import Campaign
-from labkit.studies import _named
 from labkit.suites import copies
 from labkit.suites.definition import Entry
 from labkit.suites.notebooks import NAME, campaign_in_environment, execute
@@ -44,10 +44,10 @@ def missing(campaign: Campaign, *, all_of_them: bool = False) -> list[Entry]:
         If the campaign gives a notebook an invalid name or parameter. Nothing was started.
     """
     facts = campaign.facts
-    settings = _named.settings(facts)
+    settings = notebooks.settings(facts)
     entries, shared = [], copies.shared(campaign)
-    for name, given in (_named.parameters(facts) or _unnamed(campaign)).items():
-        source = _named.source(name)
+    for name, given in (notebooks.parameters(facts) or _unnamed(campaign)).items():
+        source = project.notebook_of(name)
         copied = not all_of_them and _has_copy(campaign, name)
         inputs = copies.noted(campaign, name, campaign.derived / FOLDER / f"{name}.ipynb") if copied else ""
         if source is None or (copied and not inputs and not _is_ours(campaign, name)):
@@ -78,9 +78,9 @@ def _unnamed(campaign: Campaign) -> dict[str, dict[str, Any]]:
 def differing(campaign: Campaign) -> list[str]:
     """Return sentences on notebooks that a merged campaign ran with other parameters than figures of all have."""
     facts, sentences = campaign.facts, []
-    for name, given in _named.parameters(facts).items():
-        for origin, other in _named.section(facts, "origins").items():
-            theirs = _named.section(_named.section(_named.mapping(other), "parameters"), name)
+    for name, given in notebooks.parameters(facts).items():
+        for origin, other in notebooks.section(facts, "origins").items():
+            theirs = notebooks.section(notebooks.section(notebooks.mapping(other), "parameters"), name)
             unlike = {k: v for k, v in theirs.items() if k not in _EFFORT and v != given.get(k)}
             if unlike:
                 words = ", ".join(f"{key}={value}" for key, value in unlike.items())

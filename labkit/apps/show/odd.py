@@ -25,15 +25,12 @@ def hint(frame: pd.DataFrame, place: str) -> str:
     -------
     Two lines; empty if nothing is odd.
     """
-    from labkit.judge import plausibility
     from labkit.judge.lint import Evidence
     from labkit.read import records
 
     if frame.empty:
         return ""
-    odd = [
-        one for one in plausibility.of(Evidence(place, frame, records.summary(frame))) if one.confidence != "undecided"
-    ]
+    odd = [one for one in Evidence(place, frame, records.summary(frame)).odd if one.confidence != "undecided"]
     if not odd:
         return ""
     first = odd[0]

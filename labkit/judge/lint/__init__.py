@@ -14,17 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from labkit.io.markdown import table
 from labkit.judge.lint.evidence import LEVELS, Breach, Evidence, Level, Rule
 from labkit.judge.lint.numbers import NUMBERS
 from labkit.judge.lint.odd import ODD
 from labkit.judge.lint.twelve import JUDGEMENT, TWELVE, Judgement
+from labkit.judge.plausibility import Oddity
 from labkit.point.units import plural
-
-if TYPE_CHECKING:
-    from labkit.judge.plausibility import Oddity
 
 __all__ = [
     "JUDGEMENT",

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit.judge import plausibility
+from labkit.judge.plausibility import Oddity, View
 from labkit.judge.plausibility.view import Columns, Row
 from labkit.point.columns import METRICS, Metric, split
 from labkit.point.units import format_size
@@ -21,7 +23,6 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT
 
 if TYPE_CHECKING:
-    from labkit.judge.plausibility import Oddity
     from labkit.read.columnar import Launches
 
 Level = Literal["error", "warning", "note"]
@@ -70,9 +71,7 @@ class Evidence:
     @cached_property
     def odd(self) -> tuple[Oddity, ...]:
         """Results that contradict what must be expected, the surest first."""
-        from labkit.judge import plausibility
-
-        return plausibility.of(self)
+        return plausibility.check(View(self.records, self.summary, self.factors, self.launches, self.modes))
 
     @cached_property
     def factors(self) -> dict[str, list[str]]:

@@ -9,19 +9,16 @@ iterations: the launches decide (`labkit.judge.plausibility.deciding`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from labkit.io.markdown import table
 from labkit.judge.plausibility import orders, single
 from labkit.judge.plausibility.explaining import explained
-from labkit.judge.plausibility.oddity import CONFIDENCES, Confidence, Explanation, Oddity, Reading, Rule, ordered
+from labkit.judge.plausibility.oddity import CONFIDENCES, Confidence, Explanation, Oddity, Reading, ordered
 from labkit.judge.plausibility.view import View
 from labkit.point.notes import joined
 from labkit.point.units import format_number
-
-if TYPE_CHECKING:
-    from labkit.judge.lint import Evidence
 
 __all__ = [
     "CONFIDENCES",
@@ -36,9 +33,27 @@ __all__ = [
     "counts",
     "described",
     "numbers",
-    "of",
     "sentence",
 ]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something that a plausible result fulfils.
+
+    Parameters
+    ----------
+    code : name for programs.
+    expected : what must be, as a sentence.
+    why : the reason for it.
+    check : yields what contradicts it.
+    """
+
+    code: str
+    expected: str
+    why: str
+    check: Callable[[View], Iterator[Oddity]]
+
 
 RULES: tuple[Rule, ...] = (
     Rule(
@@ -101,11 +116,6 @@ def check(view: View, rules: Sequence[Rule] = RULES) -> tuple[Oddity, ...]:
     if not len(view.summary):
         return ()
     return ordered(explained(view, [one for rule in rules for one in rule.check(view)]))
-
-
-def of(evidence: Evidence) -> tuple[Oddity, ...]:
-    """Return the odd results of what `labkit.judge.lint` sees of a campaign."""
-    return check(View(evidence.records, evidence.summary, evidence.factors, evidence.launches, evidence.modes))
 
 
 def counts(oddities: Sequence[Oddity]) -> str:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from labkit.judge.plausibility.view import View
+from typing import Any, Literal
 
 Confidence = Literal["observed", "shown", "indicated", "undecided"]
 CONFIDENCES: dict[Confidence, str] = {  # surest first
@@ -115,24 +112,6 @@ class Oddity:
             "explanations": [vars(one) for one in self.explanations],
             "explained": self.explained,
         }
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Something that a plausible result fulfils.
-
-    Parameters
-    ----------
-    code : name for programs.
-    expected : what must be, as a sentence.
-    why : the reason for it.
-    check : yields what contradicts it.
-    """
-
-    code: str
-    expected: str
-    why: str
-    check: Callable[[View], Iterator[Oddity]]
 
 
 def ordered(oddities: Sequence[Oddity]) -> tuple[Oddity, ...]:
