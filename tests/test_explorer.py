@@ -25,7 +25,7 @@ from labkit import benchmarks
 from labkit.apps import cli, explorer
 from labkit.apps.cli import fields
 from labkit.apps.cli import measure as verb
-from labkit.apps.explorer import availability, export, live, measurement, panels, server, store, view, wire
+from labkit.apps.explorer import availability, code, export, live, measurement, panels, server, store, view, wire
 from labkit.apps.explorer.form import Choices, Form, levels
 from labkit.apps.explorer.panels import bounds, campaigns, verdict, what_if
 from labkit.apps.explorer.panels.measure import _Measure as Measure
@@ -184,7 +184,7 @@ def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
 )
 def test_the_lines_draw_the_same_figure(shown: View) -> None:
     summary = Store().summary(shown.campaigns, shown.benchmark)
-    text, space = shown.lines(summary), {}  # type: ignore[var-annotated]
+    text, space = code.of(shown, summary), {}  # type: ignore[var-annotated]
     exec(text, space)
     assert space["figure"].to_json() == shown.figure(summary).to_json()
 
@@ -323,7 +323,7 @@ def test_panels_are_files_and_the_page_holds_them_all() -> None:
     first = explorer.open("two-cores")
     assert explorer.open() is first
     with pytest.raises(DataError, match="There is no campaign 'nowhere'"):
-        explorer.shown("nowhere")
+        campaign.name_of("nowhere")
 
 
 def test_the_launches_of_a_campaign_are_compared_by_a_factor() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from labkit.apps.explorer import drawing, export, panels, relation, state, store, theme, values, whole
+from labkit.apps.explorer import code, drawing, export, panels, relation, state, store, theme, values, whole
 from labkit.apps.explorer.panels.measure import _Measure as Measure
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
@@ -80,7 +80,7 @@ def test_points_are_read_pinned_and_told_in_words() -> None:
     assert len(plot.figure.data[-1].x) == len(table.marked) == 2
     page.session.pin(page.session.chosen)
     other = Page()
-    other.session.show(state.of(page.session))
+    other.session.show(page.session.state)
     assert other.session.pinned == page.session.pinned, "a pinned point that was clicked is there once"
     page.session.pin(page.session.chosen)
     point.pins.children[0].click()
@@ -173,7 +173,7 @@ def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
 def test_the_lines_draw_what_the_session_draws(shown: View) -> None:
     session = Session(["two-cores"])
     summary = session.store.summary(shown.campaigns, shown.benchmark)
-    text, space = shown.lines(summary), dict[str, Any]()
+    text, space = code.of(shown, summary), dict[str, Any]()
     assert text.endswith("figure.show()\n"), "run as a program, it opens in a browser"
     exec(text.removesuffix("figure.show()\n"), space)
     assert space["figure"].to_json() == session.figure(shown, summary).to_json()
@@ -186,7 +186,7 @@ def test_what_is_shown_is_undone_linked_and_saved() -> None:
     plot.unit.value = "ns"
     plot.statistic.value = "p99"
     plot._pressed(0, 0)
-    link = state.of(session).text
+    link = session.state.text
     assert re.fullmatch(r"[\w-]+", link)
     assert session.steps == (3, 0)
     for _ in range(3):
@@ -196,12 +196,12 @@ def test_what_is_shown_is_undone_linked_and_saved() -> None:
     assert (plot.unit.value, plot.statistic.value, session.steps) == ("ns", "p50", (1, 2))
     other = Page()
     other.session.show(state.read(link))
-    assert state.of(other.session).text == link
+    assert other.session.state.text == link
     assert other.plot.statistic.value == "p99"
-    path = state.save("my view", state.of(other.session))
+    path = state.save("my view", other.session.state)
     assert (state.saved(), state.load("my view"), state.load(str(path))) == (["my view"], *[state.read(link)] * 2)
     with pytest.raises(DataError, match="There is a view 'my view' already"):
-        state.save("my view", state.of(session))
+        state.save("my view", session.state)
 
 
 @pytest.mark.parametrize("text", ["", "../x", "a" * 200_000, "AAAA", "eJyrVgIAAL8Avw", "eJwDAAAAAAE"])

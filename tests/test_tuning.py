@@ -42,6 +42,7 @@ from labkit.tuning import (
 )
 from labkit.tuning.everywhere import winners
 from labkit.tuning.openmpi import Rule
+from labkit.tuning.outcome import Written
 from tests import made
 
 # as Open MPI 4.1.4 prints it (ompi_info --param coll tuned --level 9 --parsable)
@@ -733,7 +734,7 @@ def osu_ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     """An osu_allreduce in the place of ranks, which takes 0.7 times as long with the files; the list of its runs."""
     ran: list[tuple[int, bool]] = []
 
-    def output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
+    def output(base: Spec, argv: list[str], written: Written | None, effort: Effort) -> str:
         ran.append((base.size, written is not None))
         time = 10 * (0.7 if written else 1.0) * (1 + 0.001 * len(ran))
         return OSU.format(size=base.size, time=time)
@@ -821,9 +822,9 @@ def test_files_of_variables_are_read_as_a_shell_does(tmp_path: Path) -> None:
     path = tmp_path / "a b" / "mpich.env"
     path.write_text("export MPIR_CVAR_BCAST_INTRA_ALGORITHM='x y'\n")
     command = ["sh", "-c", 'echo "$MPIR_CVAR_BCAST_INTRA_ALGORITHM" "$1" "$FI_X"', "sh", "z"]
-    line = files.line(files.Written((path,)), command, {"FI_X": "a;b"})
+    line = files.line(Written((path,)), command, {"FI_X": "a;b"})
     assert subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stdout == "x y z a;b\n"
-    assert files.line(files.Written(), ["a", "b c"], {}) == "a 'b c'"
+    assert files.line(Written(), ["a", "b c"], {}) == "a 'b c'"
 
 
 @pytest.mark.mpi
@@ -846,7 +847,7 @@ def test_program_on_path_gets_the_file_from_mpirun(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     base = measuring.expand([Spec(benchmark="mpi.allreduce", size=1024, transport="shm")], Effort(), [0])[0].spec
     runs = osu.Runs(base, "osu_allreduce", "latency_us", Campaign(tmp_path / "c"), "proof")
-    runs.run(files.Written((parameters,), tuple(variables.items())), 0, 1e-5, Effort(time_cap=0.1))
+    runs.run(Written((parameters,), tuple(variables.items())), 0, 1e-5, Effort(time_cap=0.1))
     assert (runs.side(False).values, runs.side(True).values) == ([10.0], [7.0])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from labkit.read.reference.comparing import measured, with_arguments
 from labkit.report import literature
 from labkit.report.campaigns import Member, members
 from labkit.report.choosing import curves, left_out
-from labkit.report.figures import captioned
+from labkit.report.content import Beside
 from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
@@ -28,36 +27,6 @@ if TYPE_CHECKING:
 PART = "papers.qmd"  # the chapter that shows them
 _PATHS = 4  # lines of a figure
 _HEIGHT = 260  # px
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A figure of one experiment.
-
-    Parameters
-    ----------
-    paper : its key in the bibliography.
-    experiment : that is repeated.
-    number : of the figure in its section, from 1.
-    caption : as Markdown.
-    spec : plotly's plain data.
-    """
-
-    paper: str
-    experiment: Experiment
-    number: int
-    caption: str
-    spec: dict[str, Any]
-
-    @property
-    def file(self) -> str:
-        """Name of its picture below ``figures/``."""
-        return f"paper-{self.paper}-{self.number}.svg"
-
-    @property
-    def shown(self) -> str:
-        """The figure as Markdown."""
-        return captioned(self.caption, f"figures/{self.file}", f"fig-paper-{self.paper}-{self.number}", self.spec)
 
 
 def drawn(sources: Sequence[Source]) -> list[Beside]:

@@ -5,14 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labkit.report import markdown
+from labkit.report.figures import captioned
+from labkit.report.literature import Experiment
 from labkit.report.notebook import Chapter
 from labkit.report.sources import Source
 
-if TYPE_CHECKING:
-    from labkit.report.beside import Beside
+
+@dataclass(frozen=True)
+class Beside:
+    """A figure of one experiment.
+
+    Parameters
+    ----------
+    paper : its key in the bibliography.
+    experiment : that is repeated.
+    number : of the figure in its section, from 1.
+    caption : as Markdown.
+    spec : plotly's plain data.
+    """
+
+    paper: str
+    experiment: Experiment
+    number: int
+    caption: str
+    spec: dict[str, Any]
+
+    @property
+    def file(self) -> str:
+        """Name of its picture below ``figures/``."""
+        return f"paper-{self.paper}-{self.number}.svg"
+
+    @property
+    def shown(self) -> str:
+        """The figure as Markdown."""
+        return captioned(self.caption, f"figures/{self.file}", f"fig-paper-{self.paper}-{self.number}", self.spec)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,18 @@ def find(name: str | Path) -> Path:
     raise DataError(f"There is no campaign {str(name)!r}. There are: {available}.")
 
 
+def name_of(name: str | Path) -> str:
+    """Return a name that `find` finds a campaign by: below `root` its name there, elsewhere its path.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    """
+    path, folder = find(name).resolve(), root().resolve()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
+
+
 def example(name: str | Path) -> Path | None:
     """Return the folder of an example that labkit brings; None for any other name, and for the user's own campaigns."""
     parts = Path(name).parts

@@ -8,9 +8,8 @@ import re
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit import benchmarks
 from labkit.errors import DataError
@@ -20,12 +19,10 @@ from labkit.point.units import format_share, format_size, plural
 from labkit.run import launch
 from labkit.tuning import mpich, openmpi, selection
 from labkit.tuning.openmpi import Rule
+from labkit.tuning.outcome import Tuned, Written
+from labkit.tuning.plan import Plan
 from labkit.tuning.selection import Choice, Own
-
-if TYPE_CHECKING:
-    from labkit.tuning.outcome import Tuned
-    from labkit.tuning.plan import Plan
-    from labkit.tuning.settings import Setting
+from labkit.tuning.settings import Setting
 
 RULES, PARAMETERS = "openmpi-tuned.rules", "openmpi-mca-params.conf"
 SELECTION = "mpich-selection.json"
@@ -35,24 +32,6 @@ NAMES = (RULES, PARAMETERS, SELECTION, *SHELL.values(), "other.env")
 _MCA = "OMPI_MCA_"
 _WRITTEN = re.compile(r"# Written by labkit tune (\S+) for (.+)\. Each")  # how `_head` begins
 _BINDING = "hwloc_base_binding_policy"  # of Open MPI 4
-
-
-@dataclass(frozen=True)
-class Written:
-    """What was written.
-
-    Parameters
-    ----------
-    paths : of the files, in the order in which they were written.
-    reads : variables that make ranks read the files, or that the files set; empty if there are none.
-    digest : of their contents; empty if there are none.
-    left_out : settings that are in no file, each with its reason.
-    """
-
-    paths: tuple[Path, ...] = ()
-    reads: tuple[tuple[str, str], ...] = ()
-    digest: str = ""
-    left_out: tuple[str, ...] = field(default=())
 
 
 def write(folder: Path, plan: Plan, tuned: Sequence[Tuned], *, within: Path | None = None) -> Written:

@@ -25,6 +25,7 @@ from labkit.run import launch
 from labkit.run.launch import Placement
 from labkit.store.campaign import Campaign
 from labkit.tuning import files
+from labkit.tuning.outcome import Written
 
 FOLDER = "proof"  # in the campaign
 STARTED = "# started: "
@@ -107,7 +108,7 @@ class Runs:
         self.started[with_files, number] = head.removeprefix(STARTED)
         return True
 
-    def run(self, written: files.Written, number: int, seconds: float, effort: Effort) -> None:
+    def run(self, written: Written, number: int, seconds: float, effort: Effort) -> None:
         """Run the program without and with the files, in turns, where that is missing.
 
         Parameters
@@ -168,7 +169,7 @@ def value(text: str, base: Spec, metric: str, where: str) -> float:
     raise DataError(f"{where} has no {metric} of {benchmarks.label(base)}. Delete it, and run the same command again.")
 
 
-def line(base: Spec, argv: Sequence[str], written: files.Written | None) -> str:
+def line(base: Spec, argv: Sequence[str], written: Written | None) -> str:
     """Return a shell line that starts a program on the ranks of a spec, with the files or without.
 
     labkit prints this line for users and runs it in the proof. Only on a testbed does the proof add how to reach the
@@ -179,10 +180,10 @@ def line(base: Spec, argv: Sequence[str], written: files.Written | None) -> str:
     given = {} if placement.remote_shell else launcher.environment(placement)
     own = {name for name in given if name.startswith(_OWN) or "ALLOW_RUN_AS_ROOT" in name}
     needed = {name: value for name, value in given.items() if name not in own}
-    return files.line(written or files.Written(), launcher.command(placement, argv), needed)
+    return files.line(written or Written(), launcher.command(placement, argv), needed)
 
 
-def _output(base: Spec, argv: list[str], written: files.Written | None, effort: Effort) -> str:
+def _output(base: Spec, argv: list[str], written: Written | None, effort: Effort) -> str:
     """Run the program as a user would, with the files or without, and return its output."""
     launcher = launch.get(base.launcher)
     placement = Placement.of(files.of_programs(base), launcher, testbeds.outline(base.testbed))
@@ -211,7 +212,7 @@ def _output(base: Spec, argv: list[str], written: files.Written | None, effort: 
 
 def proved(
     bases: Mapping[int, Spec],
-    written: files.Written,
+    written: Written,
     campaign: Campaign,
     digest: str,
     *,

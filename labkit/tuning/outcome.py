@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from labkit.judge.comparison.judging import FASTER, SAME, UNDECIDED, Judgement
 from labkit.point.spec import Spec
 from labkit.stats.racing import Standing
-from labkit.tuning import files
 from labkit.tuning.everywhere import Compromise
 from labkit.tuning.plan import Plan
 
@@ -53,6 +53,24 @@ class Tuned:
 
 
 @dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Parameters
+    ----------
+    paths : of the files, in the order in which they were written.
+    reads : variables that make ranks read the files, or that the files set; empty if there are none.
+    digest : of their contents; empty if there are none.
+    left_out : settings that are in no file, each with its reason.
+    """
+
+    paths: tuple[Path, ...] = ()
+    reads: tuple[tuple[str, str], ...] = ()
+    digest: str = ""
+    left_out: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
 class Outcome:
     """The result of tuning.
 
@@ -72,7 +90,7 @@ class Outcome:
 
     plan: Plan
     points: tuple[Tuned, ...]
-    written: files.Written = field(default_factory=files.Written)
+    written: Written = field(default_factory=Written)
     compromise: Compromise | None = None
     command: str = ""
     ended: str = ""

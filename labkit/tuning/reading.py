@@ -12,7 +12,7 @@ from labkit.run.measuring import Point
 from labkit.store.campaign import Campaign
 from labkit.store.samples.facts import FINGERPRINT
 from labkit.tuning import files, osu
-from labkit.tuning.outcome import Outcome, Tuned
+from labkit.tuning.outcome import Outcome, Tuned, Written
 from labkit.tuning.plan import fingerprints, last_of, noted, number_of, parts, remembered
 from labkit.tuning.tuner import CONFIRM, FILE, FOLDER, PROGRAM, Tuner
 
@@ -70,17 +70,17 @@ class _Reader(Tuner):
         """Add a spec without a fingerprint: that of the machine that measured is not known here."""
         self.points[n, k] = Point(spec, 0, "", "")
 
-    def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
+    def _written(self, output: Path, tuned: Sequence[Tuned]) -> Written:
         """Return the files that were written when it was measured, as far as they are still there."""
         name = last_of(self.campaign, self.plan.benchmark, f"{FILE}:")
         reads, _ = remembered(self.campaign, self.plan.benchmark)
         return files.present(output, name.removeprefix(f"{FILE}:"), reads)
 
-    def _command(self, written: files.Written) -> str:
+    def _command(self, written: Written) -> str:
         """Return the shell line that started a program with the files in effect."""
         return remembered(self.campaign, self.plan.benchmark)[1] if written.paths else ""
 
-    def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:
+    def _outside(self, tuned: Sequence[Tuned], written: Written) -> tuple[list[Tuned], str, str]:
         """Return what a program printed when it was measured."""
         digest = last_of(self.campaign, self.plan.benchmark, f"{PROGRAM}:").removeprefix(f"{PROGRAM}:")
         claims = {n: one.base for n, one in enumerate(tuned) if one.claimed}

@@ -36,7 +36,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import FINGERPRINT, START
 from labkit.tuning import files, osu
 from labkit.tuning.everywhere import Variables, winners
-from labkit.tuning.outcome import Outcome, Tuned
+from labkit.tuning.outcome import Outcome, Tuned, Written
 from labkit.tuning.plan import Plan, note, number_of, remember
 from labkit.tuning.settings import Setting
 
@@ -159,7 +159,7 @@ class Tuner:
         """Add the spec of a setting at a point, resolved and named."""
         self.points[n, k] = measuring.expand([spec], self.plan.effort, [0])[0]
 
-    def _written(self, output: Path, tuned: Sequence[Tuned]) -> files.Written:
+    def _written(self, output: Path, tuned: Sequence[Tuned]) -> Written:
         """Write the files for what is claimed."""
         within = self.campaign.path if output == self.campaign.path / FOLDER else None
         return files.write(output, self.plan, tuned, within=within)
@@ -307,7 +307,7 @@ class Tuner:
             return replace(one, confirmed=judgement, reason="")
         return replace(one, confirmed=judgement, reason=judgement.reason or f"the winner is {judgement.verdict}")
 
-    def _proved(self, tuned: Sequence[Tuned], written: files.Written) -> list[Tuned]:
+    def _proved(self, tuned: Sequence[Tuned], written: Written) -> list[Tuned]:
         """Measure each claimed point with and without the written files, in interleaved launches.
 
         The library chooses the path, as for users' programs.
@@ -324,7 +324,7 @@ class Tuner:
         judged = self._against_default(dict.fromkeys(claims, k), {k: name}, plain)
         return [replace(one, proved=judged.get(n)) for n, one in enumerate(tuned)]
 
-    def _command(self, written: files.Written) -> str:
+    def _command(self, written: Written) -> str:
         """Return the shell line that starts a program with the files in effect, and record it in the campaign."""
         if not written.paths:
             return ""
@@ -332,7 +332,7 @@ class Tuner:
         remember(self.campaign, self.plan.benchmark, dict(written.reads), command)
         return command
 
-    def _outside(self, tuned: Sequence[Tuned], written: files.Written) -> tuple[list[Tuned], str, str]:
+    def _outside(self, tuned: Sequence[Tuned], written: Written) -> tuple[list[Tuned], str, str]:
         """Let the OSU program for this work read the files; return also its name, and why there is no more proof."""
         claims = {n: one for n, one in enumerate(tuned) if one.claimed}
         bases = {n: one.base for n, one in claims.items()}

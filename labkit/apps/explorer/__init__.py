@@ -32,7 +32,7 @@ def open(*names: str, model: str | None = None) -> Any:
         If there is no campaign of that name.
     """
     if "page" not in _open:
-        _open["page"] = page([shown(name) for name in names or _wanted()], model=model)
+        _open["page"] = page([campaign.name_of(name) for name in names or _wanted()], model=model)
     return _open["page"]
 
 
@@ -44,7 +44,7 @@ def wanted(campaigns: Sequence[str], view: str = "") -> None:
     DataError
         If there is no such campaign or view.
     """
-    os.environ[CAMPAIGN] = os.pathsep.join(shown(name) for name in campaigns)
+    os.environ[CAMPAIGN] = os.pathsep.join(campaign.name_of(name) for name in campaigns)
     if view:
         from labkit.apps.explorer import state
 
@@ -66,16 +66,10 @@ def prepare() -> None:
     benchmarks.find()
     read = store.Store()
     with suppress(LabkitError):  # said when the page opens
-        names = [shown(name) for name in _wanted()]
+        names = [campaign.name_of(name) for name in _wanted()]
         if first := view.first(read.benchmarks(names)):
             read.summary(names, first)
     _open["read"] = read
-
-
-def shown(name: str) -> str:
-    """Name of a campaign in the page: below `labkit.store.campaign.root` its name there, elsewhere its path."""
-    path, root = campaign.find(name).resolve(), campaign.root().resolve()
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 def page(campaigns: Sequence[str], *, model: str | None = None) -> Any:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from labkit.apps.explorer.view import HEIGHT, SIZE, View
 from labkit.figures import looks, style
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from labkit.apps.explorer.view import View
-
-SIZE = "message_size_B"
-HEIGHT = 430  # px of a figure
 _FROM = {
     "campaign": "labkit.store",
     "records": "labkit.read",

@@ -10,8 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from labkit.apps.explorer.code import SIZE
-from labkit.apps.explorer.view import View
+from labkit.apps.explorer.view import SIZE, View
 from labkit.figures import small_print
 from labkit.figures._plotly import held
 from labkit.point.columns import METRICS

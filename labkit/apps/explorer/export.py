@@ -16,6 +16,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io
 
+from labkit.apps.explorer import code
 from labkit.apps.explorer.view import View
 from labkit.errors import DataError, LabkitWarning, ReportError
 from labkit.figures import static
@@ -143,7 +144,7 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
     if form == "parquet":
         return tables.parquet(view.rows(summary))
     if form == "py":
-        return view.lines(summary).encode()
+        return code.of(view, summary).encode()
     figure = draw()
     if form == "html":
         return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()

@@ -28,7 +28,7 @@ class Frame(anywidget.AnyWidget):
         session.on("state", self._changed)
 
     def _changed(self) -> None:
-        self.link, self.why = state.of(self._session).text, ""
+        self.link, self.why = self._session.state.text, ""
 
     def _asked(self, widget: Any, content: Any, buffers: Any) -> None:
         """Do what the page asks for."""

@@ -5,27 +5,16 @@ from __future__ import annotations
 import dataclasses
 import html
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from labkit import benchmarks
-from labkit.apps.explorer.code import SIZE
+from labkit.apps.explorer.view import SIZE, View
 from labkit.point.columns import METRICS
 from labkit.point.spec import Spec
-from labkit.point.units import factor, format_number, format_size
+from labkit.point.units import format_number, format_size
 from labkit.read.records.factors import UNSTATED, level, text
-from labkit.read.records.value import Value
-
-if TYPE_CHECKING:
-    from labkit.apps.explorer.view import View
-
-
-def in_unit(value: Value, unit: str) -> Value:
-    """Return a value in another unit of its metric; its own `unit` stays that of the metric."""
-    times = factor(METRICS[value.metric].unit, unit)
-    scaled = {name: getattr(value, name) * times for name in ("value", "low", "high", "step")}
-    return dataclasses.replace(value, **scaled)
 
 
 def title(row: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import pandas as pd
 import plotly.graph_objects as go
 
-from labkit.apps.explorer import relation, state, store
-from labkit.apps.explorer.state import State
+from labkit.apps.explorer import relation, store
+from labkit.apps.explorer.state import State, differing
 from labkit.apps.explorer.store import Store
 from labkit.apps.explorer.view import View, differing_columns
 from labkit.errors import LabkitError
@@ -20,6 +20,7 @@ from labkit.models import costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import Limit
 from labkit.point.columns import METRICS
+from labkit.point.spec import validated
 
 # campaigns chosen, points arrived, plot changed, point clicked, anything of these
 Event = Literal["campaigns", "data", "view", "point", "state"]
@@ -36,6 +37,11 @@ class Chosen:
     def key(self) -> tuple[str, str]:
         """Campaign and fingerprint."""
         return str(self.row["campaign"]), str(self.row["fingerprint"])
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Its name in a state: campaign, benchmark, fingerprint, metric."""
+        return (*map(str, (self.row[name] for name in ("campaign", "benchmark", "fingerprint"))), self.metric)
 
     def __eq__(self, other: object) -> bool:
         # a run adds launches, which changes the row: the point stays the same
@@ -130,9 +136,20 @@ class Session:
         found = summary[summary["fingerprint"] == fingerprint] if len(summary) else summary
         return Chosen(found.iloc[0].to_dict(), metric) if len(found) else None
 
+    @property
+    def state(self) -> State:
+        """What the page shows now."""
+        return State(
+            campaigns=tuple(self.campaigns),
+            views={one: differing(view) for one, view in self.views.items() if one == "A" or self.second},
+            second=self.second,
+            point=self.chosen.name if self.chosen else (),
+            pinned=tuple(one.name for one in self.pinned),
+        )
+
     def remember(self) -> None:
         """Note what the page shows now, for undo, redo and links."""
-        now = state.of(self)
+        now = self.state
         if self.restoring:
             return
         if not self._past or self._past[-1] != now:
@@ -165,10 +182,23 @@ class Session:
         """Show a state, and change no history."""
         self.restoring = True
         try:
-            state.restore(self, wanted)
+            self._restore(wanted)
         finally:
             self.restoring = False
         self.tell("state")
+
+    def _restore(self, wanted: State) -> None:
+        """Show a state; points that are no longer there are left out."""
+        self.campaigns, self.second = list(wanted.campaigns), wanted.second
+        for letter, fields in wanted.views.items():
+            if letter in self.views:
+                self.views[letter] = validated(View, fields, what="the view")
+        found = [self.point(*name[:4]) for name in (*wanted.pinned, wanted.point)]
+        points = [*dict.fromkeys(one for one in found if one)]  # the one that was clicked may be pinned too
+        self.pinned = tuple(one for one in points if one.name in wanted.pinned)
+        self.chosen = next((one for one in points if one.name == wanted.point), None)
+        for event in ("campaigns", "point"):
+            self.tell(event)
 
     @property
     def subject(self) -> tuple[str, ...]:

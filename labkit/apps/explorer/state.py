@@ -11,16 +11,13 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labkit.apps.explorer.view import View
 from labkit.errors import DataError, known
 from labkit.io import atomic, safe_read
 from labkit.point.spec import validated
 from labkit.store import campaign
-
-if TYPE_CHECKING:
-    from labkit.apps.explorer.session import Chosen, Session
 
 FOLDER = "views"  # below the folder of all campaigns
 _MOST = 100_000  # characters of a state; also of what it unpacks to
@@ -55,28 +52,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def of(session: Session) -> State:
-    """State of a page."""
-    return State(
-        campaigns=tuple(session.campaigns),
-        views={letter: _differing(one) for letter, one in session.views.items() if letter == "A" or session.second},
-        second=session.second,
-        point=_named(session.chosen) if session.chosen else (),
-        pinned=tuple(map(_named, session.pinned)),
-    )
-
-
-def _differing(view: View) -> dict[str, Any]:
+def differing(view: View) -> dict[str, Any]:
     """Fields of a view that are not at their default; the campaigns are those of the page."""
     usual = View()
     fields = (one.name for one in dataclasses.fields(view) if one.name != "campaigns")
     found = {name: getattr(view, name) for name in fields if getattr(view, name) != getattr(usual, name)}
     return dict(json.loads(_json(found)))
-
-
-def _named(point: Chosen) -> tuple[str, ...]:
-    """Name of a point."""
-    return (*map(str, (point.row[name] for name in ("campaign", "benchmark", "fingerprint"))), point.metric)
 
 
 def read(text: str) -> State:
@@ -106,20 +87,6 @@ def _checked(value: Any, problem: str) -> State:
     for fields in made.views.values():
         validated(View, fields, what="the view")
     return made
-
-
-def restore(session: Session, state: State) -> None:
-    """Make a page show a state; points that are no longer there are left out."""
-    session.campaigns, session.second = list(state.campaigns), state.second
-    for letter, fields in state.views.items():
-        if letter in session.views:
-            session.views[letter] = validated(View, fields, what="the view")
-    found = [session.point(*name[:4]) for name in (*state.pinned, state.point)]
-    points = [*dict.fromkeys(one for one in found if one)]  # the one that was clicked may be pinned too
-    session.pinned = tuple(one for one in points if _named(one) in state.pinned)
-    session.chosen = next((one for one in points if _named(one) == state.point), None)
-    for event in ("campaigns", "point"):
-        session.tell(event)
 
 
 def folder() -> Path:

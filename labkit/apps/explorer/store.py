@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from labkit.apps.explorer import shown
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.io import safe_read
 from labkit.read import records
@@ -52,7 +51,7 @@ def brought(place: str) -> str:
         path = path.expanduser()
     with safe_read.about(path):
         if not path.is_file():
-            return shown(str(path))
+            return campaign.name_of(str(path))
         into = campaign.root() / f"added-{path.stem}"
         if zipfile.is_zipfile(path):
             merging.merge([path], into)

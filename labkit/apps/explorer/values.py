@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labkit.apps.explorer.code import SIZE
-from labkit.apps.explorer.view import View, words
+from labkit.apps.explorer.view import SIZE, View, words
 from labkit.figures.lines import HEADLINE, column
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import joined

@@ -13,9 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from labkit import figures
-from labkit.apps.explorer import code, relation
-from labkit.apps.explorer.code import HEIGHT, SIZE
-from labkit.apps.explorer.reading import in_unit
+from labkit.apps.explorer import relation
 from labkit.errors import DataError
 from labkit.figures import axes, style
 from labkit.figures.lines import HEADLINE, Line
@@ -23,12 +21,14 @@ from labkit.judge.comparison import Comparison
 from labkit.models import bounds
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
 from labkit.point.columns import COLUMNS, METRICS, SHOWN, STATISTICS, split, statistic_column
-from labkit.point.units import OTHER_UNITS
+from labkit.point.units import OTHER_UNITS, factor
 from labkit.read import records
 from labkit.read.records.factors import differing, level
 from labkit.read.records.value import Value
 from labkit.read.reference import Entry, comparing
 
+SIZE = "message_size_B"
+HEIGHT = 430  # px of a figure
 _PERCENTILES = ("p50", "p95", "p99", "p999")  # always offered, with a note if no point has them
 _SERIES: deque[tuple[pd.DataFrame, str, list[str]]] = deque(maxlen=8)  # table, axis, columns of the lines
 _LINES: deque[tuple[pd.DataFrame, object, list[Line]]] = deque(maxlen=4)  # rows, what is drawn of them, lines
@@ -241,9 +241,12 @@ class View:
             x = axes.place(x, float(positive.min()) if len(positive) else 1.0)
         return (x, y) if not math.isnan(y) and not math.isnan(x) else None
 
-    def lines(self, summary: pd.DataFrame) -> str:
-        """Python code that draws the same figure in another notebook, and shows it."""
-        return code.of(self, summary)
+
+def in_unit(value: Value, unit: str) -> Value:
+    """Return a value in another unit of its metric; its own `unit` stays that of the metric."""
+    times = factor(METRICS[value.metric].unit, unit)
+    scaled = {name: getattr(value, name) * times for name in ("value", "low", "high", "step")}
+    return dataclasses.replace(value, **scaled)
 
 
 def metrics_of(summary: pd.DataFrame) -> list[str]:

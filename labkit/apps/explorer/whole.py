@@ -13,7 +13,6 @@ import plotly.offline
 from labkit import __version__, figures
 from labkit.apps.explorer import reading, store, values
 from labkit.apps.explorer.session import Session
-from labkit.apps.explorer.state import of
 from labkit.errors import LabkitError
 from labkit.figures.style import CONFIG
 from labkit.point.columns import METRICS
@@ -55,7 +54,7 @@ def page(session: Session) -> str:
         parts.append(_values(values.page(view, session.store.summary(session.campaigns, view.benchmark), most=MOST)))
     names = html.escape(", ".join(session.campaigns))
     made = (
-        f"made by labkit {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; view: <code>{of(session).text}</code>"
+        f"made by labkit {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; view: <code>{session.state.text}</code>"
     )
     script = plotly.offline.get_plotlyjs()
     return (

@@ -10,10 +10,9 @@ import ipywidgets as widgets
 import pandas as pd
 
 from labkit.apps.explorer import drawing, live, relation, view
-from labkit.apps.explorer.code import HEIGHT, SIZE
 from labkit.apps.explorer.folds import Folds
 from labkit.apps.explorer.session import Chosen, Session
-from labkit.apps.explorer.view import View
+from labkit.apps.explorer.view import HEIGHT, SIZE, View
 from labkit.errors import LabkitError
 from labkit.figures.lines import HEADLINE
 from labkit.point.columns import METRICS

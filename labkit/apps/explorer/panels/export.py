@@ -35,7 +35,7 @@ def build(session: Session) -> Any:
             lines.value = ""
             return
         summary = session.store.summary(session.campaigns, view.benchmark)
-        lines.value = f"<pre class='lab-python' tabindex='0'>{html.escape(view.lines(summary))}</pre>"
+        lines.value = f"<pre class='lab-python' tabindex='0'>{html.escape(code.of(view, summary))}</pre>"
 
     def write(form: str) -> None:
         view = session.views[letter.value]
@@ -92,7 +92,7 @@ def _views(session: Session) -> Any:
 
     def saved(button: Any) -> None:
         try:
-            path = state.save(name.value, state.of(session))
+            path = state.save(name.value, session.state)
             offered()
             choose.value = path.stem
             note.value, name.value = f"saved: <code>labkit explore --view {html.escape(path.stem)!r}</code>", ""
