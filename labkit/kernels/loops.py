@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import KernelError
-from labkit.kernels.native import Loop, Native, Work, compiled, rebuild
+from labkit.kernels import native
+from labkit.kernels.native import Loop, Work, rebuild
 
 Step = Callable[[], object]
 
@@ -229,4 +230,4 @@ def _unpack(work: Work) -> None:
 
 def engine(mpi: Any | None) -> Any:
     """The C kernels if they were compiled, else the mpi4py loops."""
-    return Native(mpi) if compiled() else Loops(mpi)
+    return native.Native(mpi) if native.compiled() else Loops(mpi)
