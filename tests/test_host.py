@@ -14,6 +14,7 @@ import pytest
 
 from labkit import host, tools
 from labkit.host import machine, others, programs
+from labkit.point import conditions
 from labkit.point.notes import texts
 from labkit.run import launch
 
@@ -315,8 +316,8 @@ def test_facts_that_are_not_known_are_passed_over(node):
     load = QUIET | {"pressure": dict.fromkeys(("cpu", "memory", "io")), "frequency_MHz": None, "cpu_steal_s": None}
     checks = host.checks(node | unknown | {"load": load}, EVERYTHING, PROGRAMS)
     assert {check.state for check in checks} == {"ok"}
-    assert host.warnings_for_run(node | unknown, load, load) == []
-    assert host.badges(node | unknown, load, load) == []
+    assert conditions.warnings_for_run(node | unknown, load, load) == []
+    assert conditions.badges(node | unknown, load, load) == []
 
 
 def test_more_ranks_want_more_cores(node):
@@ -354,30 +355,30 @@ def test_checks_look_the_software_up_themselves():
 
 
 def test_nothing_to_say_of_a_quiet_node(node):
-    assert host.warnings_for_run(node, QUIET, QUIET | {"monotonic_s": 1010.0}, ranks=2) == []
-    assert host.badges(node, QUIET, QUIET | {"monotonic_s": 1010.0}) == []
+    assert conditions.warnings_for_run(node, QUIET, QUIET | {"monotonic_s": 1010.0}, ranks=2) == []
+    assert conditions.badges(node, QUIET, QUIET | {"monotonic_s": 1010.0}) == []
 
 
 def test_doubts_bring_their_evidence(spoilt):
-    assert list(texts(host.warnings_for_run(spoilt, spoilt["load"], ranks=1))) == [
+    assert list(texts(conditions.warnings_for_run(spoilt, spoilt["load"], ranks=1))) == [
         "busy machine (other processes use 0.97 of 1 core): times are unreliable, rerun when idle",
         "1 rank on 1 core leaves no core for the system: p99 and max are unreliable, use fewer ranks or more cores",
         "CPU governor is 'powersave': short runs may be slow, set it to performance",
         "clock source is 'hpet': reading it may be slow or coarse",
         "virtual machine (kvm): the hypervisor may interrupt iterations, p99 and max may be too high",
     ]
-    assert texts(host.badges(spoilt, spoilt["load"])) == ("busy machine", "CPU frequency")
+    assert texts(conditions.badges(spoilt, spoilt["load"])) == ("busy machine", "CPU frequency")
 
 
 def test_only_what_others_took_makes_a_machine_busy(node):
     others = {"span_s": 1.0, "processors": 6.3, "unseen": 0.0, "named": []}
     full = QUIET | {"load_1": 70.0, "pressure": {"cpu": {"some_avg10": 90.0, "some_total_us": 9e6}}}  # our own ranks
-    assert host.badges(node, full, full) == []
-    assert host.badges(node, full, full | {"others": None}) == []  # too short to tell
-    assert host.badges(node, full, full | {"others": others}) == []  # below a tenth of 64 processors
+    assert conditions.badges(node, full, full) == []
+    assert conditions.badges(node, full, full | {"others": None}) == []  # too short to tell
+    assert conditions.badges(node, full, full | {"others": others}) == []  # below a tenth of 64 processors
     more = full | {"others": others | {"processors": 9.0, "unseen": 8.5, "named": [["cc1", 12, 0.5]]}}
-    assert texts(host.badges(node, full, more)) == ("busy machine",)
-    (said,) = host.warnings_for_run(node, full, more, ranks=2)
+    assert texts(conditions.badges(node, full, more)) == ("busy machine",)
+    (said,) = conditions.warnings_for_run(node, full, more, ranks=2)
     assert (said.code, said.value("cores")) == ("busy-machine", 64)
     assert (said.value("most"), said.value("share")) == ("hidden processes", 8.5)
     assert said.text.startswith("busy machine (other processes use 9.00 of 64 cores)")
@@ -501,11 +502,11 @@ def test_a_watch_tells_of_half_a_second_or_more():
 
 def test_a_frequency_that_moves_and_time_that_is_stolen(node):
     end = QUIET | {"monotonic_s": 1010.0, "frequency_MHz": 2000.0, "cpu_steal_s": 3.0 + 64.0}
-    assert list(texts(host.warnings_for_run(node, QUIET, end))) == [
+    assert list(texts(conditions.warnings_for_run(node, QUIET, end))) == [
         "CPU frequency changed from 3500 to 2000 MHz: iterations differ, look for heat and turbo",
         "the hypervisor took 10 % of the CPU time: times are unreliable, rerun when idle",
     ]
-    assert texts(host.badges(node, QUIET, end)) == ("CPU frequency",)
+    assert texts(conditions.badges(node, QUIET, end)) == ("CPU frequency",)
 
 
 PRINTED = {

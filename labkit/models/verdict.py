@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from labkit import benchmarks
-from labkit.host.checks import of_machine
 from labkit.models import bounds
 from labkit.models import costs as measured_costs
 from labkit.models.bounds import Bound, Stated
@@ -19,6 +18,7 @@ from labkit.models.costs import Costs
 from labkit.models.inside import TWICE, of_host
 from labkit.models.links import ethernet, pcie_generation
 from labkit.point.columns import METRICS, statistic_column
+from labkit.point.conditions import of_machine
 from labkit.point.notes import has
 from labkit.point.spec import Spec
 from labkit.point.units import format_number, format_share, format_size

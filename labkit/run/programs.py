@@ -16,6 +16,7 @@ from typing import Any
 from labkit import benchmarks, formats, host, stats, testbeds, tools
 from labkit.errors import LabkitError, LaunchError, SpecError, of_point
 from labkit.host import allocation
+from labkit.point import conditions
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.run import bounds, launch, lines, paths
@@ -207,12 +208,12 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
                 *outcome.badges,
                 *(paths.of_tool(spec, effort, outcome, crossed, elapsed) if invocation.server else []),
                 *([badge("oversubscription")] if crowded else []),
-                *host.badges(machine, load, load_end),
+                *conditions.badges(machine, load, load_end),
             ],
             [
                 *point.marks[1],
                 *outcome.warnings,
-                *host.warnings_for_run(machine, load, load_end, ranks=processes, guest=testbed.guest_cores),
+                *conditions.warnings_for_run(machine, load, load_end, ranks=processes, guest=testbed.guest_cores),
             ],
         ),
     }

@@ -19,7 +19,7 @@ from labkit.benchmarks import StartBenchmark
 from labkit.errors import AbsentError, KernelError, LabkitError, LaunchError, of_point
 from labkit.host import allocation
 from labkit.io import supervise
-from labkit.point import storage
+from labkit.point import conditions, storage
 from labkit.point.notes import Note, badge, note
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import KiB
@@ -304,7 +304,7 @@ class Start:
             **self._record.meta,
         }
         load = (self._load, load_end)
-        warnings = host.warnings_for_run(machine, *load, ranks=self._local_ranks, guest=self._testbed.guest_cores)
+        warnings = conditions.warnings_for_run(machine, *load, ranks=self._local_ranks, guest=self._testbed.guest_cores)
         warnings += self._doubts + paths.doubts(spec, facts) + point.marks[1]
         facts |= point.marks[0]
         iterations = sum(chunks) + WARMUP.of(facts) * len(chunks)
@@ -316,7 +316,7 @@ class Start:
         badges += [badge("side by side")] if allocation.shared() else []
         numbers, times = facts.pop("rows"), rows[0]
         facts.pop("index", None)
-        facts |= noted([*badges, *host.badges(machine, *load)], warnings)
+        facts |= noted([*badges, *conditions.badges(machine, *load)], warnings)
         facts |= bounds.of_point(facts, self._record.meta)
         extras: dict[str, NDArray[np.int64]] = dict(zip(benchmark.phases, rows[1:], strict=False))
         if TIMING.of(facts) == "total":

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Literal
 
 from labkit.errors import SpecError, known
-from labkit.host.checks import Check
+from labkit.point.conditions import Check
 from labkit.point.notes import Note
 from labkit.point.spec import Spec
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labkit.host.checks import STEADY_GOVERNORS
+from labkit.point.conditions import STEADY_GOVERNORS
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import AFFINITY, RANK_AFFINITY, WARMUP
 
