@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from labkit.apps import cli
+from labkit.apps import cli, contract_plan
 from labkit.apps.show import contracted
 from labkit.errors import DataError, SpecError
-from labkit.judge import contract, contract_plan, retests
+from labkit.judge import contract, retests
 from labkit.point.spec import Spec
 from labkit.read import records
 from tests import made

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from labkit.apps import cli
+from labkit.apps import cli, contract_plan
 from labkit.apps.show import contracted
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import LabkitError
-from labkit.judge import contract, contract_plan
+from labkit.judge import contract
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.store.samples import Samples

@@ -10,7 +10,7 @@ import pytest
 
 from labkit.apps.jobs import site
 from labkit.errors import DataError, LaunchError
-from labkit.host import programs
+from labkit.host import installed as programs
 from labkit.io import folders
 from labkit.store import signatures
 

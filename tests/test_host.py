@@ -13,7 +13,8 @@ from unittest.mock import Mock
 import pytest
 
 from labkit import host, tools
-from labkit.host import machine, others, programs
+from labkit.host import machine, others
+from labkit.io import programs
 from labkit.point import conditions
 from labkit.point.notes import texts
 from labkit.run import launch

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from labkit import testbeds
+from labkit.apps import contract_plan
 from labkit.apps.cli import main
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.formats import logs
 from labkit.io import safe_read
-from labkit.judge import contract, contract_plan
+from labkit.judge import contract
 from labkit.point.spec import Effort, Spec
 from labkit.report import crate
 from labkit.run import importing, launch

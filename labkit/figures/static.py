@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from labkit import host
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures.style import HEIGHT, WIDTH
-from labkit.io import atomic, folders, scratch
+from labkit.io import atomic, folders, programs, scratch
 
 TIMEOUT = 60.0  # s for one figure
 _SMALL = (  # what Chromium gets beside kaleido's own flags; for 126 figures it then takes 430 MB in all
@@ -59,7 +58,7 @@ def svgs(specs: Sequence[Mapping[str, Any]]) -> list[str | None]:
 
 def browser_identity() -> str:
     """Return what identifies the browser that draws; empty where there is none, and then nothing is kept."""
-    path = host.browser()
+    path = programs.browser()
     try:
         state = Path(path).stat() if path else None
     except OSError:
@@ -125,7 +124,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
 
     The synchronous interface of kaleido waits for ever without Chromium.
     """
-    path = host.browser()
+    path = programs.browser()
     if not path:
         return [None] * len(specs), _missing()
     from kaleido.errors import KaleidoError
@@ -152,7 +151,7 @@ def _missing() -> str:
     """Say that there is no browser, and what brings one."""
     if named := os.environ.get("BROWSER_PATH"):
         return f"BROWSER_PATH={named} is no file: set it to the path of Chromium, or unset it"
-    return f"Chromium is missing: install it with {host.ways([host.PROGRAMS['chromium']])}"
+    return f"Chromium is missing: install it with {programs.ways([programs.PROGRAMS['chromium']])}"
 
 
 @asynccontextmanager

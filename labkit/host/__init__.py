@@ -6,9 +6,10 @@
 """
 
 from labkit.host.checks import checks
+from labkit.host.installed import installed, kernels
 from labkit.host.machine import describe, gpus, identity, lasting, load_snapshot
 from labkit.host.others import Watch
-from labkit.host.programs import PROGRAMS, VERSION, Program, browser, find, installed, kernels, present, ways
+from labkit.io.programs import PROGRAMS, VERSION, Program, browser, find, present, ways
 
 __all__ = [
     "PROGRAMS",

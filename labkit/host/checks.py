@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from labkit.host.programs import Program
 from labkit.io import extras, project
+from labkit.io.programs import Program
 from labkit.point.conditions import Check, Facts, check, of_machine
 
 

@@ -21,6 +21,7 @@ from labkit.errors import DataError, SpecError
 from labkit.io import safe_read
 from labkit.judge import coverage
 from labkit.judge.coverage import Coverage
+from labkit.point import host_list
 from labkit.point.columns import METRICS, end_column, split
 from labkit.point.notes import joined
 from labkit.point.spec import validated
@@ -28,7 +29,6 @@ from labkit.point.units import format_number, format_size, parse_size, plural
 from labkit.read.records import GIVEN, value_of
 from labkit.read.records.factors import level
 from labkit.read.records.resolution import coarse, sign
-from labkit.run import launch
 from labkit.store.samples import Samples
 
 Relation = Literal["<=", ">=", "<", ">"]
@@ -120,7 +120,7 @@ class Clause:
             return ()
         try:
             return tuple(
-                launch.slots(launch.named(self.hosts if isinstance(self.hosts, str) else ",".join(self.hosts)))
+                host_list.slots(host_list.named(self.hosts if isinstance(self.hosts, str) else ",".join(self.hosts)))
             )
         except SpecError as error:
             raise SpecError(f"Clause {self.name!r}: {error}") from error

@@ -10,11 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from labkit import testbeds
-from labkit.errors import SpecError
 from labkit.judge import all_pairs
+from labkit.point import host_list
 from labkit.point.units import plural
-from labkit.run import launch
+from labkit.read.records import per_rank
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import ALLOCATION, FINGERPRINT, RANK_HOSTS
 
@@ -115,7 +114,7 @@ def points(samples: Iterable[Samples]) -> Points:
 def reached(samples: Samples) -> Reached:
     """Return where a launch of a point ran. Where its ranks did not say it, the requested hosts count."""
     spec = samples.spec
-    hosts = list(RANK_HOSTS.of(samples.meta)) or list(launch.slots(spec.hosts))
+    hosts = list(RANK_HOSTS.of(samples.meta)) or list(host_list.slots(spec.hosts))
     unique = sorted(set(hosts))
     pairs = {(unique[0], unique[1])} if len(unique) == 2 else set()
     if spec.benchmark == all_pairs.BENCHMARK and len(hosts) == len(samples.time_ns) == spec.ranks:
@@ -123,15 +122,7 @@ def reached(samples: Samples) -> Reached:
         pairs = {_pair(hosts[one], hosts[other]) for one, other in met if hosts[one] != hosts[other]}
     job = ALLOCATION.of(samples.meta).get("hosts", ())
     of_job = map(str, job) if isinstance(job, list | tuple) else ()
-    return Reached(frozenset(hosts), frozenset(pairs), frozenset([*hosts, *of_job, *_of_testbed(spec.testbed)]))
-
-
-def _of_testbed(text: str) -> Iterable[str]:
-    """Return the hosts of a testbed; none of one that labkit does not know, as that of an imported log."""
-    try:
-        return launch.slots(testbeds.outline(text).hosts)
-    except SpecError:
-        return ()
+    return Reached(frozenset(hosts), frozenset(pairs), frozenset([*hosts, *of_job, *per_rank.emulated_hosts(samples)]))
 
 
 def _pair(one: str, other: str) -> Pair:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit import benchmarks, stats, testbeds
+from labkit import benchmarks, stats
 from labkit.errors import DataError
 from labkit.judge import guidelines, protocol
 from labkit.models.bounds import quantity
@@ -26,7 +26,7 @@ from labkit.point.columns import METRICS, statistic_column
 from labkit.point.units import format_chance, format_number, format_share, format_size, plural
 from labkit.read import records
 from labkit.read.columnar import Launches, Times
-from labkit.read.records import has, headline_statistic, in_effect, rerun
+from labkit.read.records import has, headline_statistic, in_effect, per_rank, rerun
 from labkit.read.records.factors import OF_SOURCES, OPEN, alike, differing, setting
 from labkit.stats import periodic
 from labkit.stats.binomial import at_least
@@ -377,7 +377,7 @@ def _apart(one: Samples, launches: int) -> str:
     """
     spec = one.spec
     free = spec.bind in ("auto", "none") and not in_effect.bound(one) and in_effect.enough_cores(one)
-    shared = testbeds.outline(spec.testbed).remote_shell  # hosts that share cores bind no ranks
+    shared = per_rank.emulated_hosts(one)  # they share cores, so ranks are bound to none
     if benchmarks.get(spec.benchmark).mpi and free and not shared:
         return f"{rerun.command(spec.replace(bind='core'))}   # the second mode may be another core or path"
     if launches >= stats.LAUNCHES:

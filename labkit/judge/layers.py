@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from labkit import testbeds
 from labkit.judge import effects
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, combine, of_launches
 from labkit.point.columns import METRICS, statistic_column
+from labkit.point.testbed import parse
 from labkit.read.records import headline_statistic
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def ladder(size: int, transport: str, testbed: str = "local") -> list[Path]:
 
 def socket_tool(testbed: str) -> str:
     """Return the tool for a round trip over a blocking socket: sockperf, but in a guest, which keeps its files."""
-    name, *_ = testbeds.parse(testbed)
+    name, *_ = parse(testbed)
     return "netperf" if name == "soft-roce" else "sockperf"
 
 

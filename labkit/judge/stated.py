@@ -9,9 +9,9 @@ from labkit.errors import SpecError
 from labkit.judge import effects
 from labkit.judge.plausibility.orders import amount
 from labkit.point.columns import METRICS
+from labkit.point.testbed import parse
 from labkit.point.units import format_number
 from labkit.read.records import Value
-from labkit.testbeds import parse
 
 _LINK = ("rate", "uplink", "delay", "throttle")  # options of a testbed
 _COUNTED = ("transaction_rate_per_s", "operation_rate_per_s")  # operations in a second, however large each is

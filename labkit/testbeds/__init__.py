@@ -18,6 +18,7 @@ from labkit.errors import SpecError, known
 from labkit.point.conditions import Check
 from labkit.point.notes import Note
 from labkit.point.spec import Spec
+from labkit.point.testbed import parse as parse
 from labkit.testbeds._kept import Kept, noted, start_keeper, take_down, up
 from labkit.testbeds.simulation import Network
 from labkit.tools import Place
@@ -166,25 +167,6 @@ def get(name: str) -> Kind:
             "move the file away."
         )
     return dataclasses.replace(kind, name=name, doc=module.__doc__ or "")
-
-
-def parse(text: str) -> tuple[str, str, dict[str, str]]:
-    """Split ``NAME[:ARG][,key=value…]`` into name, argument and options.
-
-    Examples
-    --------
-    >>> parse("virtual-cluster:4,rate=200mbit")
-    ('virtual-cluster', '4', {'rate': '200mbit'})
-    """
-    head, _, rest = text.partition(",")
-    name, _, argument = head.partition(":")
-    pairs = [pair.partition("=") for pair in rest.split(",") if pair]
-    if any(not equals for _, equals, _ in pairs):
-        raise SpecError(f"testbed={text!r}: after the first comma, write key=value pairs.")
-    names = [key.strip().replace("-", "_") for key, _, _ in pairs]
-    if twice := next((key for key in names if names.count(key) > 1), ""):
-        raise SpecError(f"testbed={text!r} sets {twice} twice. Set it once.")
-    return name, argument, dict(zip(names, (value for _, _, value in pairs), strict=True))
 
 
 def text_of(name: str, argument: str, options: Mapping[str, str]) -> str:

@@ -175,8 +175,9 @@ def _percent(text: str) -> float:
 
 def _planned(options: argparse.Namespace) -> int:
     """Print what a contract makes one measure; 1 if a part of it cannot be measured here."""
+    from labkit.apps import contract_plan
     from labkit.apps.show import contracted
-    from labkit.judge import contract, contract_plan
+    from labkit.judge import contract
     from labkit.store.campaign import Campaign, find
 
     if not options.contract or options.log is not None:

@@ -12,8 +12,8 @@ from labkit.io import markdown
 from labkit.point.units import format_duration, plural
 
 if TYPE_CHECKING:
+    from labkit.apps.contract_plan import Part
     from labkit.judge.contract import Verdict
-    from labkit.judge.contract_plan import Part
 
 _HEAD = ("verdict", "clause", "requires", "points", "fulfil it", "covered")  # the last one where a clause demands it
 

@@ -14,6 +14,7 @@ from labkit import benchmarks
 from labkit.judge.plausibility.oddity import Explanation, Oddity
 from labkit.judge.plausibility.view import PER_BYTE, View, headline
 from labkit.point.columns import METRICS, statistic_column
+from labkit.point.testbed import parse
 from labkit.point.units import format_number, format_size, plural
 from labkit.read.records.factors import level
 from labkit.tools import _kv
@@ -164,8 +165,6 @@ def _moment(view: View, one: Oddity) -> tuple[int, float]:
 
 def limited(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The emulated link is slow or far, so that answers come after the adapter's timeout or queues overflow."""
-    from labkit.testbeds import parse
-
     if not rows:
         return None
     options = parse(str(rows[0]["testbed"]))[2]

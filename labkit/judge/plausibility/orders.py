@@ -20,9 +20,9 @@ from labkit.judge.plausibility.deciding import CHANCE, DOUBTFUL, FAR, RELEVANT, 
 from labkit.judge.plausibility.oddity import Oddity
 from labkit.judge.plausibility.view import PER_BYTE, TIMED, Series, View, worse
 from labkit.point.columns import METRICS, STATISTICS
+from labkit.point.testbed import parse
 from labkit.point.units import format_number, plural
 from labkit.stats import shift
-from labkit.testbeds import parse
 
 JUMP = 8.0  # times the line through its neighbours that a time may be; protocols of libraries change it by less
 _BLOCK, _TESTED = 1 << 20, 1 << 14  # pairs that are compared, and tested, at once

@@ -28,12 +28,12 @@ from labkit.judge.plausibility.view import (
 )
 from labkit.point import notes
 from labkit.point.columns import METRICS, STATISTICS, split, statistic_column
+from labkit.point.testbed import parse
 from labkit.point.units import format_share, plural
 from labkit.read.records import HEADLINES
 from labkit.read.records.factors import coded
 from labkit.stats.modes import Modes
 from labkit.store.samples.facts import EVIDENCE
-from labkit.testbeds import parse
 
 _ORDER = ("p50", "p95", "p99", "p999")
 _ONE_FLOW = (  # benchmarks whose payload crosses one link, in one direction at a time

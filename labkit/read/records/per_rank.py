@@ -80,10 +80,16 @@ def switches(samples: Samples) -> dict[str, str]:
     leaves = PLACEMENT.of(samples.meta).get("leaves")
     if isinstance(leaves, Mapping) and any(leaves.values()):
         return {str(host): str(leaf) for host, leaf in leaves.items() if leaf}
+    hosts, facts = emulated_hosts(samples), TESTBED.of(samples.meta)
+    return {host: f"leaf{k // int(facts['per_leaf'])}" for k, host in enumerate(hosts)}
+
+
+def emulated_hosts(samples: Samples) -> tuple[str, ...]:
+    """Names of the hosts of a testbed that emulates them on the cores of one machine; empty for others."""
     facts = TESTBED.of(samples.meta)
     if not isinstance(facts, Mapping) or "per_leaf" not in facts:
-        return {}
-    return {f"vc{k}": f"leaf{k // int(facts['per_leaf'])}" for k in range(int(facts["nodes"]))}
+        return ()
+    return tuple(f"vc{k}" for k in range(int(facts["nodes"])))
 
 
 def retention(samples: Samples, what: str) -> str:

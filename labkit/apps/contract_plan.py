@@ -16,11 +16,11 @@ from labkit.errors import LabkitError
 from labkit.judge import all_pairs
 from labkit.judge.contract import Clause
 from labkit.point.columns import split
+from labkit.point.host_list import listed
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.point.units import plural
 from labkit.read.records.factors import level
 from labkit.run import measuring
-from labkit.run.launch import listed
 
 # a benchmark, fingerprint and launch
 Name = tuple[str, str, int]

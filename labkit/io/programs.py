@@ -15,14 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
 
-import labkit
-from labkit.host import filesystems, pyverbs
 from labkit.io import extras, project
-from labkit.io import folders as user
 
 VERSION = r"(\d+(?:\.\d+)+[\w.+-]*)"
 _TIMEOUT_S = 20.0
@@ -236,42 +231,3 @@ def present(programs: Mapping[str, Program]) -> dict[str, dict[str, str]]:
     with ThreadPoolExecutor(8) as pool:
         entries = dict(zip(programs, pool.map(find, programs.values()), strict=True))
     return {name: program for name, program in entries.items() if program}
-
-
-def installed(programs: Mapping[str, Program]) -> dict[str, Any]:
-    """Return what labkit can use here beside the machine itself; `labkit.host.checks` judges it.
-
-    Returns
-    -------
-    ``programs`` as from `present`; ``libraries``: versions of what is no command, without pyverbs; ``kernels``: kinds
-    of MPI handle they are compiled for; ``fonts``: whether Liberation Sans is there; ``pyverbs``: which Python is used
-    for it, and ``pyverbs_explained`` why; ``loaded_from``: as from `labkit.host.filesystems.facts`.
-    """
-    software = {"programs": present(programs), "kernels": kernels(), "fonts": _fonts()}
-    software |= {"loaded_from": filesystems.facts(), "libraries": _libraries(programs)}
-    return software | {"pyverbs": pyverbs.interpreter(), "pyverbs_explained": pyverbs.explained()}
-
-
-def _libraries(programs: Mapping[str, Program]) -> dict[str, str]:
-    asked = {
-        name: program.read_version()
-        for name, program in programs.items()
-        if program.read_version is not None and not program.commands and name != "pyverbs"
-    }
-    return {name: version for name, version in asked.items() if version != "unknown"}
-
-
-def kernels() -> list[str]:
-    """Return the kinds of MPI handle that the kernels are compiled for."""
-    folder = str(Path(labkit.__file__).parent / "kernels")
-    return [kind for kind in ("int", "ptr") if PathFinder.find_spec(f"_kernels_{kind}", [folder])]
-
-
-def _fonts() -> bool:
-    folders = (
-        Path("/usr/share/fonts"),
-        Path("/usr/local/share/fonts"),
-        *user.fonts(),
-        Path(sys.prefix) / "fonts",
-    )
-    return any(next(folder.rglob("LiberationSans-Regular.*"), None) for folder in folders if folder.is_dir())
