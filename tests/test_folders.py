@@ -10,7 +10,7 @@ import pytest
 
 from labkit.apps.jobs import site
 from labkit.errors import DataError, LaunchError
-from labkit.host import installed as programs
+from labkit.host import software
 from labkit.io import folders
 from labkit.store import signatures
 
@@ -48,7 +48,7 @@ def test_who_has_no_home_is_told_what_to_set_and_can_work(monkeypatch: pytest.Mo
         folders.cache()
     assert signatures.sign(b"x") == ""
     assert "slurm-modules" in site.names()
-    assert programs._fonts() in (True, False)
+    assert software._fonts() in (True, False)
 
 
 def test_notes_of_running_processes_stay_where_other_versions_look(

@@ -488,22 +488,24 @@ def test_own_chapters_authors_and_bibliography(tmp_path: Path, own: Path) -> Non
     assert "Ours" in made["index.html"].text
 
 
+HOST = {"cpu_model": "P", "memory_total_B": 25_276_502_016}
+GUEST = {"accel": "tcg", "cpus": 2}
+
+
 @pytest.mark.parametrize(
-    ("testbed", "processor", "memory"),
+    ("kind", "facts", "host", "processor", "memory"),
     [
-        ("local", "P", "25"),
-        ("virtual-cluster:4", "P", "25, shared"),
-        ("soft-roce", "emulated on P", "1.1, one guest for both"),
-        ("soft-roce,memory=512M,rate=24mbit", "emulated on P", "0.5, one guest for both"),
-        ("soft-roce,where=host", "P", "25"),
-        ("simulated:fat-tree", "none", "–"),
-        ("soft-roce,memory=lots", "not recorded", "–"),
-        ("soft-roce,guest", "not recorded", "–"),
-        ("soft-roce,of_a_later_labkit=1", "not recorded", "–"),
-        ("osu.txt", "not recorded", "–"),  # imported: measured elsewhere
+        ("local", {}, HOST, "P", "25"),
+        ("virtual-cluster:4", {"nodes": 4, "per_leaf": 4}, HOST, "P", "25, shared"),
+        ("soft-roce", GUEST | {"memory_B": 1 << 30}, HOST, "emulated on P", "1.1, one guest for both"),
+        ("soft-roce", GUEST, HOST, "emulated on P", "–"),
+        ("soft-roce", {"mtu": 4200}, HOST, "P", "25"),
+        ("simulated:fat-tree", {"simulated": True, "nodes": 8}, HOST, "none", "–"),
+        ("osu.txt", {}, {}, "not recorded", "–"),  # imported: measured elsewhere
     ],
 )
-def test_a_node_has_its_own_memory_and_processor(testbed: str, processor: str, memory: str) -> None:
-    host = blocks_testbeds._hardware(testbed, {"cpu_model": "P", "memory_total_B": 25_276_502_016})
-    assert blocks_testbeds._processor(testbed, host) == processor
-    assert blocks_testbeds._memory(testbed, host) == memory
+def test_a_node_has_its_own_memory_and_processor(
+    kind: str, facts: dict[str, Any], host: dict[str, Any], processor: str, memory: str
+) -> None:
+    assert blocks_testbeds._processor(kind, facts, host) == processor
+    assert blocks_testbeds._memory(kind, facts, host) == memory

@@ -38,12 +38,14 @@ from labkit.benchmarks._kinds import (
 from labkit.benchmarks._simulated import Simulation
 from labkit.errors import SpecError, known
 from labkit.point.spec import Effort, Spec, validated
-from labkit.point.units import format_size
+from labkit.point.units import KiB, format_size
 
 if TYPE_CHECKING:
     from labkit.tools import Invocation
 
 __all__ = [
+    "CROSSED_ONCE",
+    "ENOUGH_PAYLOAD",
     "POISON",
     "ApplicationBenchmark",
     "Benchmark",
@@ -72,10 +74,14 @@ __all__ = [
     "label",
     "look_up",
     "meanings",
+    "moved",
     "resolve",
     "runnable",
     "tools_of",
 ]
+
+ENOUGH_PAYLOAD = 64 * KiB  # B, from which the messages of a start or of a barrier do not matter
+CROSSED_ONCE = (0.95, 1.5)  # carried / payload, of messages that went over the link once
 
 
 _known: dict[str, Benchmark] = {}  # what the files that were read export
@@ -305,3 +311,26 @@ def _indivisible(spec: Spec, benchmark: KernelBenchmark) -> str:
         return ""
     kind = benchmark.dtype(spec)
     return f"size={spec.size} B is not a whole number of {kind} ({item} B each). Set a multiple of {item}."
+
+
+def moved(spec: Spec, iterations: int) -> dict[int, float]:
+    """B that each rank of a pair sends to the other; empty if the benchmark does not say.
+
+    Parameters
+    ----------
+    spec : resolved.
+    """
+    import numpy as np  # 0.1 s, which the help of a command does not need
+
+    benchmark = get(spec.benchmark)
+    if not isinstance(benchmark, KernelBenchmark) or benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
+        return {}
+    if "bandwidth_MBps" in benchmark.metrics:
+        total = benchmark.metrics["bandwidth_MBps"](spec) * iterations
+    elif "latency_us" in benchmark.metrics:
+        total = benchmark.metrics["latency_us"](spec) * spec.size * iterations
+    else:
+        return {}
+    empty = np.zeros(spec.size, np.dtype(benchmark.dtype(spec)))
+    receivers = [rank for rank in (0, 1) if benchmark.expected(spec, rank, lambda _: empty) is not None]
+    return {1 - rank: total / len(receivers) for rank in receivers}

@@ -6,9 +6,9 @@
 """
 
 from labkit.host.checks import checks
-from labkit.host.installed import installed, kernels
 from labkit.host.machine import describe, gpus, identity, lasting, load_snapshot
 from labkit.host.others import Watch
+from labkit.host.software import installed, kernels
 from labkit.io.programs import PROGRAMS, VERSION, Program, browser, find, present, ways
 
 __all__ = [

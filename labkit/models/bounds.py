@@ -23,7 +23,6 @@ from labkit.models.inside import inside as inside
 from labkit.point.columns import METRICS
 from labkit.point.notes import has
 from labkit.point.units import format_number
-from labkit.run import paths
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 
@@ -273,11 +272,11 @@ def carrier(samples: Samples) -> str:
     counts = HOST_B.of(samples.meta).get(hosts[0], {}) if hosts else {}
     carried = {name: max(both) for name, both in counts.items() if name != "lo"}
     count = samples.n or sum(CHUNKS.of(samples.meta))  # of samples whose times were not read
-    payload = max(paths.moved(samples.spec, count).values(), default=0.0) if carried else 0.0
-    if payload <= paths.ENOUGH:
+    payload = max(benchmarks.moved(samples.spec, count).values(), default=0.0) if carried else 0.0
+    if payload <= benchmarks.ENOUGH_PAYLOAD:
         return samples.spec.device
     name = max(carried, key=lambda name: carried[name])
-    return name if carried[name] >= paths.CROSSED[0] * payload else ""
+    return name if carried[name] >= benchmarks.CROSSED_ONCE[0] * payload else ""
 
 
 def _stated(samples: Samples, stated: Stated) -> Wire:

@@ -32,12 +32,10 @@ from labkit.store.samples.facts import (
     WRITTEN_B,
 )
 
-ENOUGH = 64 * KiB  # B of payload, from which the messages of a start or of a barrier do not matter
 NOISE = 32 * KiB  # B that the start of ranks and other programs may have added to an interface
 HEADERS = 40  # B of IP and TCP, which at least one segment of each iteration has
 PLAIN = 8 * KiB  # B of a message, from which headers do not matter
 PROBES = 2  # iterations before the chunks, to find out how long one takes
-CROSSED = (0.95, 1.5)  # carried / payload, of messages that went over the link once
 # variables and flags by which users choose the path of messages
 _CHOOSES = re.compile(
     r"^(OMPI_MCA_)?(pml|mtl|btl|osc|spml)(_|$)|^UCX_TLS$|^MPIR_CVAR_(NO_?LOCAL|ODD_EVEN|CH4_NETMOD|CH4_SHM|NEMESIS_NETMOD)|"
@@ -116,7 +114,7 @@ def _inside(spec: Spec, facts: Mapping[str, Any], iterations: int, *, adapters: 
     if spec.transport in launch.RDMA:
         return _over_rdma(spec, bool(crossed), payload or 0)
     wanted = {"tcp": True, "shm": False}.get(spec.transport)
-    if wanted and not crossed and (payload or 0) <= ENOUGH:
+    if wanted and not crossed and (payload or 0) <= benchmarks.ENOUGH_PAYLOAD:
         crossed = None
     mismatch = wanted is not None and crossed is (not wanted)
     if crossed or (crossed is False and not adapters):
@@ -186,40 +184,19 @@ def _over_rdma(spec: Spec, carried: bool, payload: int) -> list[Note]:
     if not testbeds.outline(spec.testbed).rdma:
         return [badge("loopback")]
     # of fewer bytes the counters do not show whether the cable carried them
-    return [badge("path mismatch")] if payload > ENOUGH and not carried else []
+    return [badge("path mismatch")] if payload > benchmarks.ENOUGH_PAYLOAD and not carried else []
 
 
 def _mismatch(spec: Spec, facts: Mapping[str, Any], iterations: int) -> bool:
     """Whether the links of two hosts carried clearly less, or more, than the pair of ranks moved."""
     devices_of_host = HOST_B.of(facts)
-    for sender, payload in moved(spec, iterations + PROBES).items():
+    for sender, payload in benchmarks.moved(spec, iterations + PROBES).items():
         devices = devices_of_host.get(RANK_HOSTS.of(facts)[sender], {})
         sent = sum(sent for name, (_, sent) in devices.items() if name != "lo")
-        low, high = (bound * payload for bound in CROSSED)
-        if payload > ENOUGH and (sent < low or (sent > high and spec.size >= PLAIN)):
+        low, high = (bound * payload for bound in benchmarks.CROSSED_ONCE)
+        if payload > benchmarks.ENOUGH_PAYLOAD and (sent < low or (sent > high and spec.size >= PLAIN)):
             return True
     return False
-
-
-def moved(spec: Spec, iterations: int) -> dict[int, float]:
-    """B that each rank of a pair sends to the other; empty if the benchmark does not say.
-
-    Parameters
-    ----------
-    spec : resolved.
-    """
-    benchmark = benchmarks.get(spec.benchmark)
-    if not isinstance(benchmark, KernelBenchmark) or benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
-        return {}
-    if "bandwidth_MBps" in benchmark.metrics:
-        total = benchmark.metrics["bandwidth_MBps"](spec) * iterations
-    elif "latency_us" in benchmark.metrics:
-        total = benchmark.metrics["latency_us"](spec) * spec.size * iterations
-    else:
-        return {}
-    empty = np.zeros(spec.size, np.dtype(benchmark.dtype(spec)))
-    receivers = [rank for rank in (0, 1) if benchmark.expected(spec, rank, lambda _: empty) is not None]
-    return {1 - rank: total / len(receivers) for rank in receivers}
 
 
 def of_tool(
@@ -235,14 +212,18 @@ def of_tool(
     if PAYLOAD_B.given(outcome.meta):  # of many senders, which meet on the link of the receiver
         carried = [value for name, value in crossed.items() if name.endswith("_bytes")]
         payload = float(PAYLOAD_B.of(outcome.meta))
-        missing = bool(carried) and payload > ENOUGH and max(carried) < CROSSED[0] * payload
+        missing = (
+            bool(carried)
+            and payload > benchmarks.ENOUGH_PAYLOAD
+            and max(carried) < benchmarks.CROSSED_ONCE[0] * payload
+        )
         return [badge("path mismatch")] if missing else []
     sent = [value for name, value in crossed.items() if name.endswith(".tx_bytes")]
     least, most = tool_moved(spec, effort, outcome, elapsed)
-    if not sent or least <= ENOUGH / 2:
+    if not sent or least <= benchmarks.ENOUGH_PAYLOAD / 2:
         return []
-    too_few = max(sent) < CROSSED[0] * least
-    too_many = spec.size >= PLAIN and max(sent) > CROSSED[1] * most
+    too_few = max(sent) < benchmarks.CROSSED_ONCE[0] * least
+    too_many = spec.size >= PLAIN and max(sent) > benchmarks.CROSSED_ONCE[1] * most
     return [badge("path mismatch")] if too_few or too_many else []
 
 

@@ -21,6 +21,7 @@ from labkit import benchmarks
 from labkit.errors import LaunchError, SpecError
 from labkit.point.notes import badge
 from labkit.point.spec import Spec, validated
+from labkit.point.units import GiB, MiB
 from labkit.testbeds import Kind, Testbed, _guest, _rdma
 from labkit.testbeds._guest import Guest
 from labkit.tools import Place
@@ -90,6 +91,11 @@ class Options:
     loss: float = 0.0
     rate: str = ""
     ets: str = ""
+
+    @property
+    def memory_size(self) -> int:
+        """Memory of the guest, B."""
+        return int(self.memory[:-1]) * {"M": MiB, "G": GiB}[self.memory[-1]]
 
 
 def options_of(values: Mapping[str, str]) -> Options:
@@ -242,7 +248,9 @@ def _facts(place: Guest | _ThisMachine, options: Options) -> dict[str, Any]:
     """Return its properties, and the table of addresses of its devices."""
     kernel = place.run(["uname", "-r"]).strip()
     gids = [entry.__dict__ for entry in _rdma.parsed(place.run(["sh", "-c", _rdma.FIND], limit=60.0))]
-    guest_facts = {"accel": options.accel, "cpus": options.cpus} if place.folder else {}
+    guest_facts = (
+        {"accel": options.accel, "cpus": options.cpus, "memory_B": options.memory_size} if place.folder else {}
+    )
     return {"kernel": kernel, "mtu": options.mtu, **guest_facts, "gids": gids}
 
 

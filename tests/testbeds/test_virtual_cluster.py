@@ -253,15 +253,15 @@ def test_hosts_that_share_a_machine_share_its_cores() -> None:
 def test_what_links_carried_is_compared_with_the_payload(carried: float, wrong: bool) -> None:
     spec = benchmarks.resolve(Spec(benchmark="mpi.bandwidth", size=65536, testbed="virtual-cluster:2"))
     placement = Placement(ranks=2, cores=2, hosts=("vc0", "vc1"), remote_shell="sh")
-    assert paths.moved(spec, 10) == {0: 10 * 64 * 65536}
-    sent = round(carried * paths.moved(spec, 10 + paths.PROBES)[0])
+    assert benchmarks.moved(spec, 10) == {0: 10 * 64 * 65536}
+    sent = round(carried * benchmarks.moved(spec, 10 + paths.PROBES)[0])
     facts = {
         "rank_hosts": ["vc0", "vc1"],
         "host_B": {"vc0": {"eth0": (900, sent), "lo": (9, 9)}, "vc1": {"eth0": (sent, 900)}},
     }
     assert ("path mismatch" in texts(paths.badges(spec, facts, 10, placement))) is wrong
     answer = benchmarks.resolve(spec.replace(benchmark="mpi.latency", options={}))
-    assert set(paths.moved(answer, 10)) == {0, 1}
+    assert set(benchmarks.moved(answer, 10)) == {0, 1}
 
 
 def test_a_tree_is_drawn_with_its_loads() -> None:

@@ -87,7 +87,7 @@ def switches(samples: Samples) -> dict[str, str]:
 def emulated_hosts(samples: Samples) -> tuple[str, ...]:
     """Names of the hosts of a testbed that emulates them on the cores of one machine; empty for others."""
     facts = TESTBED.of(samples.meta)
-    if not isinstance(facts, Mapping) or "per_leaf" not in facts:
+    if not isinstance(facts, Mapping) or "per_leaf" not in facts or facts.get("simulated"):
         return ()
     return tuple(f"vc{k}" for k in range(int(facts["nodes"])))
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from labkit import testbeds as known
-from labkit.errors import SpecError
 from labkit.report import literature, markdown
 from labkit.report.campaigns import Member, all_members
 from labkit.report.content import Content
 from labkit.report.markdown import escape
-from labkit.testbeds import soft_roce
-from labkit.testbeds.simulation.network import NODES
+from labkit.store.samples.facts import BROUGHT, TESTBED
 
 _GB = 1e9
-_UNITS = {"M": 2**20, "G": 2**30}  # of qemu's notation
 
 
 def testbeds(content: Content) -> str:
@@ -39,15 +34,17 @@ def _ours(member: Member) -> list[list[str]]:
     """Return a row for each kind of testbed of a campaign."""
     rows: list[list[str]] = []
     records = member.records
+    made_of = {point.spec.testbed: TESTBED.of(point.meta) for point in member.points}
     for testbed in dict.fromkeys(records["testbed"]) if len(records) else ():
-        kind = str(testbed).partition(",")[0]
-        part, host = records[records["testbed"] == testbed], _hardware(str(testbed), member.host)
+        kind, facts = str(testbed).partition(",")[0], made_of.get(str(testbed), {})
+        part = records[records["testbed"] == testbed]
+        host = {} if part["origin"].isin(BROUGHT).all() else member.host  # a log was measured on another machine
         cells = [
             f"{member.name}, {kind}",
-            str(max(1, part["host"].nunique())) if kind == "local" else _nodes(str(testbed)),
+            str(max(1, part["host"].nunique())) if kind == "local" else _nodes(kind, facts),
             _interconnect(kind, host),
-            _processor(str(testbed), host),
-            _memory(str(testbed), host),
+            _processor(kind, facts, host),
+            _memory(kind, facts, host),
             ", ".join(sorted({str(name) for name in part["library"]} - {"", "none", "nan"})) or "none",
         ]
         if not any(row[0] == escape(cells[0]) for row in rows):
@@ -55,26 +52,9 @@ def _ours(member: Member) -> list[list[str]]:
     return rows
 
 
-def _hardware(testbed: str, host: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the facts of the host if the testbed uses its hardware; none of a testbed that labkit cannot read.
-
-    An imported log was measured on another machine.
-    """
-    kind = re.split("[:,]", testbed)[0]
-    if kind == "soft-roce":
-        return host if _options(testbed) else {}
-    return host if kind in known.names() else {}
-
-
-def _nodes(testbed: str) -> str:
-    """Return the number of nodes of an emulated or simulated testbed: of ``virtual-cluster:4`` 4, of two devices 2."""
-    if testbed.startswith("simulated"):
-        chosen = re.search(r",nodes=(\d{1,4})(?:,|$)", testbed)
-        return chosen[1] if chosen else str(NODES)
-    name, _, number = testbed.partition(",")[0].partition(":")
-    if name not in ("virtual-cluster", "soft-roce"):
-        return "–"
-    return number if number.isdecimal() else "2"
+def _nodes(kind: str, facts: Mapping[str, Any]) -> str:
+    """Return the number of nodes of an emulated or simulated testbed; soft-RoCE has two devices."""
+    return "2" if kind.startswith("soft-roce") else str(facts.get("nodes", "–"))
 
 
 def _interconnect(kind: str, host: Mapping[str, Any]) -> str:
@@ -97,39 +77,23 @@ def _speed(nic: Mapping[str, Any]) -> str:
     return f"{speed / 1000:g} Gb/s" if isinstance(speed, int | float) and speed > 0 else f"({nic.get('driver')})"
 
 
-def _processor(testbed: str, host: Mapping[str, Any]) -> str:
+def _processor(kind: str, facts: Mapping[str, Any], host: Mapping[str, Any]) -> str:
     """Name the processor of a node."""
-    if testbed.startswith("simulated"):  # the machine that ran the simulation is no part of it
+    if kind.startswith("simulated"):  # the machine that ran the simulation is no part of it
         return "none"
     name = str(host.get("cpu_model") or "not recorded")
-    guest = _guest(testbed)
-    return f"emulated on {name}" if guest and guest.accel == "tcg" else name
+    return f"emulated on {name}" if facts.get("accel") == "tcg" else name
 
 
-def _memory(testbed: str, host: Mapping[str, Any]) -> str:
-    """Return the memory of a node in GB: of an emulated guest its own, of namespaces the host's, which they share."""
-    if testbed.startswith("simulated"):
+def _memory(kind: str, facts: Mapping[str, Any], host: Mapping[str, Any]) -> str:
+    """Return the memory of a node in GB: of a guest its own, of namespaces the host's, which they share."""
+    guest = "accel" in facts
+    total = facts.get("memory_B") if guest else host.get("memory_total_B")
+    if kind.startswith("simulated") or not isinstance(total, int | float):
         return "–"
-    if guest := _guest(testbed):
-        return f"{_UNITS[guest.memory[-1]] * int(guest.memory[:-1]) / _GB:.1f}, one guest for both"
-    total = host.get("memory_total_B")
-    shared = ", shared" if testbed.startswith("virtual-cluster") else ""
-    return f"{total / _GB:.0f}{shared}" if isinstance(total, int | float) else "–"
-
-
-def _guest(testbed: str) -> soft_roce.Options | None:
-    """Return the options of an emulated guest; None for other testbeds, and for text that describes none."""
-    options = _options(testbed)
-    return options if options and options.where == "guest" else None
-
-
-def _options(testbed: str) -> soft_roce.Options | None:
-    """Return the options of soft-RoCE; None for other testbeds, and for text that labkit cannot read."""
-    try:
-        name, _, given = known.parse(testbed)
-        return soft_roce.options_of(given) if name == "soft-roce" else None
-    except SpecError:  # of a campaign that this labkit did not measure
-        return None
+    if guest:
+        return f"{total / _GB:.1f}, one guest for both"
+    return f"{total / _GB:.0f}{', shared' if kind.startswith('virtual-cluster') else ''}"
 
 
 BLOCKS = {"testbeds": testbeds}
