@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+import statistics
+import weakref
+from collections.abc import Iterator, Mapping
 from itertools import permutations
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bench import gate as simulation
@@ -63,6 +66,43 @@ HISTORY = [(f"day{day}", records.table(campaign(day))) for day in range(8)]
 def judge(points: list[Samples], **options: Any) -> gates.Result:
     """What the gate says with eight days of history."""
     return gates.gate("today", records.table(points), HISTORY, **options)
+
+
+def test_categories_give_the_same_verdicts_as_texts() -> None:
+    new = records.table(campaign(100, factor=1.5, environment={"A": "1"}))
+    given = [(name, table if n % 2 else coded(table)) for n, (name, table) in enumerate(HISTORY)]
+    expected = gates.gate("today", new, HISTORY)
+    assert repr(gates.gate("today", new, [(name, coded(table)) for name, table in HISTORY])) == repr(expected)
+    assert repr(gates.gate("today", coded(new), given)) == repr(expected)
+    assert expected.failed
+
+
+def coded(table: pd.DataFrame) -> pd.DataFrame:
+    """Records with texts as categories, as they are read for a gate."""
+    return table.astype(dict.fromkeys(table.select_dtypes("str"), "category"))
+
+
+def test_one_campaign_of_the_past_is_in_memory_at_a_time() -> None:
+    alive: list[weakref.ref[pd.DataFrame]] = []
+
+    def past() -> Iterator[tuple[str, pd.DataFrame]]:
+        for day in range(3):
+            assert not any(one() is not None for one in alive)
+            table = records.table(campaign(day))
+            alive.append(weakref.ref(table))
+            yield f"day{day}", table
+            del table
+
+    assert gates.gate("today", records.table(campaign(100)), past()).history == ("day0", "day1", "day2")
+
+
+def test_the_deviation_is_exactly_rounded() -> None:
+    random = np.random.default_rng(1)
+    for scale in (1e-9, 1e-3, 1.0, 1e200):
+        for count in (2, 3, 7):
+            values = (scale * random.normal(3, 1, (20, count))).tolist()
+            assert [limits.deviation(each) for each in values] == [statistics.stdev(each) for each in values]
+    assert limits.deviation([2.5, 2.5, 2.5]) == 0.0
 
 
 def test_the_chance_of_values_beyond_is_that_of_all_orders() -> None:

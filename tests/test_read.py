@@ -15,6 +15,8 @@ import pytest
 
 from labkit import benchmarks
 from labkit.errors import DataError
+from labkit.judge import comparison
+from labkit.point.columns import METRICS
 from labkit.point.spec import Reported, Spec
 from labkit.read import columnar, kept, records
 from labkit.store.campaign import Campaign
@@ -115,6 +117,65 @@ def test_times_and_facts_belong_to_the_rows_of_the_records(tmp_path: Path) -> No
         assert there == [fact.given(one.meta) for one in rows], fact.name
     assert [view.spec(row) for row in range(len(rows))] == [one.spec for one in rows]
     assert len(view.kinds) < len(some) / 2
+
+
+def unlike() -> list[Samples]:
+    """Launches of two benchmarks with costs and rates, some timed as a whole."""
+    chance, out = np.random.default_rng(2), []
+    for k in range(30):
+        spec = benchmarks.resolve(Spec(benchmark=("mpi.bandwidth", "mpi.allreduce")[k % 2], size=8 << k % 3))
+        meta = {"fingerprint": f"{200 + k:016x}"} | ({"timing": "total"} if k % 10 == 9 else {})
+        times = chance.integers(100, 200, (2, 10 + 10 * (k % 3)))
+        out.append(made.samples(spec, times, launch=k, meta=meta))
+    return out
+
+
+@pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
+def test_deciles_are_those_of_the_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
+    monkeypatch.setattr(kept, "WORTH", worth)
+    campaign = saved(tmp_path / "c", [*launches(), *unlike()])
+    columnar.of(campaign)  # keeps
+    by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in campaign.samples()}
+    compared = 0
+    for side in comparison.read(campaign) + comparison.read(campaign, "mpi.allreduce", "busbw_GBps"):
+        for metric, deciles in side.deciles.items():
+            names = zip(side.rows["fingerprint"], side.rows["launch"], strict=True)
+            for row, one in zip(deciles, map(by_name.__getitem__, names), strict=True):
+                values = (
+                    records.values(one, metric) if one.n and one.meta.get("timing") != "total" else np.full(1, np.nan)
+                )
+                parts = np.arange(1, 10) / 10
+                parts = 1 - parts if METRICS[metric].kind == "rate" else parts
+                np.testing.assert_array_equal(row, np.quantile(values, parts, method="inverted_cdf"))
+                compared += not np.isnan(row).any()
+    assert compared > 30
+
+
+def test_nothing_reads_the_times_for_a_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "WORTH", 1)
+    campaign = saved(tmp_path / "c", launches())
+    whole = comparison.read(campaign)
+    monkeypatch.setattr(columnar.rows, "chunks", None)
+    for one, again in zip(whole, comparison.read(campaign), strict=True):
+        np.testing.assert_equal(again.deciles, one.deciles)
+
+
+def test_deciles_must_be_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="deciles=True"):
+        columnar.of(saved(tmp_path / "c", launches())).deciles("cost")
+
+
+@pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
+def test_categories_hold_the_same_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
+    monkeypatch.setattr(kept, "WORTH", worth)
+    campaign = saved(tmp_path / "c", launches())
+    for _ in range(2):
+        view, plain = columnar.of(campaign, coded=True), columnar.of(campaign).records
+        told = view.records
+        assert told["fingerprint"].dtype == "category"
+        for name in plain:
+            assert repr(told[name].tolist()) == repr(plain[name].tolist()), name
+        assert [view.samples([row])[row].launch for row in range(3)] == plain["launch"].tolist()[:3]
 
 
 def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ point has a limit that depends on no other point. `labkit.stats.limits` makes th
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.errors import DataError
-from labkit.judge.matching_points import Key, Points, compared, grouped, identifying, joined, labelled, variables
+from labkit.judge.matching_points import Key, Past, Points, compared, grouped, identifying, labelled, variables
 from labkit.point import notes
 from labkit.point.columns import METRICS, STATISTICS, statistic_column
 from labkit.point.units import format_number, format_share, plural
@@ -236,7 +236,7 @@ def times_worse(value: float, usual: float, better: str) -> float:
 def gate(
     name: str,
     new: pd.DataFrame,
-    history: Sequence[tuple[str, pd.DataFrame]],
+    history: Iterable[tuple[str, pd.DataFrame]],
     *,
     chance: float = 0.01,
     worse: float = 0.0,
@@ -246,7 +246,8 @@ def gate(
     Parameters
     ----------
     name, new : the campaign and its records.
-    history : names and records of earlier campaigns.
+    history : names and records of earlier campaigns; of records that are read as they are asked for, one table is in
+        memory at a time.
     chance : of a false alarm in the whole gate, if nothing has changed.
     worse : also fail a point if most of its launches are worse than usual by this fraction; 0 for no such rule.
 
@@ -259,14 +260,19 @@ def gate(
     DataError
         If the campaigns have no point in common.
     """
-    past = [frame.assign(campaign=f"{label}/" + frame["campaign"].astype(str)) for label, frame in history]
-    past = [frame for frame in past if len(frame)]
-    keys = identifying(new, past)
-    before, now = grouped(joined(past) if past else new[:0], keys), grouped(new, keys)
+    labels: list[str] = []
+
+    def of_campaign(one: tuple[str, pd.DataFrame]) -> pd.DataFrame:
+        labels.append(one[0])
+        return one[1].assign(campaign=_labelled(one[0], one[1]["campaign"]))
+
+    past = Past(map(of_campaign, history))
+    keys, several = identifying(new, past), len(past)
+    before, now = grouped(past.joined() if several else new[:0], keys), grouped(new, keys)
     places = {key: place for place, key in enumerate(before.keys)}
     common = [place for place, key in enumerate(now.keys) if key in places]
     if not common:
-        names = ", ".join(label for label, _ in history) or "the history"
+        names = ", ".join(labels) or "the history"
         raise DataError(
             f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
         )
@@ -276,9 +282,16 @@ def gate(
     comparisons = sum(map(len, wanted))
     made = _Verdicts(now, same, labelled(now, keys), chance / max(comparisons, 1), worse)
     verdicts = list(made.of(wanted))
-    verdicts += _absent(before, {*now.keys}, keys, len(past))
+    verdicts += _absent(before, {*now.keys}, keys, several)
     verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
-    return Result(name, tuple(verdicts), chance, comparisons, tuple(label for label, _ in history))
+    return Result(name, tuple(verdicts), chance, comparisons, tuple(labels))
+
+
+def _labelled(label: str, names: pd.Series) -> pd.Series:
+    """Return the names of campaigns with a label before each."""
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        return names.cat.rename_categories({name: f"{label}/{name}" for name in names.cat.categories})
+    return f"{label}/" + names.astype(str)
 
 
 class _Verdicts:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from labkit import stats
-from labkit.judge.matching_points import compared, grouped, identifying, joined, labelled, variables
+from labkit.judge.matching_points import Past, compared, grouped, identifying, labelled, variables
 from labkit.point import notes
 from labkit.point.columns import METRICS, STATISTICS, statistic_column
 from labkit.point.units import format_chance, format_number, format_share, plural
@@ -211,9 +211,9 @@ def history(runs: Sequence[Run], *, chance: float = CHANCE) -> History:
 
 def _series(runs: Sequence[Run]) -> Iterator[Series]:
     """Yield the median and the tail of each point that two or more campaigns have."""
-    tables = [one.records.assign(run=place) for place, one in enumerate(runs)]
-    keys = identifying(tables[-1], tables[:-1])
-    every = grouped(joined(tables), keys)
+    past = Past(one.records.assign(run=place) for place, one in enumerate(runs))
+    keys = identifying(runs[-1].records, past)
+    every = grouped(past.joined(), keys)
     points = every.chosen(np.flatnonzero(every.different("run") >= FEWEST).tolist())
     run = points.frame["run"].to_numpy(np.intp)[points.rows]
     labels, names = labelled(points, keys), compared(points, points)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from labkit import benchmarks
 from labkit.point.columns import split, statistic_column
@@ -23,6 +25,10 @@ _SAME = (
 )  # fmt: skip
 _SETTING = ("ranks", "transport", "launcher", "device", "hosts", "testbed")  # named in a label if they differ
 TAIL = "p99"
+_UNNEEDED = (
+    *("warnings", "further", "unreliable", "start", "stopped_by", "allocation", "launch", "elapsed_s"),
+    *("ci_width", "spread_within", "timer_overhead_ns", "verified"),
+)
 
 Key = tuple[str, ...]
 
@@ -84,12 +90,12 @@ class Points:
         return np.bincount(pairs // (int(codes.max(initial=0)) + 1), minlength=len(self)).astype(np.intp)
 
 
-def identifying(new: pd.DataFrame, past: Sequence[pd.DataFrame]) -> list[str]:
+def identifying(new: pd.DataFrame, past: Past) -> list[str]:
     """Return the columns that identify a point, in each of the campaigns.
 
     A variable of the environment is one of them if a campaign compares its levels, else a fact of the whole campaign.
     """
-    given = {name for frame in (new, *past) for name in _compared(frame)}
+    given = {*_compared(new)} | past.given
     keys = [*_SAME, *sorted(given)]
     for more in ([], ["library", "engine"], ["host", "cpu_model"], ["fingerprint"]):
         keys += more
@@ -115,19 +121,63 @@ def _compared(frame: pd.DataFrame) -> list[str]:
 
 def _codes(frame: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.intp]:
     """Return a number for each row that is the same where all levels are, from 0 in the order they occur in."""
-    return together(np.zeros(len(frame), np.intp), *(coded(frame[name])[0] for name in keys if name in frame))
+    codes = np.zeros(len(frame), np.intp)
+    for name in keys:
+        if name in frame:
+            codes = together(codes, coded(frame[name])[0])
+    return codes
 
 
-def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of several campaigns, which need not have the same columns, as far as points need them."""
-    names = dict.fromkeys(str(name) for frame in frames for name in frame if needed(str(name)))
-    columns = {}
-    for name in names:
-        parts = [frame[name] if name in frame else pd.Series(np.nan, frame.index) for frame in frames]
-        if len({str(part.dtype) for part in parts}) > 1:
-            parts = [part.astype(object) for part in parts]
-        columns[name] = pd.concat(parts, ignore_index=True)
-    return pd.DataFrame(columns)
+class Past:
+    """Rows of several campaigns, which need not have the same columns, as far as points need them.
+
+    Each campaign is taken apart into columns at once, so that its table need not stay in memory.
+
+    Parameters
+    ----------
+    tables : records of each campaign.
+    """
+
+    def __init__(self, tables: Iterable[pd.DataFrame]) -> None:
+        self.given: set[str] = set()  # variables whose levels a campaign compares
+        self._lengths: list[int] = []
+        self._columns: dict[str, dict[int, pd.Series]] = {}
+        for table in tables:
+            if len(table):
+                self.given |= {*_compared(table)}
+                for name in filter(needed, map(str, table)):
+                    self._columns.setdefault(name, {})[len(self)] = _small(table[name])
+                self._lengths.append(len(table))
+            del table  # before the next one is read
+
+    def __len__(self) -> int:
+        """Number of campaigns that have rows."""
+        return len(self._lengths)
+
+    def joined(self) -> pd.DataFrame:
+        """Return the rows as one table, campaign after campaign; this object is empty afterwards."""
+        columns = {}
+        for name in [*self._columns]:
+            own = self._columns.pop(name)
+            columns[name] = _together([own.get(n, pd.Series(np.full(k, np.nan))) for n, k in enumerate(self._lengths)])
+        return pd.DataFrame(columns, copy=False)
+
+
+def _small(column: pd.Series) -> pd.Series:
+    """Return a copy of a column in as few bytes as it needs."""
+    if column.dtype.kind == "i":
+        return pd.to_numeric(column, downcast="integer")
+    return column.astype("category") if column.dtype == "str" else column.copy()
+
+
+def _together(parts: Sequence[pd.Series]) -> pd.Series:
+    """Return one column of several campaigns."""
+    kinds = {str(part.dtype) for part in parts}
+    if kinds == {"category"}:
+        return pd.Series(union_categoricals(parts))
+    if len(kinds) > 1 and not all(part.dtype.kind == "i" for part in parts):
+        parts = [part.astype(object) for part in parts]
+    return pd.concat(parts, ignore_index=True)
 
 
 def needed(name: str) -> bool:
@@ -135,19 +185,22 @@ def needed(name: str) -> bool:
     parts = split(name)
     if parts:
         return parts[1] in (*HEADLINES, TAIL, "step")
-    return name not in ("warnings", "further", "unreliable", "start", "stopped_by", "allocation", "launch", "elapsed_s")
+    return name not in _UNNEEDED
 
 
 def grouped(frame: pd.DataFrame, keys: Sequence[str]) -> Points:
     """Return the rows by points, in the order in which these occur."""
-    codes = _codes(frame, keys)
+    codes = np.zeros(len(frame), np.intp)
+    levels: dict[str, tuple[NDArray[Any], list[str]]] = {}
+    for name in keys:
+        places, values = coded(frame[name]) if name in frame else (np.zeros(len(frame), np.intp), [None])
+        codes = together(codes, places)
+        # in few bytes, because the codes of all columns are in memory
+        levels[name] = places.astype(np.min_scalar_type(len(values))), [str(level(value)) for value in values]
     rows = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[rows], prepend=-1)).astype(np.intp)
-    firsts = frame.iloc[rows[starts]]
-    columns = [
-        [*map(str, map(level, firsts[name].tolist()))] if name in firsts else [level(None)] * len(firsts)
-        for name in keys
-    ]
+    firsts = rows[starts]
+    columns = [[words[place] for place in places[firsts].tolist()] for places, words in levels.values()]
     return Points(frame, list(zip(*columns, strict=True)), rows, starts)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from labkit.point.spec import Spec
 from labkit.read import kept, metadata, records, rows
 from labkit.read.metadata import Kinds
 from labkit.read.records.aggregate import GIVEN, order
+from labkit.read.records.factors import distinct, plain
 from labkit.store.campaign import Campaign, find
 from labkit.store.files import Files
 from labkit.store.samples import Samples, described
@@ -70,6 +72,7 @@ class _Part:
     kinds : distinct metadata.
     kind : (launches,), place of the metadata of each row.
     place : (launches,), place of each row among the launches in the order of the files.
+    marks : columns that are kept beside the records: of deciles, if they are wanted.
     """
 
     campaign: Campaign
@@ -81,6 +84,7 @@ class _Part:
     kinds: Sequence[Samples]
     kind: NDArray[np.intp]
     place: NDArray[np.intp]
+    marks: Mapping[str, NDArray[np.float64]] | None = None
 
     @cached_property
     def row(self) -> NDArray[np.intp]:
@@ -88,6 +92,13 @@ class _Part:
         row = np.empty(len(self.place), np.intp)
         row[self.place] = np.arange(len(self.place))
         return row
+
+    def deciles(self, kind: str) -> NDArray[np.float64]:
+        """Return the times behind the deciles of each launch, in the order of the rows."""
+        if self.marks is None:
+            raise ValueError("These launches were read without their deciles, but with deciles=True they have them.")
+        nothing = np.full(len(self.kind), math.nan)  # where tools reported values only
+        return np.stack([self.marks.get(name, nothing) for name in records.decile_names(kind)], axis=1)
 
     def times(self) -> Iterator[Times]:
         """Yield the launches as batches, with their rows."""
@@ -138,6 +149,10 @@ class _Given:
 
     benchmark: str
     whole: Sequence[Samples]
+
+    def deciles(self, kind: str) -> NDArray[np.float64]:
+        """Return the times behind the deciles of each launch."""
+        return np.concatenate([records.deciles_of(Batch.of(one), kind) for one in self.whole])
 
     @property
     def kinds(self) -> Sequence[Samples]:
@@ -207,6 +222,18 @@ class Launches:
         """Return a fact of each launch, (launches,), or its `empty`; equal values may be one object."""
         return list(chain.from_iterable(part.fact(fact) for part in self._parts))
 
+    def deciles(self, kind: str) -> NDArray[np.float64]:
+        """Return the times behind the deciles of metrics of a kind, of the iterations of each launch.
+
+        They are kept beside the records, so nothing reads the times of iterations for them. The launches must have been
+        read with ``deciles=True``.
+
+        Returns
+        -------
+        (launches, 9), s, as `records.deciles_of`.
+        """
+        return np.concatenate([np.empty((0, len(records.DECILES))), *(part.deciles(kind) for part in self._parts)])
+
     def spec(self, row: int) -> Spec:
         """Return the spec of a row of the records."""
         kind: Samples = self.kinds[int(self.kind[row])]
@@ -234,20 +261,32 @@ class Launches:
                     yield Times(times.rows + begin, times.batch)
 
 
-def of(*campaigns: Campaign, benchmark: str = "*", columns: Columns = kept.every) -> Launches:
+def of(
+    *campaigns: Campaign,
+    benchmark: str = "*",
+    columns: Columns = kept.every,
+    deciles: bool = False,
+    coded: bool = False,
+) -> Launches:
     """Read the launches of campaigns.
 
     Parameters
     ----------
     benchmark : name, or a pattern such as ``mpi.*``.
     columns : returns whether a column of the records is needed; those of `kept.ALWAYS` are there in any case.
+    deciles : whether those of the iterations are needed.
+    coded : whether columns of texts are categories, which take less memory and are compared faster.
 
     Raises
     ------
     DataError
         If a file is damaged. The message names it.
     """
-    return Launches([_part(one, name, columns) for one in campaigns for name in one.benchmarks(benchmark)])
+
+    def needed(name: str) -> bool:
+        return deciles if name.startswith(records.MARK) else columns(name)
+
+    return Launches([_part(one, name, needed, coded) for one in campaigns for name in one.benchmarks(benchmark)])
 
 
 def load(campaign: str | Path | Campaign) -> pd.DataFrame:
@@ -290,11 +329,11 @@ def _name(one: Samples) -> tuple[str, str, int]:
     return one.spec.benchmark, str(FINGERPRINT.of(one.meta) or one.spec.fingerprint(brand)), one.launch
 
 
-def _part(campaign: Campaign, benchmark: str, columns: Columns) -> tuple[_Part, pd.DataFrame]:
+def _part(campaign: Campaign, benchmark: str, columns: Columns, coded: bool) -> tuple[_Part, pd.DataFrame]:
     """Return the launches of one benchmark with their records: those that are kept, or from the samples."""
     place, valid = kept.path(campaign, benchmark), kept.stamp(campaign, benchmark)
     files = campaign.files(benchmark)
-    found = kept.read(place, valid, columns)
+    found = kept.read(place, valid, columns, coded=coded)
     if found is not None and kept.stamp(campaign, benchmark) == valid:  # else a run has added files meanwhile
         frame, kind, headers = found
         kinds = [described(header, place, campaign.starts) for header in headers]
@@ -305,11 +344,16 @@ def _part(campaign: Campaign, benchmark: str, columns: Columns) -> tuple[_Part, 
         if len(frame) >= kept.WORTH and True not in lacking:
             kept.keep(frame, kind, headers, place, valid)
         frame = frame[[name for name in frame if columns(str(name)) or name in kept.ALWAYS]]
+        if coded:
+            frame = frame.astype(dict.fromkeys(frame.select_dtypes("str"), "category"))
     order = frame[f"{records.MARK}{_PLACE}"].to_numpy()
-    frame = frame[[name for name in frame if not str(name).startswith(records.MARK)]]
+    marked = [name for name in frame if str(name).startswith(records.MARK)]
+    marks = {str(name).removeprefix(records.MARK): frame[name].to_numpy() for name in marked}
+    frame = frame.drop(columns=marked)
     sizes, launches = (frame[name].to_numpy(np.int64) for name in ("message_size_B", "launch"))
-    names, places = frame["fingerprint"].to_numpy(object), np.asarray(order, np.intp)
-    part = _Part(campaign, benchmark, files, names, sizes, launches, kinds, np.asarray(kind, np.intp), places)
+    names, places = plain(frame["fingerprint"]), np.asarray(order, np.intp)
+    of_kinds, told = np.asarray(kind, np.intp), marks if columns(records.MARK) else None
+    part = _Part(campaign, benchmark, files, names, sizes, launches, kinds, of_kinds, places, told)
     return part, frame
 
 
@@ -330,7 +374,7 @@ def _read(campaign: Campaign, files: Files) -> tuple[pd.DataFrame, Kinds]:
             begin += len(chunk)
 
     try:
-        return records.of_batches(each(), campaign=campaign.name), kinds
+        return records.of_batches(each(), campaign=campaign.name, deciles=True), kinds
     finally:
         metadata.release()
 
@@ -365,7 +409,10 @@ def _together(frames: list[pd.DataFrame]) -> pd.DataFrame:
 def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
     """Return one column of several tables; NaN of those that do not have it."""
     there = [frame[name] if name in frame else pd.Series(np.full(len(frame), np.nan)) for frame in frames]
-    if len({str(column.dtype) for column in there}) == 1:
+    kinds = {str(column.dtype) for column in there}
+    if kinds == {"category"}:
+        return pd.Series(union_categoricals(there))
+    if len(kinds) == 1:
         return pd.concat(there, ignore_index=True)
     option = name.removeprefix(GIVEN[0])
     if option != name:  # a table with missing values has floats in place of whole numbers
@@ -375,6 +422,6 @@ def _column(frames: Sequence[pd.DataFrame], name: str) -> Any:
 
 def _option(frame: pd.DataFrame, option: str) -> pd.Series:
     """Return the values of an option as the specs have them; NaN where a spec does not have it."""
-    texts = frame["options"].tolist()
-    values = {text: json.loads(text).get(option, math.nan) for text in dict.fromkeys(texts)}
-    return pd.Series([values[text] for text in texts], dtype="object")
+    places, texts = distinct(frame["options"])
+    values = [json.loads(text).get(option, math.nan) for text in texts]
+    return pd.Series(list(map(values.__getitem__, places.tolist())), dtype="object")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -75,13 +75,14 @@ def every(column: str) -> bool:
 
 
 def read(
-    place: Path, valid: bytes, columns: Callable[[str], bool] = every
+    place: Path, valid: bytes, columns: Callable[[str], bool] = every, *, coded: bool = False
 ) -> tuple[pd.DataFrame, Sequence[int], list[bytes]] | None:
     """Return the kept records, the kind of each row, and the metadata of the kinds, if they are valid.
 
     Parameters
     ----------
     columns : returns whether a column is read; those of `ALWAYS` are.
+    coded : whether columns of texts are categories.
     """
     try:
         if place.is_symlink() or not place.is_file():
@@ -91,7 +92,9 @@ def read(
             return None
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             names = [name for name in file.schema_arrow.names if columns(name) or name in ALWAYS]
-            return _unpacked(file.read(names))
+            texts = _texts(file.schema_arrow) if coded else []
+        with pq.ParquetFile(pa.BufferReader(content), read_dictionary=texts) as file:
+            return _unpacked(file.read(names, use_threads=False), texts)
     except (OSError, ValueError, DataError, pa.ArrowException):
         return None
 
@@ -110,7 +113,7 @@ def keep(frame: pd.DataFrame, kind: Sequence[int], headers: Sequence[bytes], pla
                     table,
                     temporary,
                     compression="zstd",
-                    use_dictionary=[*dictionaries, *_texts(table)],
+                    use_dictionary=[*dictionaries, *_texts(table.schema)],
                     dictionary_pagesize_limit=1 << 30,
                     row_group_size=max(len(frame), 1),
                 )
@@ -120,9 +123,9 @@ def keep(frame: pd.DataFrame, kind: Sequence[int], headers: Sequence[bytes], pla
                     atomic.replace(_signature(kept), signature)
 
 
-def _texts(table: pa.Table) -> list[str]:
+def _texts(schema: pa.Schema) -> list[str]:
     """Columns of texts."""
-    return [name for name in table.column_names if pa.types.is_large_string(table[name].type)]
+    return [name for name in schema.names if pa.types.is_large_string(schema.field(name).type)]
 
 
 def _packed(frame: pd.DataFrame, kind: Sequence[int], headers: Sequence[bytes]) -> pa.Table:
@@ -150,12 +153,12 @@ def _dictionary(cells: Sequence[Any], function: Callable[[Any], str]) -> pa.Dict
     return pa.array([known[id(cell)] for cell in cells]).dictionary_encode()
 
 
-def _unpacked(table: pa.Table) -> tuple[pd.DataFrame, Sequence[int], list[bytes]]:
-    """Return records, kinds and metadata from such a table."""
+def _unpacked(table: pa.Table, coded: Collection[str] = ()) -> tuple[pd.DataFrame, Sequence[int], list[bytes]]:
+    """Return records, kinds and metadata from such a table; columns of texts that are `coded` become categories."""
     headers = table[_HEADER].combine_chunks()
     lists = [name for name in (*NOTED, *WORDS) if name in table.column_names]
-    lists = [name for name in lists if pa.types.is_dictionary(table[name].type)]
-    frame: pd.DataFrame = table.drop_columns([*lists, _HEADER]).to_pandas()
+    lists = [name for name in lists if name not in coded and pa.types.is_dictionary(table[name].type)]
+    frame: pd.DataFrame = table.drop_columns([*lists, _HEADER]).to_pandas(use_threads=False)
     for name in lists:
         column = table[name].combine_chunks()
         values = [tuple(map(_from_plain, json.loads(text))) for text in column.dictionary.to_pylist()]

@@ -316,19 +316,20 @@ def unreliable(n: int) -> tuple[str, ...]:
     return tuple(name for name in ("p95", "p99") if not reliable(n, QUANTILES[name]))
 
 
-def summaries(rows: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+def summaries(rows: NDArray[np.float64], ordered: NDArray[np.float64] | None = None) -> dict[str, NDArray[np.float64]]:
     """Statistics of many launches with equally many iterations.
 
     Parameters
     ----------
     rows : (launches, iterations), s, without NaN.
+    ordered : the same, each row in ascending order; sorted here if it is not given.
 
     Returns
     -------
     The statistics of `Summary` by name, each (launches,); the ends of `within` are ``ci_low`` and ``ci_high``.
     """
     launches, n = rows.shape
-    ordered, nothing = np.sort(rows, axis=1), np.full(launches, math.nan)
+    ordered, nothing = np.sort(rows, axis=1) if ordered is None else ordered, np.full(launches, math.nan)
     low, high = _centre(n, 0.5)
     ends = ranks(n, 0.5, LEVEL)
     columns = {"p50": (ordered[:, low - 1] + ordered[:, high - 1]) / 2}

@@ -14,6 +14,8 @@ from labkit.errors import DataError, SpecError
 from labkit.point import ranges
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from labkit.judge.contract import Verdict
     from labkit.store.campaign import Campaign
 
@@ -151,12 +153,12 @@ def gate(options: argparse.Namespace) -> int:
         raise DataError(
             f"--against {' '.join(options.against)} names no campaign but {campaign.path} itself. Name others."
         )
-    *past, new = (
-        columnar.of(one, benchmark=options.benchmark, columns=matching_points.needed).records
-        for one in (*earlier, campaign)
-    )
-    history = [(one.name, table) for one, table in zip(earlier, past, strict=True)]
-    result = gates.gate(campaign.name, new, history, chance=options.false_alarms, worse=worse)
+
+    def table(one: Campaign) -> pd.DataFrame:
+        return columnar.of(one, benchmark=options.benchmark, columns=matching_points.needed, coded=True).records
+
+    history = ((one.name, table(one)) for one in earlier)
+    result = gates.gate(campaign.name, table(campaign), history, chance=options.false_alarms, worse=worse)
     result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))
     for words in result.warnings:

@@ -11,10 +11,11 @@ from typing import Any
 from labkit.apps.show.texttable import text_table
 from labkit.io import csv_export
 from labkit.judge.comparison import Compared, Comparison
-from labkit.judge.comparison.judging import DECILES, MOST, UNDECIDED
+from labkit.judge.comparison.judging import MOST, UNDECIDED
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import joined
 from labkit.point.units import format_number, format_size, plural
+from labkit.read.records import DECILES
 from labkit.read.records.factors import NONE
 
 _SHOWN = 10  # points of one side that are named

@@ -23,7 +23,6 @@ from labkit.stats.rank_interval import LEVEL
 from labkit.stats.shift import holm, least_launches, rank_sum_ps, shifts, trend, trends
 
 RELEVANT = 0.02  # smallest difference that matters, as a part of the value
-DECILES = tuple(range(10, 100, 10))
 FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
 BETTER, WORSE = "better", "worse"  # of shares
 INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"

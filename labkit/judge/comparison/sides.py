@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,15 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks
 from labkit.errors import SpecError, alike
-from labkit.judge.comparison.judging import DECILES
 from labkit.point.columns import METRICS, statistic_column
 from labkit.read import columnar as reading
 from labkit.read import records
-from labkit.read.records import GIVEN
+from labkit.read.records import DECILES, GIVEN
 from labkit.read.records.factors import ASSUMED, NONE, SETTING, distinct
 from labkit.read.records.factors import level as level_text
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
-from labkit.store.samples.batch import Batch
-from labkit.store.samples.facts import BROUGHT, TIMING
+from labkit.store.samples.facts import BROUGHT
 
 # where and for how long: these must be the same on all sides, but launches of one side may differ in them
 CONDITIONS = ("host", "cpu_model", "nic", "kernel", "effort")
@@ -105,7 +104,7 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
     return [
         launches
         for name in campaign.benchmarks(benchmark)
-        for launches in _of(reading.of(campaign, benchmark=name, columns=_needed), metric)
+        for launches in _of(reading.of(campaign, benchmark=name, columns=_needed, deciles=True), metric)
     ]
 
 
@@ -138,11 +137,7 @@ def _of(launches: reading.Launches, metric: str) -> list[Launches]:
     conditions = [_conditions(kind) for kind in launches.kinds]
     for name in dict.fromkeys(name for each in conditions for name in each):
         factors[name] = np.array([each.get(name, NONE) for each in conditions], object)[launches.kind]
-    deciles: dict[str, NDArray[np.float64]] = {}
-    for times in launches.times():
-        for name, values in _deciles(times.batch, metric).items():
-            deciles.setdefault(name, np.full((len(frame), len(DECILES)), np.nan))[times.rows] = values
-    every = Launches("", frame[needed], factors, deciles)
+    every = Launches("", frame[needed], factors, _deciles(launches, metric))
     names = frame["benchmark"].to_numpy(object)
     return [replace(every.where(names == name), benchmark=str(name)) for name in dict.fromkeys(names.tolist())]
 
@@ -173,15 +168,22 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list | tuple) else []
 
 
-def _deciles(batch: Batch, metric: str) -> dict[str, NDArray[np.float64]]:
-    """Return the deciles of the iterations of launches, values that occurred, (launches, 9)."""
-    benchmark = benchmarks.runnable(batch.kind.spec.benchmark)
-    name = metric or next(iter(benchmark.metrics if benchmark else ()), "")
-    if not batch.n or not benchmark or name not in benchmark.metrics or TIMING.of(batch.kind.meta) == "total":
-        return {}
-    parts = np.array(DECILES) / 100
-    parts = 1 - parts if METRICS[name].kind == "rate" else parts
-    return {name: np.quantile(records.values_of(batch, name), parts, axis=1, method="inverted_cdf").T}
+def _deciles(launches: reading.Launches, metric: str) -> dict[str, NDArray[np.float64]]:
+    """Return the deciles of the iterations of launches, values that occurred, (launches, 9), by their metrics."""
+    sizes, found = launches.records["message_size_B"].to_numpy(np.int64), dict[str, NDArray[np.float64]]()
+    of_kind = cache(launches.deciles)
+    order = np.argsort(launches.kind, kind="stable")
+    starts = np.flatnonzero(np.diff(launches.kind[order], prepend=-1))
+    for rows in np.split(order, starts[1:]):
+        spec = launches.kinds[launches.kind[rows[0]]].spec
+        benchmark = benchmarks.runnable(spec.benchmark)
+        name = metric or next(iter(benchmark.metrics if benchmark else ()), "")
+        if not benchmark or name not in benchmark.metrics:
+            continue
+        times = of_kind(METRICS[name].kind)[rows]
+        values = records.of_seconds(times, benchmark, name, spec, sizes[rows])
+        found.setdefault(name, np.full((len(sizes), len(DECILES)), np.nan))[rows] = values
+    return found
 
 
 def _factors(frame: pd.DataFrame) -> dict[str, NDArray[np.object_]]:

@@ -34,7 +34,16 @@ from labkit.read.records.aggregate import (
 )
 from labkit.read.records.describe import Columns, Notes
 from labkit.read.records.factors import stated
-from labkit.read.records.numbers import seconds, seconds_of, values, values_of
+from labkit.read.records.numbers import (
+    DECILES,
+    decile_names,
+    deciles_of,
+    of_seconds,
+    seconds,
+    seconds_of,
+    values,
+    values_of,
+)
 from labkit.read.records.resolution import coarse, sound
 from labkit.read.records.value import Value, value_of, why_not
 from labkit.store.samples import Samples
@@ -61,14 +70,18 @@ from labkit.store.samples.facts import (
 MARK = "mark."  # how columns of marks begin
 
 __all__ = [
+    "DECILES",
     "GIVEN",
     "HEADLINES",
     "KEY",
     "Value",
     "by_benchmark",
     "coarse",
+    "decile_names",
+    "deciles_of",
     "has",
     "headline_statistic",
+    "of_seconds",
     "order",
     "reported",
     "seconds",
@@ -185,12 +198,12 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
     return of_batches(map(Batch.of, samples), campaign=campaign)
 
 
-def of_batches(batches: Iterable[Batch], *, campaign: str = "") -> pd.DataFrame:
-    """`table` of launches that are in batches, with columns of their marks behind it."""
+def of_batches(batches: Iterable[Batch], *, campaign: str = "", deciles: bool = False) -> pd.DataFrame:
+    """`table` of launches that are in batches, with columns of their marks behind it, and of `deciles_of` if wanted."""
     columns: dict[str, list[Any]] = {}  # name → values of each group of batches
     lengths: list[int] = []
     for _, some in groupby(batches, key=_alike):
-        rows = _rows(list(some), campaign)
+        rows = _rows(list(some), campaign, deciles)
         for name in rows.keys() - columns.keys():
             columns[name] = [np.full(length, math.nan) for length in lengths]
         lengths.append(len(rows["launch"]))
@@ -213,7 +226,7 @@ def _alike(batch: Batch) -> tuple[Any, ...]:
     return id(batch.kind), id(batch.reported), batch.n > 0, batch.over is None, tuple(batch.extras)
 
 
-def _rows(batches: Sequence[Batch], campaign: str) -> Columns:
+def _rows(batches: Sequence[Batch], campaign: str, deciles: bool) -> Columns:
     """Return the rows of batches that are `_alike`, as columns."""
     times = []
     for one in batches:
@@ -229,7 +242,8 @@ def _rows(batches: Sequence[Batch], campaign: str) -> Columns:
         reported_columns, columns["warnings"] = describe.consistent(describe.numbers(batch), columns["warnings"])
         columns |= reported_columns
     columns["badges"] = resolution.with_badges(batch, columns, time.get("clock"))
-    columns |= {f"{MARK}{name}": values for name, values in batch.marks.items()}
+    marks = {name: values for name, values in time.items() if numbers.DECILE in name} if deciles else {}
+    columns |= {f"{MARK}{name}": values for name, values in (marks | {**batch.marks}).items()}
     return columns
 
 

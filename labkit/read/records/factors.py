@@ -105,6 +105,14 @@ def distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[Any]]:
     return places, values.tolist()
 
 
+def plain(column: pd.Series) -> NDArray[Any]:
+    """Return the values of a column as an array; of a category, equal ones are one object."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(column)
+    values: NDArray[Any] = np.array([*column.cat.categories.tolist(), math.nan], object)
+    return np.asarray(values[column.cat.codes.to_numpy()])
+
+
 def noted(cells: pd.Series) -> tuple[NDArray[np.intp], list[tuple[Note, ...]]]:
     """`distinct` of lists of notes; lists that are one object are not compared."""
     same: dict[int, int] = {}

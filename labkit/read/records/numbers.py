@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from labkit.read.records.describe import Columns
 from labkit.store.samples import ORIGINS, Samples, facts
 from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import CHUNKS, LOOP_NS, TIMING
+
+DECILES = tuple(range(10, 100, 10))  # of the iterations of a launch
+DECILE = " decile "  # in the names of columns of them
 
 
 def seconds(samples: Samples) -> NDArray[np.float64]:
@@ -61,14 +65,61 @@ def values(samples: Samples, metric: str) -> NDArray[np.float64]:
 
 def values_of(batch: Batch, metric: str) -> NDArray[np.float64]:
     """`values` of each launch of a batch, (launches, iterations), in the metric's unit."""
-    times, metrics = seconds_of(batch), _benchmark(batch).metrics
-    if metric not in metrics:
+    times, benchmark = seconds_of(batch), _benchmark(batch)
+    if metric not in benchmark.metrics:
         raise DataError(
-            f"{batch.kind.spec.benchmark} has no metric {metric!r} of single iterations. It has: {', '.join(metrics)}."
+            f"{batch.kind.spec.benchmark} has no metric {metric!r} of single iterations. "
+            f"It has: {', '.join(benchmark.metrics)}."
         )
-    work, definition = _work(batch, metrics[metric])[:, None], METRICS[metric]
+    return of_seconds(times, benchmark, metric, batch.kind.spec, batch.sizes)
+
+
+def of_seconds(
+    times: NDArray[np.float64], benchmark: benchmarks.Benchmark, metric: str, spec: Spec, sizes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return times of iterations as a metric, (launches, values), in the metric's unit.
+
+    Parameters
+    ----------
+    times : (launches, values), s.
+    benchmark : that has the metric.
+    spec : of the launches, but for their sizes.
+    sizes : (launches,), B.
+    """
+    work, definition = _work(spec, sizes, benchmark.metrics[metric])[:, None], METRICS[metric]
     with np.errstate(divide="ignore"):
         return np.asarray(times / work if definition.kind == "cost" else work / times) * definition.factor
+
+
+def deciles_of(batch: Batch, kind: str) -> NDArray[np.float64]:
+    """Return the times behind the deciles of a metric of this kind, of the iterations of each launch.
+
+    Returns
+    -------
+    (launches, 9), s, times that occurred, those of the metric's slow side last; NaN where iterations were not timed one
+    by one.
+    """
+    if not batch.n or not _has_deciles(batch):
+        return np.full((len(batch), len(DECILES)), math.nan)
+    return np.sort(seconds_of(batch), axis=1)[:, _decile_places(batch.n, kind)]
+
+
+def _has_deciles(batch: Batch) -> bool:
+    """Return whether iterations were timed one by one."""
+    return TIMING.of(batch.kind.meta) != "total"
+
+
+@lru_cache(maxsize=1 << 12)
+def _decile_places(n: int, kind: str) -> NDArray[np.intp]:
+    """Return the places of the deciles among n times in ascending order; a rate's slow side is its lower one."""
+    parts = np.array(DECILES) / 100
+    places = np.quantile(np.arange(n), 1 - parts if kind == "rate" else parts, method="inverted_cdf").astype(np.intp)
+    return places if kind == "cost" else n - 1 - places
+
+
+def decile_names(kind: str) -> list[str]:
+    """Return the names of `deciles_of` a kind of metric among the statistics of `of_times`."""
+    return [f"{kind}{DECILE}{part}" for part in DECILES]
 
 
 def _benchmark(batch: Batch) -> benchmarks.Benchmark:
@@ -79,10 +130,10 @@ def _benchmark(batch: Batch) -> benchmarks.Benchmark:
         raise DataError(f"{named(batch)} cannot be read as numbers: {error} Update labkit, or omit it.") from error
 
 
-def _work(batch: Batch, units: Callable[[Spec], float]) -> NDArray[np.float64]:
+def _work(spec: Spec, sizes: NDArray[np.int64], units: Callable[[Spec], float]) -> NDArray[np.float64]:
     """Work in an iteration of each launch, (launches,); it depends on the size."""
-    sizes, places = np.unique(batch.sizes, return_inverse=True)
-    return np.array([units(batch.kind.spec.sized(size)) for size in sizes.tolist()], np.float64)[places]
+    distinct, places = np.unique(sizes, return_inverse=True)
+    return np.array([units(spec.sized(size)) for size in distinct.tolist()], np.float64)[places]
 
 
 def named(batch: Batch, row: int = 0) -> str:
@@ -201,7 +252,7 @@ def of_times(batch: Batch) -> Columns:
     (launches,) each: the statistics of `stats.summaries` with ``mean``, ``step`` and ``osu_mean``, of the time of an
     iteration, s; those of phases and derived metrics with the name of the phase or metric before them; and ``n``,
     ``ci_width``, ``spread_within`` and ``unreliable`` of the records, ``below`` (whether a time is 0), ``clock``
-    (its step, s).
+    (its step, s), and `deciles_of` each kind of metric by their `decile_names`.
     """
     benchmark, times, total = _benchmark(batch), _reduced(batch), timing(batch.kind) == "total"
     if np.isnan(times).any():
@@ -213,10 +264,13 @@ def of_times(batch: Batch) -> Columns:
     time: Columns = {"mean": (times * weights).sum(axis=1) / weights.sum(axis=1), "n": [batch.n] * len(batch)}
     fastest = batch.over.of_iteration["fastest"][None, None] if batch.over else batch.time_ns
     time["clock"], time["below"] = step, (fastest == 0).any(axis=(1, 2))
+    ordered = np.sort(times, axis=1)
+    for kind in sorted({METRICS[name].kind for name in benchmark.metrics}) if _has_deciles(batch) else ():
+        time |= dict(zip(decile_names(kind), ordered[:, _decile_places(batch.n, kind)].T, strict=True))
     if total:
         time["step"] = step / weights.mean(axis=1)
     else:
-        s = stats.summaries(times)
+        s = stats.summaries(times, ordered)
         time |= {name: s[name] for name in _TIMES} | {"step": step}
         time |= {"ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
         time["unreliable"] = [stats.unreliable(batch.n)] * len(batch)
@@ -249,10 +303,11 @@ def of_statistics(batch: Batch, time: Columns) -> Columns:
         time = time | {"osu_mean": loops}
     whole = {name: time[name] for name in ("mean", *_TIMES, "step", "osu_mean") if name in time}
     for name, units in benchmark.metrics.items():
-        row |= _metric(METRICS[name], _work(batch, units), whole)
+        row |= _metric(METRICS[name], _work(batch.kind.spec, batch.sizes, units), whole)
     for phase, name in benchmark.phases.items():
         if f"{phase} step" in time:
-            work = _work(batch, benchmark.phase_work[phase]) if phase in benchmark.phase_work else 1.0
+            of_phase = benchmark.phase_work.get(phase)
+            work = 1.0 if of_phase is None else _work(batch.kind.spec, batch.sizes, of_phase)
             row |= _metric(METRICS[name], work, {one: time[f"{phase} {one}"] for one in (*_TIMES, "step")})
     for name in benchmark.derived:
         row |= _metric(METRICS[name], 1.0, {"value": time[f"{name} value"]})

@@ -22,6 +22,7 @@ from labkit.point.notes import Note, badge
 from labkit.point.spec import Reported
 from labkit.point.units import format_number
 from labkit.read.records.aggregate import HEADLINES
+from labkit.read.records.factors import plain
 from labkit.store.samples import Samples
 from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import CLOCK_NS, ENGINE
@@ -245,7 +246,7 @@ def of_row(row: Mapping[Any, Any], metric: str) -> Columns:
 def columns(rows: pd.DataFrame, metric: str) -> dict[str, NDArray[Any]]:
     """Return the columns of a table that statistics of a metric are read from."""
     names = [name for name in rows if name in BESIDE or of_metric(name, metric)]
-    return {"": np.arange(len(rows))} | {name: rows[name].to_numpy() for name in names}
+    return {"": np.arange(len(rows))} | {name: plain(rows[name]) for name in names}
 
 
 def sign(unit: str) -> str:
