@@ -27,6 +27,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from labkit.io.markdown import table
+from labkit.run.staging import packed
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "LABKIT_FAULT"
@@ -240,7 +241,7 @@ def _launcher(words: list[str]) -> bool:
 
 
 def _rank(words: list[str]) -> bool:
-    return words[1:3] == ["-m", "labkit.worker"]
+    return words[1:3] in (["-m", "labkit.worker"], [*packed.FLAGS])
 
 
 def killed(like: Callable[[list[str]], bool]) -> Callable[[Run, random.Random], str]:

@@ -316,9 +316,20 @@ def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match=r"its --version prints '(\\n|nothing, and ended with status 0)'"):
         launch.get(str(silent))
     silent.chmod(0o644)
-    launch._version_text.cache_clear()
+    launch._printed.cache_clear()
     with pytest.raises(LaunchError, match=r"its --version prints 'nothing: Permission denied'"):
         launch.get(str(silent))
+
+
+def test_a_folder_with_two_names_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpirun = program(tmp_path / "usr", "mpirun", "mpirun (Open MPI) 5.0.7")
+    mpirun.write_text(mpirun.read_text().replace("\n", f"\necho asked >>{tmp_path}/asked\n", 1))
+    (tmp_path / "bin").symlink_to(tmp_path / "usr" / "bin")
+    monkeypatch.setattr(launch.sys, "executable", str(tmp_path / "python" / "bin" / "python"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{tmp_path}/usr/bin:/usr/bin:/bin")
+    found = launch.installed.__wrapped__()
+    assert found["openmpi"].program == f"{tmp_path}/bin/mpirun"
+    assert (tmp_path / "asked").read_text() == "asked\n"
 
 
 def test_the_launcher_that_comes_first_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from labkit.io.mounts import Mount, mount_of, mounts
 from labkit.point.spec import Spec
 from labkit.run import launch, staging
 from labkit.run.launch import Placement
-from labkit.run.staging import archive, node
+from labkit.run.staging import archive, node, packed
 
 TABLE = """\
 21 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -412,14 +413,120 @@ def test_the_search_path_of_a_library_leads_into_the_copy() -> None:
     assert archive.relocated(library + library, "bin/python3") == library + library
 
 
-def test_old_archives_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "_cache", lambda: tmp_path)
+def test_old_archives_are_removed(tmp_path: Path) -> None:
     for number in range(8):
         (tmp_path / f"{number:016x}").mkdir()
         at = time.time() - (8 - number) * archive.RECENT_S
         os.utime(tmp_path / f"{number:016x}", (at, at))
-    archive._remove_old(keep=tmp_path / f"{0:016x}")
+    archive.remove_old(tmp_path, keep=tmp_path / f"{0:016x}")
     assert sorted(int(path.name, 16) for path in tmp_path.iterdir()) == [0, 4, 5, 6, 7]
+
+
+# ---- one file for ranks on this machine -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package in the place of labkit, whose worker prints the value of a module, and an empty cache."""
+    package = tmp_path / "site-packages" / "labkit"
+    (package / "worker").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "worker" / "__init__.py").touch()
+    (package / "value.py").write_text("value = 1\n")
+    (package / "worker" / "__main__.py").write_text(
+        "import sys, site, json\nfrom labkit import value\n"
+        "def main(words):\n"
+        "    print(json.dumps([words, value.value, value.__file__, sys.prefix, site.PREFIXES[0], sys.path]))\n"
+    )
+    names = ("labkit", "labkit.value", "labkit.worker", "labkit.worker.__main__")
+    files = (package / "__init__.py", package / "value.py", *sorted((package / "worker").glob("*.py")))
+    found = {"modules": dict(zip(names, map(str, files), strict=True)), "path": [*sys.path, str(package.parent)]}
+    monkeypatch.setattr(archive, "probed", lambda *flags: found | {"user_site": False, "user_base": None})
+    monkeypatch.setattr(packed.labkit, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(packed, "_failed", [])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return package
+
+
+def said_by(file: Path | None) -> list[Any]:
+    """What a rank of the little package prints."""
+    assert file is not None
+    words = [sys.executable, *packed.FLAGS, str(file), "PLAN"]
+    said: list[Any] = json.loads(subprocess.run(words, capture_output=True, text=True, check=True, cwd="/").stdout)
+    return said
+
+
+def test_a_rank_on_this_machine_loads_from_one_file(little: Path) -> None:
+    file = packed.made()
+    for module in little.rglob("*.py"):
+        module.rename(module.with_suffix(".away"))
+    words, value, origin, prefix, first, path = said_by(file)
+    assert (words, value, origin) == (["PLAN"], 1, str(little / "value.py"))
+    assert prefix == first == sys.prefix
+    assert path == [*sys.path, str(little.parent)]
+
+
+def test_a_changed_module_is_what_the_next_rank_loads(little: Path) -> None:
+    first = packed.made()
+    assert packed.made() == first
+    assert said_by(first)[1] == 1
+    (little / "value.py").write_text("value = 2\n")  # of the same length
+    second = packed.made()
+    assert second != first
+    assert said_by(second)[1] == 2
+
+
+def test_what_is_installed_later_gives_another_file(little: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(little.parent))
+    first = packed.made()
+    (little.parent / "numpy").mkdir()  # it could come before the one that ranks have loaded so far
+    assert packed.made() != first
+
+
+def test_ranks_of_another_labkit_than_the_parent_get_no_file(little: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed.labkit, "__file__", "/elsewhere/labkit/__init__.py")
+    plain = [sys.executable, "-m", "labkit.worker", "PLAN"]
+    assert packed.words(plain) == plain
+
+
+@pytest.mark.parametrize("harm", ["no folder", "of others", "relative"])
+def test_without_a_file_a_rank_starts_from_the_environment(
+    little: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, harm: str
+) -> None:
+    if harm == "no folder":
+        (tmp_path / "cache").touch()
+    elif harm == "of others":
+        (tmp_path / "cache" / "labkit" / "ranks").mkdir(parents=True, mode=0o777)
+        (tmp_path / "cache" / "labkit" / "ranks").chmod(0o777)
+    else:
+        monkeypatch.setenv("PYTHONPATH", "/opt:lib")
+    plain = [sys.executable, "-m", "labkit.worker", "PLAN"]
+    assert packed.words(plain) == plain
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+@pytest.mark.parametrize(
+    ("placement", "switch", "one_file"),
+    [
+        (HERE, "auto", True),
+        (HERE, "no", False),
+        (replace(HERE, nodes=1), "auto", False),  # srun may start it elsewhere
+        (replace(HERE, nodes=1, hosts=("localhost",)), "auto", True),
+        (TWO, "auto", False),
+        (replace(TWO, remote_shell="/run/shell"), "auto", True),
+        (replace(HERE, settings=(("PYTHONPATH", "/opt"),)), "auto", False),
+    ],
+)
+def test_ranks_load_from_one_file_where_they_see_this_cache(
+    little: Path, monkeypatch: pytest.MonkeyPatch, placement: Placement, switch: str, one_file: bool
+) -> None:
+    monkeypatch.setenv(filesystems.SWITCH, switch)
+    monkeypatch.setattr(filesystems, "on_network", dict)
+    plain = [sys.executable, "-m", "labkit.worker", "PLAN"]
+    with staging.session(print):
+        assert (staging.command(plain, placement, anything()) != plain) == one_file
+        assert (staging.here(plain) != plain) == (switch != "no")
+    assert staging.here(plain) == plain
 
 
 # ---- the session ----------------------------------------------------------------------------------------------------

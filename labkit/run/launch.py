@@ -256,9 +256,15 @@ def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:
     return f"{module.LIBRARY} {'.'.join(map(str, version))}", version
 
 
-@cache
 def _version_text(program: str) -> str:
     """What ``program --version`` prints, or why it prints nothing."""
+    path = Path(program)  # /bin may be /usr/bin; the last name is kept, because some programs go by it
+    return _printed(str(path.parent.resolve() / path.name))
+
+
+@cache
+def _printed(program: str) -> str:
+    """As `_version_text`; each program is asked once."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except OSError as error:

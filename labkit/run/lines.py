@@ -53,7 +53,7 @@ def of(points: Sequence[Point], effort: Effort) -> Line:
     text = "" if word == text else text
     rank = [sys.executable, "-m", "labkit.worker", word]
     if not plan.mpi:
-        return Line(rank, dict(spec.environment), None, text)
+        return Line(staging.here(rank), dict(spec.environment), None, text)
     launcher = launch.get(spec.launcher)
     testbed = testbeds.outline(spec.testbed)
     placement = Placement.of(spec, launcher, testbed)

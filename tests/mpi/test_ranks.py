@@ -24,9 +24,11 @@ from labkit.benchmarks import (
 )
 from labkit.benchmarks.mpi._one_sided import SYNCHRONISATIONS
 from labkit.errors import SpecError
+from labkit.host import filesystems
 from labkit.kernels.loops import Loops
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.run import launch
+from labkit.run.staging import packed
 from labkit.worker import LACKING, reported_failure
 from tests import parity
 
@@ -420,6 +422,56 @@ def test_mpi_errors_come_back_with_rank_and_text(run_plan: Run, tmp_path: Path) 
     assert said["kind"] == "KernelError"
     assert said["rank"] in (0, 1)
     assert "rank" in said["text"].lower()
+
+
+COUNTING = """
+import marshal, os, posix, sys
+from pathlib import Path
+
+FOLDERS, total = {folders}, [0]
+
+def seen(path):
+    total[0] += isinstance(path, str | bytes) and os.fsdecode(path).startswith(FOLDERS)
+
+def stat(path, *words, _stat=posix.stat, **more):  # what importlib calls
+    seen(path)
+    return _stat(path, *words, **more)
+
+def heard(event, about):
+    if event in ("open", "os.listdir", "os.scandir", "import"):  # of an import, the library that is loaded
+        seen(about[event == "import"])
+
+posix.stat = os.stat = stat
+sys.addaudithook(heard)
+try:
+    if sys.argv[1] == "-m":
+        from labkit.worker.__main__ import main
+        sys.exit(main(sys.argv[2:]))
+    del sys.argv[0]
+    exec(marshal.loads(Path(sys.argv[0]).read_bytes()[16:]), {{"__name__": "__main__"}})
+finally:
+    Path({place!r}, str(os.getpid())).write_text(str(total[0]))
+"""
+MOST_CALLS = 300
+
+
+@pytest.mark.parametrize("way", ["one file", "folders"])
+def test_a_rank_asks_the_file_system_little(run_plan: Run, tmp_path: Path, way: str) -> None:
+    """Counts stat, open, lists of folders and loaded libraries of Python in labkit and its environment, until the end."""
+    folders = tuple(filesystems.loaded_from()[name] + "/" for name in ("environment", "labkit"))
+    script, place = tmp_path / "counting.py", tmp_path / "counts"
+    place.mkdir()
+    script.write_text(COUNTING.format(folders=folders, place=str(place)))
+    program = (str(script), "-m") if way == "folders" else (*packed.FLAGS, str(script), str(packed.made()))
+    frames, done = run_plan([Spec(benchmark="mpi.latency")], Effort(iterations=10), program=program)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert len(samples(frames)) == 1
+    counts = [int(path.read_text()) for path in place.iterdir()]
+    assert len(counts) == 2
+    if way == "folders":
+        assert min(counts) > MOST_CALLS  # the count sees them
+    else:
+        assert max(counts) <= MOST_CALLS
 
 
 @pytest.mark.slow

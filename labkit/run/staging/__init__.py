@@ -28,7 +28,7 @@ from labkit.io import supervise
 from labkit.point.notes import Note, joined, note
 from labkit.point.units import MiB, plural
 from labkit.run.launch import Launcher, Placement
-from labkit.run.staging import archive, node
+from labkit.run.staging import archive, node, packed
 
 MODES = ("auto", "yes", "no")
 MANY_RANKS = 32  # on one host, from which copies are of use there
@@ -331,14 +331,27 @@ def session(log: Log) -> Iterator[None]:
 
 
 def command(words: Sequence[str], placement: Placement, launcher: Launcher) -> list[str]:
-    """Return the command of a rank: from its node's copy in a session where that is wanted, else as it is.
+    """Return the command of a rank: in a session from its node's copy where that is wanted, else as `here` says.
 
     Parameters
     ----------
     words : ``PYTHON -m labkit.worker PLAN``.
     """
     script = _sessions[0].script(placement, launcher) if _sessions else ""
-    return ["/bin/sh", script, words[-1]] if script else list(words)
+    if script:
+        return ["/bin/sh", script, words[-1]]
+    own_python = any(name.startswith("PYTHON") for name, _ in placement.settings)  # which may change what is loaded
+    return list(words) if own_python or _elsewhere(placement) else here(words)
+
+
+def here(words: Sequence[str]) -> list[str]:
+    """Return the command of a rank on this machine: in a session from one file of byte code, else as it is."""
+    return packed.words(list(words)) if _sessions and mode() != "no" else list(words)
+
+
+def _elsewhere(placement: Placement) -> bool:
+    """Return whether ranks may run where this user's cache is not."""
+    return not placement.remote_shell and (placement.remote or (not placement.shares and placement.nodes > 0))
 
 
 def doubts(placement: Placement | None, staged: Sequence[str]) -> list[Note]:

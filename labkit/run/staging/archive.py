@@ -40,7 +40,7 @@ UNUSED = ("__pycache__", "_pyinstaller", "_shipped", "distutils", "f2py", "test"
 PLACES = ("$TMPDIR", "/tmp", "/dev/shm")  # folders of a node that may hold a copy, the best first
 PLACE = "LABKIT_STAGE_FOLDER"  # variable that names another place
 MOST_ARCHIVES, RECENT_S = 4, 3600.0  # how many stay in the cache; more do if they were used in the last so many s
-# prints the files of the modules that a rank may load, and of the libraries that these map
+# prints the files of the modules that a rank may load, the libraries that these map, and where Python looks for modules
 _PROBE = """
 import json, sys
 import labkit.worker.__main__, labkit.kernels.loops, mpi4py
@@ -51,7 +51,8 @@ modules = {n: m.__file__ for n, m in sys.modules.items() if getattr(m, "__file__
 modules |= {n: m.__spec__.loader_state.filename for n, m in sys.modules.items()
     if getattr(getattr(m, "__spec__", None), "origin", "") == "frozen" and m.__spec__.loader_state.filename}
 mapped = {line.split(None, 5)[5].strip() for line in open("/proc/self/maps") if line.count(" /") and ".so" in line}
-print(json.dumps([modules, sorted(mapped)]))
+about = {"path": sys.path, "user_site": site.ENABLE_USER_SITE, "user_base": site.USER_BASE}
+print(json.dumps({"modules": modules, "libraries": sorted(mapped)} | about))
 """
 
 
@@ -153,15 +154,32 @@ def module_files(path: Path) -> list[Path]:
     return files
 
 
-@cache
 def _loaded() -> tuple[dict[str, Path], set[Path]]:
     """Return the files of the modules that ranks may load, and of the libraries that these map."""
-    done = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, text=True, timeout=120, check=False)
+    found = probed()
+    return {name: Path(path) for name, path in found["modules"].items()}, set(map(Path, found["libraries"]))
+
+
+@cache
+def probed(*flags: str) -> Mapping[str, Any]:
+    """Return what a fresh interpreter says of the modules that ranks may load.
+
+    Parameters
+    ----------
+    flags : of the interpreter.
+
+    Raises
+    ------
+    LaunchError
+        If they cannot be loaded.
+    """
+    words = [sys.executable, *flags, "-c", _PROBE]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason"])[-1]
         raise LaunchError(f"the modules of a rank cannot be loaded: {last}")
-    modules, libraries = json.loads(done.stdout.splitlines()[-1])
-    return {name: Path(path) for name, path in modules.items()}, set(map(Path, libraries))
+    found: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def _cached(files: Mapping[str, Path], interpreter: bool) -> Archive:
@@ -183,7 +201,7 @@ def _cached(files: Mapping[str, Path], interpreter: bool) -> Archive:
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
     os.utime(folder)
-    _remove_old(keep=folder)
+    remove_old(_cache(), keep=folder)
     return Archive(folder, name, (folder / ARCHIVE).stat().st_size)
 
 
@@ -226,7 +244,7 @@ def _write(
 ) -> None:
     """Write the archive and its scripts into a fresh folder, which is to be renamed."""
     rank = str(folder / RANK)
-    start = templates["start.py"] + _call("sys.exit(main({}))", {**parameters, "rank": rank})
+    start = templates["start.py"] + call("sys.exit(main({}))", {**parameters, "rank": rank})
     with tarfile.open(fresh / ARCHIVE, "w", format=tarfile.USTAR_FORMAT) as archive:
         _add(archive, "start.py", start.encode(), 0o600)
         for name, content in data.items():
@@ -245,12 +263,12 @@ def _write(
         "network": sorted(mounts.NETWORK),
         "local": list(mounts.LOCAL_FUSE),
     }
-    node = templates["node.py"] + _call("sys.exit(main(sys.argv[1:], {}))", {**parameters, **more})
+    node = templates["node.py"] + call("sys.exit(main(sys.argv[1:], {}))", {**parameters, **more})
     (fresh / NODE).write_text(node)
     (fresh / RANK).write_text(_script(templates["rank.sh"], parameters, folder))
 
 
-def _call(line: str, parameters: Mapping[str, Any]) -> str:
+def call(line: str, parameters: Mapping[str, Any]) -> str:
     """Return the last line of a script, with its parameters."""
     return f"\n\n{line.format(repr(dict(parameters)))}\n"
 
@@ -314,10 +332,14 @@ def relocated(content: bytes, name: str) -> bytes:
     return content.replace(old, new.ljust(len(old), b"\0"))
 
 
-def _remove_old(keep: Path) -> None:
-    """Remove archives that have not been used for a while, except the last few."""
+def remove_old(folder: Path, keep: Path) -> None:
+    """Remove what has not been used for a while from a folder of the cache, except the last few."""
     with suppress(OSError):
-        archives = sorted(_cache().iterdir(), key=lambda path: -path.stat().st_mtime)
-        for path in archives[MOST_ARCHIVES:]:
-            if path != keep and time.time() - path.stat().st_mtime > RECENT_S:
+        entries = sorted(folder.iterdir(), key=lambda path: -path.stat().st_mtime)
+        for path in entries[MOST_ARCHIVES:]:
+            if path == keep or time.time() - path.stat().st_mtime <= RECENT_S:
+                continue
+            if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
