@@ -21,6 +21,7 @@ import pytest
 from labkit.apps import cli
 from labkit.apps.show import results
 from labkit.errors import KernelError, LaunchError
+from labkit.host import filesystems
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.read import records
 from labkit.read.records.factors import differing
@@ -38,8 +39,9 @@ QUICK = Effort(launches=2, time_cap=0.05)
 
 
 def replace_command(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[str]], list[str]]) -> None:
-    """Have ranks started by another command line."""
+    """Have ranks that load from the environment started by another command line."""
     genuine = lines.of
+    monkeypatch.setenv(filesystems.SWITCH, "no")
 
     def changed(points: Sequence[Point], effort: Effort) -> lines.Line:
         line = genuine(points, effort)
