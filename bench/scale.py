@@ -3,7 +3,7 @@
 ``python bench/scale.py [ROW…]`` prints the rows that `ROWS` names, those of `USUAL` if none is asked for. A row is a
 function that prints a table. The last two are in ``bench/reading.py``, the others are of this file:
 
-calls : file system calls of a rank until it has measured, counted by strace, without and with copies on the nodes
+calls : file system calls of a rank until it has measured, counted by strace, for each place that it may load from
 start : time from the start of the launcher until all ranks have met, on this machine
 nfs : the same and the requests to the server, with the environment on NFS; in a guest, which has the server and the client
 points : time of the parent for each point, in starts of 10 to 50,000 points (`bench/points.py`, docs/performance.md)
@@ -173,12 +173,16 @@ def shared() -> dict[str, str]:
 
 
 def calls() -> None:
-    """File system calls of a rank until it has measured, without and with copies on the nodes."""
-    print(f"{'file system calls of a rank':28} {'all':>6} {'opens':>6} " + " ".join(f"{name:>12}" for name in shared()))
-    for label, switch in (("from the environment", "no"), ("from a copy on its node", "yes")):
+    """File system calls of a rank until it has measured: from the environment, one file, and a copy on its node."""
+    print(f"{'file system calls of a rank':30} {'all':>6} {'opens':>6} " + " ".join(f"{name:>12}" for name in shared()))
+    for label, switch in (
+        ("from the environment", "no"),
+        ("from one file, on this machine", "auto"),
+        ("from a copy on its node", "yes"),
+    ):
         rank = max(traced(2, switch), key=lambda one: one.every)
         print(
-            f"{label:28} {rank.every:6} {rank.opened:6} "
+            f"{label:30} {rank.every:6} {rank.opened:6} "
             + " ".join(f"{rank.inside[name]:12}" for name in shared())
             + f"   10,000 ranks: {sum(rank.inside.values()) * 10_000:,} into these folders"
         )
