@@ -51,7 +51,7 @@ def _memory(process: int) -> int:
 def _measured(campaigns: list[Path], environment: dict[str, str]) -> dict[str, float]:
     """Make the report of campaigns; return wall-clock and processor time in s, and the highest memory in MB."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    command = [sys.executable, "-m", "labkit.apps.cli", "report", "--engine", "plain", *map(str, campaigns)]
+    command = [sys.executable, "-m", "labkit", "report", "--engine", "plain", *map(str, campaigns)]
     running = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peak = 0
     while running.poll() is None:

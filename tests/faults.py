@@ -82,7 +82,7 @@ class Run:
         asked = ["-m", SIZES, "-i", str(self.iterations), "--launches", str(LAUNCHES), "--time-limit", "20"]
         asked += ["--launcher", str(self.mpirun)]
         where = ["--transport", "shm", "--into", str(self.into), "--format", "csv"]
-        return [sys.executable, "-m", "labkit.apps.cli", "measure", "mpi.latency", *asked, *where]
+        return [sys.executable, "-m", "labkit", "measure", "mpi.latency", *asked, *where]
 
     def start(self, *prefix: str, command: list[str] | None = None, **more: str) -> subprocess.Popen[str]:
         """Start labkit with nothing between it and us."""
@@ -335,7 +335,7 @@ def damaged(run: Run, chance: random.Random) -> str:
             content = bytearray(len(content))  # what some file systems leave of a file after a loss of power
         path.write_bytes(content)
         path.chmod(0 if harm == "closed" else 0o644)
-        verify = [*powerless, sys.executable, "-m", "labkit.apps.cli", "verify", str(run.into)]
+        verify = [*powerless, sys.executable, "-m", "labkit", "verify", str(run.into)]
         done = subprocess.run(verify, env=run.environment(), capture_output=True, text=True, cwd=ROOT, check=False)
         named = [line for line in done.stdout.splitlines() if path.name in line]
         if done.returncode != 1 or len(named) != 1 or "1 of them damaged" not in done.stdout:
@@ -355,7 +355,7 @@ def kernel_killed(run: Run, chance: random.Random) -> str:
         text
         + f'sizes = "{SIZES}"\ntransports = "shm"\nallreduce = ""\nclock = false\n[[sweep]]\n[sweep.setting]\nlauncher = ["{run.mpirun}"]\n'
     )
-    command = [sys.executable, "-m", "labkit.apps.cli", "run", str(suite), "--into", str(run.into)]
+    command = [sys.executable, "-m", "labkit", "run", str(suite), "--into", str(run.into)]
     process = run.start(command=command)
     known = _reached(run, process, chance.randrange(1, POINTS - 2))
     targets = run.processes(lambda words: "ipykernel_launcher" in words)

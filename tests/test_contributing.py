@@ -191,7 +191,7 @@ def test_the_examples_are_written_as_labkit_is(copy: Path) -> None:
 @pytest.mark.mpi
 def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Path) -> None:
     asked = ["measure", "mpi.round_trip", "-m", "8:16", "-i", "50", "--launches", "1", "--format", "json"]
-    records = json.loads(run(copy, "-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    records = json.loads(run(copy, "-m", "labkit", *asked, "--into", tmp_path / "campaign"))["records"]
     assert sorted(record["message_size_B"] for record in records) == [8, 16]
     assert all(record["verified"] and record["n"] == 50 for record in records)
 
@@ -200,7 +200,7 @@ def test_the_benchmark_measures_and_verifies_its_bytes(copy: Path, tmp_path: Pat
 @pytest.mark.mpi
 def test_the_benchmark_with_an_option_measures_its_levels_and_checks_them(copy: Path, tmp_path: Path) -> None:
     asked = ["measure", "mpi.burst", "-m", "8", "-i", "50", "--launches", "1", "--format", "json"]
-    words = ["-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign", "-o"]
+    words = ["-m", "labkit", *asked, "--into", tmp_path / "campaign", "-o"]
     records = json.loads(run(copy, *words, "window=1,64"))["records"]
     rates = {record["option_window"]: record["message_rate_per_s_p50"] for record in records}
     assert rates.keys() == {1, 64}
@@ -226,7 +226,7 @@ def test_the_tool_measures(copy: Path, tmp_path: Path) -> None:
     if busybox is None or subprocess.run([busybox, "ping", "-c", "1", "127.0.0.1"], capture_output=True).returncode:
         pytest.skip("busybox ping needs the Debian package busybox-static, and the right to send ICMP")
     asked = ["measure", "sockets.icmp_rr", "-m", "64", "-i", "20", "--launches", "1", "--format", "json"]
-    (record,) = json.loads(run(copy, "-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    (record,) = json.loads(run(copy, "-m", "labkit", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["engine"], record["n"], record["origin"]) == ("busybox", 20, "measured")
     assert record["round_trip_us_p50"] > 0
 
@@ -247,15 +247,15 @@ def test_ranks_run_on_the_testbed(copy: Path, tmp_path: Path) -> None:
         "--format",
         "json",
     ]
-    (record,) = json.loads(run(copy, "-m", "labkit.apps.cli", *asked, "--into", tmp_path / "campaign"))["records"]
+    (record,) = json.loads(run(copy, "-m", "labkit", *asked, "--into", tmp_path / "campaign"))["records"]
     assert (record["testbed"], record["n"], record["transport"]) == ("nice:7", 20, "auto")
     assert "low priority" in record["badges"]
     (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
     assert " ".join(sample.meta["command"]).partition("nice -n 7 ")[2].startswith("/")
-    listed = run(copy, "-m", "labkit.apps.cli", "testbed", "list")
+    listed = run(copy, "-m", "labkit", "testbed", "list")
     assert "nice               This machine, where ranks and tools give way to all other programs." in listed
     with pytest.raises(AssertionError, match="the testbed nice takes a level from 1 to 19, but got '20'"):
-        run(copy, "-m", "labkit.apps.cli", *asked[:-3], "nice:20")
+        run(copy, "-m", "labkit", *asked[:-3], "nice:20")
 
 
 @pytest.mark.slow
@@ -273,9 +273,7 @@ def test_the_launcher_starts_ranks(copy: Path, tmp_path: Path) -> None:
     wrapper.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     asked = ["mpi.latency", "-m", "8", "-i", "20", "--launches", "1", "--launcher", "site", "--format", "json"]
-    result = json.loads(
-        run(copy, "-m", "labkit.apps.cli", "measure", *asked, "--into", tmp_path / "campaign", PATH=path)
-    )
+    result = json.loads(run(copy, "-m", "labkit", "measure", *asked, "--into", tmp_path / "campaign", PATH=path))
     (record,) = result["records"]
     assert (record["launcher"], record["n"], record["library"]) == ("site", 20, f"Open MPI {version}")
     (sample,) = Campaign(tmp_path / "campaign").samples("mpi.latency")
@@ -331,7 +329,7 @@ from labkit.apps.explorer import panels
 from labkit.apps.explorer.session import Session
 from labkit.figures.ecdf import ecdf
 from labkit.formats import ping
-from labkit.apps.teaching import begin, definition
+from labkit.apps.teaching import begin, labs
 
 def refused(call, *given):
     try:
@@ -340,7 +338,7 @@ def refused(call, *given):
         return str(error)
 
 found = {"benchmarks": list(benchmarks.find()), "doc": benchmarks.get("mpi.round_trip").doc, "tools": list(tools.programs()),
-         "launchers": launch.names(), "studies": studies.names(), "labs": definition.names()}
+         "launchers": launch.names(), "studies": studies.names(), "labs": labs.names()}
 found["parsed"] = ping.round_trips("64 bytes from 127.0.0.1: seq=0 ttl=64 time=0.084 ms\\n").tolist()
 found["unparsed"] = refused(ping.round_trips, "no answer")
 samples = list(Campaign("data/campaigns/examples/two-cores").samples("mpi.latency"))[:3]
@@ -356,7 +354,7 @@ found["panel"].append(widget.value)
 with contextlib.redirect_stdout(io.StringIO()):
     lab = begin("two_paths", {"source": "recorded", "folder": sys.argv[1]})
     lab.measure()
-    right = definition.get("two_paths").questions[0].of(lab.results).centre
+    right = labs.get("two_paths").questions[0].of(lab.results).centre
 found["lab"] = [right, lab.verdict("ratio", right), lab.verdict("ratio", 1e6), lab.hint("ratio")]
 print(json.dumps(found))
 """

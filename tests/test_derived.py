@@ -170,11 +170,11 @@ def test_a_report_of_a_read_only_campaign_goes_elsewhere(root: Path, tmp_path: P
 
     folder = make_campaign(tmp_path / "c")
     if os.geteuid() == 0:  # who may write everywhere: only a disk that is read-only stops them
-        inner = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec {sys.executable} -m labkit.apps.cli report {folder} --engine plain"
+        inner = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec {sys.executable} -m labkit report {folder} --engine plain"
         command = ["unshare", "--mount", "sh", "-c", inner]
     else:
         folder.chmod(0o555)
-        command = [sys.executable, "-m", "labkit.apps.cli", "report", str(folder), "--engine", "plain"]
+        command = [sys.executable, "-m", "labkit", "report", str(folder), "--engine", "plain"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     folder.chmod(0o755)
     if "unshare" in done.stderr or "mount:" in done.stderr:

@@ -35,7 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Campaign of a tiny suite, with its report."""
     folder = tmp_path_factory.mktemp("end-to-end")
     (folder / "tiny.toml").write_text(SUITE)
-    labkit = [sys.executable, "-m", "labkit.apps.cli"]
+    labkit = [sys.executable, "-m", "labkit"]
     for words in (
         ["run", str(folder / "tiny.toml"), "--into", str(folder / "c")],
         ["report", str(folder / "c"), "--engine", "plain"],

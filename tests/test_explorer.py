@@ -411,7 +411,7 @@ def test_nothing_is_left_when_it_is_told_to_end(tmp_path: Path) -> None:
 @contextmanager
 def server_of(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """`labkit explore` with a folder for temporary files, and the address that it prints."""
-    command = [sys.executable, "-m", "labkit.apps.cli", "explore", "--no-browser", *words]
+    command = [sys.executable, "-m", "labkit", "explore", "--no-browser", *words]
     env = os.environ | {"TMPDIR": str(folder)}
     with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -448,7 +448,7 @@ def test_nothing_is_served_without_the_token(tmp_path: Path) -> None:
         for place in ("files/../server.py", "files/%2e%2e/server.py", "files/server.py", "plotly/1/datasets"):
             assert answered(f"{bare}{place}", held)[0] in (403, 404), place
         port = bare.rstrip("/").rpartition(":")[2]
-        words = [sys.executable, "-m", "labkit.apps.cli", "explore", "--no-browser", "--port", port]
+        words = [sys.executable, "-m", "labkit", "explore", "--no-browser", "--port", port]
         done = subprocess.run(words, capture_output=True, text=True, timeout=240)
         assert done.returncode == 1
         assert f"Port {port} of 127.0.0.1 cannot be used" in done.stderr
@@ -585,7 +585,7 @@ def test_what_was_taken_away_before_is_never_overwritten(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_jupyterlab_ends_with_labkit_lab(number: int, tmp_path: Path) -> None:
     env = os.environ | {"JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
-    command = [sys.executable, "-m", "labkit.apps.cli", "lab", "--no-browser", "--port", "0"]
+    command = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as owner:
         end = time.monotonic() + 240
         while not (servers := list((tmp_path / "runtime").glob("jpserver-*.json"))):

@@ -50,7 +50,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bare(core: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command of labkit where only the core is installed."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(core), str(ROOT)]), "PYTHONWARNINGS": "default"}
-    command = [sys.executable, "-S", "-m", "labkit.apps.cli", *words]
+    command = [sys.executable, "-S", "-m", "labkit", *words]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=240)
 
 

@@ -295,7 +295,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def labkit(installed: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What the installed labkit says in a folder."""
-    return python(installed, folder, "-m", "labkit.apps.cli", *words, **variables)
+    return python(installed, folder, "-m", "labkit", *words, **variables)
 
 
 def python(installed: Path, folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:

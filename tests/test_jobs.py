@@ -461,12 +461,12 @@ def test_status_of_damaged_submissions_is_no_traceback(
 ) -> None:
     monkeypatch.setenv("LABKIT_CAMPAIGNS", str(tmp_path))
     path = submitted(tmp_path / "spoilt", 1, "\x00{")
-    done = subprocess.run([sys.executable, "-m", "labkit.apps.cli", "status", "spoilt"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "labkit", "status", "spoilt"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert f"warning: {path} is damaged, so labkit ignores it" in done.stderr
     assert "has no job. Submit one" in done.stderr
-    assert subprocess.run([sys.executable, "-m", "labkit.apps.cli", "status"], capture_output=True).returncode == 0
+    assert subprocess.run([sys.executable, "-m", "labkit", "status"], capture_output=True).returncode == 0
 
 
 def test_a_running_job_is_not_said_to_have_ended(tmp_path: Path) -> None:

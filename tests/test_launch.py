@@ -21,7 +21,7 @@ from labkit.point.host_list import allocated
 from labkit.point.spec import Spec
 from labkit.run import fingerprints, launch, launchers, paths
 from labkit.run.launch import Launcher, Placement
-from labkit.run.launchers import intelmpi, mpich, openmpi, srun
+from labkit.run.launchers import _files, intelmpi, mpich, openmpi, srun
 from labkit.run.launchers._files import file as launcher_file
 from labkit.run.launchers._placement import cores
 from labkit.worker import adapters
@@ -316,7 +316,7 @@ def test_a_launcher_is_found_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match=r"its --version prints '(\\n|nothing, and ended with status 0)'"):
         launch.get(str(silent))
     silent.chmod(0o644)
-    launch._printed.cache_clear()
+    _files._printed.cache_clear()
     with pytest.raises(LaunchError, match=r"its --version prints 'nothing: Permission denied'"):
         launch.get(str(silent))
 

@@ -27,7 +27,7 @@ WORDS = ["measure", "micro.clock", "--launches", "400", "-i", "1000"]
 def measured(folder: Path, fault: Callable[[Path], None], *words: str) -> tuple[int, str]:
     """A run that something happens to once it has saved two points: exit status, and what it said."""
     into = folder / "c"
-    command = [sys.executable, "-m", "labkit.apps.cli", *WORDS, "--into", str(into), *words]
+    command = [sys.executable, "-m", "labkit", *WORDS, "--into", str(into), *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         end = time.monotonic() + 240

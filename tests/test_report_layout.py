@@ -13,7 +13,7 @@ import pytest
 import typst
 
 from labkit import report
-from labkit.apps.teaching import definition, handout
+from labkit.apps.teaching import handout, labs
 from labkit.apps.teaching.attempts import Attempts
 from labkit.io import project
 from labkit.report.stage import TEMPLATES
@@ -40,7 +40,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def _handed_in(folder: Path) -> report.Built:
     """The report of a lab on its recording, with every question answered."""
-    attempts, lab = Attempts(folder), definition.get(LAB)
+    attempts, lab = Attempts(folder), labs.get(LAB)
     attempts.note_source("recorded")
     for number, question in enumerate(lab.questions):
         attempts.hint(question.name)

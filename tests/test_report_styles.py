@@ -17,7 +17,7 @@ import pytest
 
 from labkit import benchmarks, report
 from labkit.apps import cli, show
-from labkit.apps.teaching import definition, handout
+from labkit.apps.teaching import handout, labs
 from labkit.apps.teaching.attempts import Attempts
 from labkit.errors import DataError, ReportError
 from labkit.io import project
@@ -452,7 +452,7 @@ def test_all_files_that_a_style_lacks_are_named_at_once(own: Path) -> None:
 
 @pytest.mark.slow
 def test_a_lab_report_has_predictions_figures_and_answers(tmp_path: Path) -> None:
-    folder, lab = tmp_path / "run-latency-and-bandwidth", definition.get("latency_and_bandwidth")
+    folder, lab = tmp_path / "run-latency-and-bandwidth", labs.get("latency_and_bandwidth")
     attempts = Attempts(folder)
     attempts.note_source("recorded")
     attempts.predict(lab.predictions[0].name, 7.0)

@@ -156,7 +156,7 @@ def test_wrong_settings_are_not_tried_twice(tmp_path: Path, mpirun: Path) -> Non
 def run(folder: Path, launcher: str) -> subprocess.CompletedProcess[str]:
     path = folder / "own.toml"
     path.write_text(SUITE.format(launcher=launcher))
-    command = [sys.executable, "-m", "labkit.apps.cli", "run", str(path), "--into", str(folder / "c")]
+    command = [sys.executable, "-m", "labkit", "run", str(path), "--into", str(folder / "c")]
     clean = {k: v for k, v in os.environ.items() if k != "LABKIT_LEASE"} | {"BROWSER_PATH": "/nowhere"}
     return subprocess.run(command, capture_output=True, text=True, timeout=240, env=clean, check=False)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SLOW = pytest.mark.slow
-LABKIT = [sys.executable, "-m", "labkit.apps.cli"]
+LABKIT = [sys.executable, "-m", "labkit"]
 EXAMPLE = Path(__file__).parent.parent / "data" / "campaigns" / "examples" / "two-cores"
 POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # a locale of 7 bits
 SHOW = f"{' '.join(LABKIT)} show {EXAMPLE} --benchmark mpi.latency"

@@ -270,7 +270,7 @@ def test_a_wrong_sweep_is_refused(tmp_path: Path, sweep: str, error: str) -> Non
 
 
 def run(path: Path, into: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "labkit.apps.cli", "run", str(path), "--into", str(into), *more]
+    command = [sys.executable, "-m", "labkit", "run", str(path), "--into", str(into), *more]
     clean = {**os.environ, "BROWSER_PATH": "/nowhere"}  # static figures are not what is tested here
     return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=clean)
 
@@ -361,7 +361,7 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
     """The oracle is outside labkit: what log.txt acknowledged must load, and nothing may go on running."""
     path, into = suite(tmp_path, TINY.replace("0,8,4Ki", "1:64Ki").replace("0.02", "0.2")), tmp_path / "c"
     process = subprocess.Popen(
-        [sys.executable, "-m", "labkit.apps.cli", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "labkit", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL
     )
     time.sleep(delay)
     process.send_signal(signal.SIGKILL)
@@ -401,7 +401,7 @@ def working(into: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_too_few_descriptors_are_told_before_a_notebook_starts(tmp_path: Path) -> None:
-    words = f"{sys.executable} -m labkit.apps.cli run quick --into {tmp_path / 'c'}"
+    words = f"{sys.executable} -m labkit run quick --into {tmp_path / 'c'}"
     done = subprocess.run(["bash", "-c", f"ulimit -n 64; exec {words}"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "The limit of open files is 64, but a notebook needs 256. Raise it with `ulimit -n 4096`" in done.stderr

@@ -103,7 +103,7 @@ def test_results_go_to_a_pipe(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_dash_is_standard_output(tmp_path: Path) -> None:
     campaign = filled(tmp_path / "c", 4)
-    command = [sys.executable, "-m", "labkit.apps.cli", "export", str(campaign.path), "--output", "-"]
+    command = [sys.executable, "-m", "labkit", "export", str(campaign.path), "--output", "-"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert zipfile.ZipFile(io.BytesIO(done.stdout)).testzip() is None

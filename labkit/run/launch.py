@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,10 +16,23 @@ from itertools import pairwise
 from pathlib import Path
 
 from labkit.errors import LaunchError, known, known_failures
-from labkit.host import Program, eager
+from labkit.host import eager
 from labkit.io import extras, project
 from labkit.point.host_list import listed, named, slots, spread
-from labkit.run.launchers._files import Launcher, LauncherFile, abi, file, libraries, names, own_library, programs
+from labkit.run.launchers._files import (
+    Launcher,
+    LauncherFile,
+    abi,
+    file,
+    libraries,
+    library_path,
+    names,
+    own_library,
+    programs,
+    recognised,
+    titled,
+    version_text,
+)
 from labkit.run.launchers._placement import FLAGS, NETWORK, RDMA, Placement, job_hosts, refuse_uneven
 
 __all__ = [
@@ -88,12 +99,6 @@ def inherited(launcher: Launcher, placement: Placement, environment: Mapping[str
         for name, value in environment.items()
         if name.startswith(SETTINGS) and not name.endswith(_PLACES) and name not in chosen and value.isprintable()
     }
-
-
-def library_path(*folders: Path) -> dict[str, str]:
-    """The variable that makes the loader search these folders first."""
-    before = os.environ.get("LD_LIBRARY_PATH", "")
-    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [*map(str, folders), before]))}
 
 
 def library(text: str) -> str:
@@ -198,7 +203,7 @@ def _why_broken(kinds: Iterable[str]) -> str:
     for kind in kinds:
         for program in file(kind).PROGRAM.commands:
             path = shutil.which(program)
-            if path and (cause := known_failures.known(_version_text(path))):
+            if path and (cause := known_failures.known(version_text(path))):
                 return f"{path} is installed, but does not run: {cause.line.removeprefix('nothing: ')}\n{cause.remedy}"
     return ""
 
@@ -214,12 +219,7 @@ def _launcher_at(name: str, path: str) -> Launcher | None:
     module = file(name)
     if not recognised(module.PROGRAM, path):
         return None
-    return Launcher(name, path, *titled(module, _version_text(path)), module)
-
-
-def recognised(program: Program, path: str) -> bool:
-    """Whether a path is that program, by its version text."""
-    return re.search(program.pattern, _version_text(path), re.DOTALL) is not None
+    return Launcher(name, path, *titled(module, version_text(path)), module)
 
 
 def _installed_at(kind: str, place: Path) -> Launcher:
@@ -234,7 +234,7 @@ def _installed_at(kind: str, place: Path) -> Launcher:
             return replace(launcher, name=f"{name}@{launcher.program}")
     if place.name in VENVS and not place.exists():
         raise LaunchError(f"There is no {place}. {_instead_of(place)}")
-    output = f": its --version prints {_version_text(str(place))[:200]!r}" if place.is_file() else ""
+    output = f": its --version prints {version_text(str(place))[:200]!r}" if place.is_file() else ""
     raise LaunchError(
         f"There is no launcher{f' of the kind {kind}' if kind else ''} at {place}{output}. Name the mpirun or mpiexec "
         "of an MPI library, or the folder it is installed in."
@@ -247,28 +247,3 @@ def _instead_of(place: Path) -> str:
         return f"Only labkit's checkout makes it. Install MPICH beside labkit: {extras.command('mpich')}"
     made = project.CHECKOUT / place.name if project.CHECKOUT else place
     return f"Run `{venvs}`" + (", which makes it." if made == place else f" and name {made}.")
-
-
-def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:
-    """A library with its version, as text and as numbers."""
-    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    version = tuple(int(n) for n in match.groups(default="0")) if match else (0,)
-    return f"{module.LIBRARY} {'.'.join(map(str, version))}", version
-
-
-def _version_text(program: str) -> str:
-    """What ``program --version`` prints, or why it prints nothing."""
-    path = Path(program)  # /bin may be /usr/bin; the last name is kept, because some programs go by it
-    return _printed(str(path.parent.resolve() / path.name))
-
-
-@cache
-def _printed(program: str) -> str:
-    """As `_version_text`; each program is asked once."""
-    try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    except OSError as error:
-        return f"nothing: {error.strerror}"
-    except subprocess.TimeoutExpired:
-        return "nothing for 60 s"
-    return done.stdout + done.stderr or f"nothing, and ended with status {done.returncode}"

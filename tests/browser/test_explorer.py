@@ -81,7 +81,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]
 @contextmanager
 def explored(*words: str) -> Iterator[str]:
     """Run `labkit explore`; yields the address that it prints."""
-    argv = [sys.executable, "-m", "labkit.apps.cli", "explore", "--no-browser", *words]
+    argv = [sys.executable, "-m", "labkit", "explore", "--no-browser", *words]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield next(line.strip() for line in process.stderr or () if "http://" in line)

@@ -36,7 +36,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     """The page that `labkit lab` would open, in a project."""
     sync_api = pytest.importorskip("playwright.sync_api")
     project = tmp_path / "project"
-    subprocess.run([sys.executable, "-m", "labkit.apps.cli", "init", str(project)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "labkit", "init", str(project)], check=True, capture_output=True)
     cells = [
         new_markdown_cell(
             "# Times {#sec-times}\n\nSee @fig-one, @tbl-two, @sec-times, `@fig-one` and @fig-far [@osu; @imb]."
@@ -55,7 +55,7 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     env = (
         os.environ | homes | {"JUPYTER_TOKEN": "secret", "LABKIT_PROJECT": str(project), "LABKIT_EXPLORE": str(EXAMPLE)}
     )
-    command = [sys.executable, "-m", "labkit.apps.cli", "lab", "--no-browser", "--port=0"]
+    command = [sys.executable, "-m", "labkit", "lab", "--no-browser", "--port=0"]
     with (
         supervise.start(command, env=env, stdout=supervise.DEVNULL, grace=8.0) as tree,
         sync_api.sync_playwright() as play,

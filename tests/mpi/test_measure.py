@@ -322,7 +322,7 @@ def test_stopping_leaves_no_rank_behind_and_keeps_the_points(tmp_path: Path) -> 
     command = [
         sys.executable,
         "-m",
-        "labkit.apps.cli",
+        "labkit",
         "measure",
         "mpi.latency",
         "-m",

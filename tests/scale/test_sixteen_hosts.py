@@ -25,7 +25,7 @@ HOSTS, RANKS = 16, 80
 RANKS_OF_STEPS = 48
 # shared cores: ranks that wait for one another need long
 MEASURE = [
-    *(sys.executable, "-m", "labkit.apps.cli", "measure", "mpi.allreduce", "-m", "8,64,512", "-i", "5", "-x", "1"),
+    *(sys.executable, "-m", "labkit", "measure", "mpi.allreduce", "-m", "8,64,512", "-i", "5", "-x", "1"),
     *("--launches", "2", "--ranks", str(RANKS), "--testbed", f"virtual-cluster:{HOSTS}", "--time-limit", "300"),
 ]
 SUITE = """title = "sixteen"

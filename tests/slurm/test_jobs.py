@@ -150,7 +150,7 @@ def test_what_cannot_run_is_refused_before_it_is_submitted(lab: Lab, words: dict
 @pytest.mark.slow
 def test_of_two_simultaneous_submissions_one_is_refused(lab: Lab) -> None:
     words = ["submit", lab.suite("twice"), "--partition", "shut", "--detach", "--site", str(lab.site("vc[0-1]"))]
-    argv = [sys.executable, "-m", "labkit.apps.cli", *words]
+    argv = [sys.executable, "-m", "labkit", *words]
     for attempt in range(2):
         started = [
             subprocess.Popen(

@@ -46,9 +46,7 @@ def built(name: str) -> None:
 
 def submitted(lab: Lab, folder: Path, nodes: str, *words: str, after: str = "") -> str:
     """The number of a job that measures on these nodes, and then runs another command."""
-    command = " ".join(
-        [sys.executable, "-m", "labkit.apps.cli", "measure", *words, "--into", str(folder), "--launches", "1"]
-    )
+    command = " ".join([sys.executable, "-m", "labkit", "measure", *words, "--into", str(folder), "--launches", "1"])
     script = folder.parent / f"{folder.name}.sh"
     script.write_text(f"#!/bin/sh\n{command}\n{after}\n")
     asked = ["sbatch", "--parsable", f"--nodelist={nodes}", f"--output={script}.out", "--time=5", str(script)]
@@ -119,7 +117,7 @@ def test_servers_end_with_labkit_even_if_it_is_killed_and_the_job_goes_on(lab: L
     folder = tmp_path / "campaign"
     number = submitted(lab, folder, "vc[1-2]", "kv.closed_loop", "--time-cap", "60", after="sleep 120")
     assert until(lambda: any("kv_client" in words for words in running(tmp_path)), 60), running(tmp_path)
-    [owner] = [one for one in psutil.process_iter() if "labkit.apps.cli" in _words(one) and str(folder) in _words(one)]
+    [owner] = [one for one in psutil.process_iter() if "labkit" in _words(one) and str(folder) in _words(one)]
     owner.kill()
     assert until(lambda: not running(tmp_path), 30), running(tmp_path)
     assert state(lab, number) == "RUNNING"

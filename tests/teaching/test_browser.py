@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from labkit.apps.teaching import Session, course, definition
+from labkit.apps.teaching import Session, course, labs
 from labkit.io import project
 
 STEM, WHAT_IF = "1-latency-and-bandwidth", "10-breakdown"
@@ -170,7 +170,7 @@ def test_a_learner_predicts_answers_and_asks_for_a_hint(server: str, chromium: P
 @pytest.mark.slow
 @pytest.mark.parametrize(("server", "stem"), [(stem, stem) for stem in STEMS], indirect=["server"], ids=STEMS)
 def test_every_lab_tells_right_from_wrong(server: str, stem: str, chromium: Path) -> None:
-    questions = definition.get(course.name_of(stem)).questions
+    questions = labs.get(course.name_of(stem)).questions
     with opened(server, chromium, stem) as page:
         for question in questions[:2]:
             asked = page.locator(f".lab-{question.name.replace('_', '-')}").first

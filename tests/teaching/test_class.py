@@ -20,7 +20,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from labkit.apps.teaching import Session, course, definition
+from labkit.apps.teaching import Session, course, labs
 from labkit.apps.teaching.__main__ import main as cli
 from labkit.io import supervise
 
@@ -76,7 +76,7 @@ class Learner:
         self.home = folder.parent / "homes" / self.name
         for name in NAMES:
             (self.home / name.lower()).mkdir(parents=True)
-        questions = definition.get(NAME).questions
+        questions = labs.get(NAME).questions
         self.wrong = {questions[n].name for n in range(len(questions)) if (number >> n) & 1}
         self.token = secrets.token_hex(16)
 
@@ -122,7 +122,7 @@ class Learner:
 
     def entered(self, cell: str, right: dict[str, Any]) -> list[str]:
         """What she enters after a cell."""
-        lab = definition.get(NAME)
+        lab = labs.get(NAME)
         if cell == "code-05":
             return [ENTER.format(name="tcp_8", value=f"{1.5**self.number:.3g}")]
         if not cell.startswith("check-"):

@@ -15,7 +15,7 @@ import pytest
 
 from labkit import figures
 from labkit.apps import teaching
-from labkit.apps.teaching import classroom, course, definition, sources, summary
+from labkit.apps.teaching import classroom, course, labs, sources, summary
 from labkit.apps.teaching.__main__ import main as cli
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.expected import Expected
@@ -39,7 +39,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, teaching.Ses
 
 
 def test_every_lab_has_a_notebook_and_every_notebook_a_lab() -> None:
-    assert sorted(map(course.name_of, STEMS)) == definition.names()
+    assert sorted(map(course.name_of, STEMS)) == labs.names()
     assert all(path.parent.name == path.stem for path in LABS)
 
 
@@ -69,7 +69,7 @@ def test_labs_run_by_papermill(tmp_path: Path) -> None:
     assert said.count("**Source: recorded**") >= len(LABS)
     assert not [o for o in outputs if o.output_type == "error"]
     for path in LABS:
-        lab = definition.get(course.name_of(path.stem))
+        lab = labs.get(course.name_of(path.stem))
         total = sum(question.points for question in lab.questions)
         assert f"## {summary.headed(lab)} {total} of {total} points" in said, path.stem
 
@@ -128,7 +128,7 @@ def test_checks_take_what_is_right_and_nothing_else(stem: str, sessions: dict[st
 
 @pytest.mark.parametrize("path", LABS, ids=STEMS)
 def test_a_notebook_asks_all_that_its_lab_asks_and_is_made_for_grading(path: Path) -> None:
-    lab = definition.get(course.name_of(path.stem))
+    lab = labs.get(course.name_of(path.stem))
     cells = nbformat.read(path, as_version=4).cells
     source = "\n".join(cell.source for cell in cells)
     marked = {cell.metadata["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell.metadata}
@@ -241,7 +241,7 @@ def test_a_panel_judges_keeps_and_helps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_prediction_can_be_made_in_the_order_of_the_notebook(stem: str) -> None:
-    lab = definition.get(course.name_of(stem))
+    lab = labs.get(course.name_of(stem))
     source = "\n".join(cell.source for cell in nbformat.read(course.notebook(stem), as_version=4).cells)
     measured = source.index("lab.measure()")
     late = {one.name for one in lab.predictions if source.index(f'lab.predict("{one.name}")') > measured}
@@ -300,7 +300,7 @@ def test_the_tolerance_is_the_interval_and_two_digits_are_enough() -> None:
 
 
 def test_own_samples_are_used_again_and_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab, run = definition.get("latency_and_bandwidth"), tmp_path / "run"
+    lab, run = labs.get("latency_and_bandwidth"), tmp_path / "run"
     shutil.copytree(sources.EXAMPLES / "two-cores" / "samples" / "mpi.latency", run / "campaign/samples/mpi.latency")
     shutil.copy(sources.EXAMPLES / "two-cores" / "campaign.json", run / "campaign")
     attempts = Attempts(run)
@@ -320,7 +320,7 @@ def test_where_nothing_can_be_measured_the_recording_is_read_and_named(
 
     monkeypatch.delenv(sources.SOURCE, raising=False)
     monkeypatch.setattr(sources.measuring, "measure", fails)
-    lab, attempts = definition.get("latency_and_bandwidth"), Attempts(tmp_path)
+    lab, attempts = labs.get("latency_and_bandwidth"), Attempts(tmp_path)
     source = sources.find(lab, "auto", attempts)
     assert source.kind == "recorded"
     assert "There is no launcher" in source.words
@@ -361,7 +361,7 @@ def test_predictions_of_a_class_are_drawn_beside_what_each_machine_found(tmp_pat
     facts = json.loads((sources.EXAMPLES / "two-cores" / "campaign.json").read_text())
     facts["host"]["cpu_model"] = "Own"
     (own / "campaign.json").write_text(json.dumps(facts))
-    (first, second), unread = classroom.predictions(definition.get("latency_and_bandwidth"), learners)
+    (first, second), unread = classroom.predictions(labs.get("latency_and_bandwidth"), learners)
     assert not unread
     assert dict(first.predicted) == {"ada": 3.0, "bob": 30.0, "eve": 300.0}
     assert not second.predicted
@@ -378,7 +378,7 @@ def test_predictions_of_a_class_are_drawn_beside_what_each_machine_found(tmp_pat
     with pytest.raises(DataError, match="no predictions"):
         figures.guesses([])
     own.joinpath("campaign.json").write_text("{")
-    assert classroom.predictions(definition.get("latency_and_bandwidth"), learners)[1][0].startswith("eve (")
+    assert classroom.predictions(labs.get("latency_and_bandwidth"), learners)[1][0].startswith("eve (")
 
 
 def test_a_spoiled_diary_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from labkit.apps.teaching import Session, definition
+from labkit.apps.teaching import Session, labs
 from labkit.apps.teaching.course import name_of, notebook, stems, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +84,7 @@ def released(stem: str, release: Path) -> None:
 
 def round_trip(folder: Path, stem: str, learners: dict[str, Collection[str]]) -> None:
     """From the source to grades and feedback; learners and what they have wrong."""
-    course, questions = Course(folder), definition.get(name_of(stem)).questions
+    course, questions = Course(folder), labs.get(name_of(stem)).questions
     course(f"generate_assignment {stem}")
     released(stem, folder / "release" / stem / f"{stem}.ipynb")
     for who, wrong in learners.items():
@@ -100,11 +100,11 @@ def round_trip(folder: Path, stem: str, learners: dict[str, Collection[str]]) ->
 
 @pytest.mark.slow
 def test_a_lab_goes_to_learners_and_back(tmp_path: Path) -> None:
-    round_trip(tmp_path, FIRST, {"ada": [definition.get(name_of(FIRST)).questions[-1].name]})
+    round_trip(tmp_path, FIRST, {"ada": [labs.get(name_of(FIRST)).questions[-1].name]})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_lab_goes_to_learners_and_back(stem: str, tmp_path: Path) -> None:
-    every = [question.name for question in definition.get(name_of(stem)).questions]
+    every = [question.name for question in labs.get(name_of(stem)).questions]
     round_trip(tmp_path, stem, {"ada": [], "bob": every})

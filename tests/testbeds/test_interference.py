@@ -176,7 +176,7 @@ def test_without_its_samples_a_notebook_says_so(name: str) -> None:
 @pytest.mark.slow
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     before = links()
-    words = [sys.executable, "-m", "labkit.apps.cli", "measure", "congestion.interference", "--testbed", TREE]
+    words = [sys.executable, "-m", "labkit", "measure", "congestion.interference", "--testbed", TREE]
     words += ["-o", "aggressor=udp", "-o", "lead=60", "--ranks", "2", "-i", "10", "--launches", "2"]
     with subprocess.Popen(
         [*words, "--into", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True

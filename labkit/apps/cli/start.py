@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labkit import studies
 from labkit.apps import show
-from labkit.apps.teaching import course, definition
+from labkit.apps.teaching import course, labs
 from labkit.errors import DataError, LabkitError
 from labkit.io import beneath, project, safe_read
 from labkit.io.markdown import table
@@ -150,7 +150,7 @@ def _labs(folder: Path) -> list[str]:
         path = folder / "labs" / stem / f"{stem}.ipynb"
         if path.is_file() and not path.is_symlink():
             minutes = _MINUTES.search(safe_read.text(path))
-            lab = definition.get(course.name_of(stem))
+            lab = labs.get(course.name_of(stem))
             rows.append(
                 [stem.partition("-")[0], f"[{lab.title}](../labs/{stem}/{stem}.ipynb)", minutes[1] if minutes else ""]
             )

@@ -16,7 +16,7 @@ from IPython.display import DisplayHandle, Markdown, display
 from ipywidgets import Widget
 
 from labkit.apps import notebook
-from labkit.apps.teaching import definition, sources
+from labkit.apps.teaching import labs, sources
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.panels import Panel, Said
@@ -67,7 +67,7 @@ class Session:
     """
 
     def __init__(self, name: str, folder: Path, source: str = "auto") -> None:
-        self.name, self.lab, self._choice = name, definition.get(name), source
+        self.name, self.lab, self._choice = name, labs.get(name), source
         self.attempts = Attempts(folder)
         self.source: sources.Source | None = None
         self._results: Results | None = None

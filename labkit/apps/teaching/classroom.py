@@ -9,7 +9,7 @@ from IPython.display import Markdown, display
 
 from labkit import figures
 from labkit.apps import notebook
-from labkit.apps.teaching import definition, sources
+from labkit.apps.teaching import labs, sources
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
@@ -37,7 +37,7 @@ def show(folder: str | Path, lab: str = "") -> None:
         raise known("lab handed in", lab, list(diaries))
     for name in [lab] if lab else sorted(diaries):
         display(Markdown(of_class(name, diaries[name])))
-        asked, unread = predictions(definition.get(name), diaries[name])
+        asked, unread = predictions(labs.get(name), diaries[name])
         if unread:
             display(Markdown(f"Not read: {', '.join(unread)}."))
         notebook.show(figures.guesses(asked))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
-from labkit.errors import SpecError, known
+from labkit.errors import known
 from labkit.point.spec import Effort, Spec
 
 EFFORT = Effort(launches=6, time_cap=0.2)
@@ -55,27 +53,3 @@ class Lab:
         if name not in every:
             raise known("question", name, list(every))
         return every[name]
-
-
-def names() -> list[str]:
-    """Return the names of all labs: those of their files."""
-    from labkit.apps.teaching import labs
-
-    return sorted(module.name for module in pkgutil.iter_modules(labs.__path__) if not module.name.startswith("_"))
-
-
-def get(name: str) -> Lab:
-    """Return the lab of that name.
-
-    Raises
-    ------
-    SpecError
-        If there is none.
-    """
-    if name not in names():
-        raise known("lab", name, names())
-    lab: Lab = importlib.import_module(f"labkit.apps.teaching.labs.{name}").LAB
-    questions = [question.name for question in (*lab.predictions, *lab.questions)]
-    if len(set(questions)) < len(questions):
-        raise SpecError(f"The lab {name} uses a name twice. Rename one of its questions.")
-    return lab

@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from labkit import report
 from labkit.apps import notebook
-from labkit.apps.teaching import definition, sources, summary
+from labkit.apps.teaching import labs, sources, summary
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.results import Results, read
@@ -50,7 +50,7 @@ def build(
         If there is no such lab.
     """
     attempts = handed_in(folder)
-    lab = definition.get(folder.name.removeprefix(_BEGIN).replace("-", "_"))
+    lab = labs.get(folder.name.removeprefix(_BEGIN).replace("-", "_"))
     source = sources.used(lab, attempts)
     results = read(source.campaigns, lab.specs())
     with scratch.folder("labkit-handout-") as place:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labkit.apps.teaching import definition
+from labkit.apps.teaching import labs
 from labkit.apps.teaching.attempts import Attempts
 from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.questions import compared
@@ -47,7 +47,7 @@ def headed(lab: Lab) -> str:
 
     Examples
     --------
-    >>> headed(definition.get("storage")), headed(definition.get("is_this_number_good"))
+    >>> headed(labs.get("storage")), headed(labs.get("is_this_number_good"))
     ('Storage:', 'Is this number good?')
     """
     return lab.title if lab.title.endswith("?") else f"{lab.title}:"
@@ -115,7 +115,7 @@ def of_class(name: str, learners_attempts: Iterable[tuple[str, Attempts]]) -> st
     DataError
         If there are none.
     """
-    lab, classwork = definition.get(name), sorted(learners_attempts, key=lambda pair: pair[0])
+    lab, classwork = labs.get(name), sorted(learners_attempts, key=lambda pair: pair[0])
     if not classwork:
         raise DataError(
             f"There are no attempts at the lab {name}. Collect the folders run-{name.replace('_', '-')} too."
@@ -161,7 +161,7 @@ def collected(folder: Path) -> dict[str, list[tuple[str, Attempts]]]:
     for path in sorted(folder.glob("**/run-*/diary.json")):
         name = path.parent.name.removeprefix("run-").replace("-", "_")
         learner = path.relative_to(folder).parts[0]
-        if name in definition.names():
+        if name in labs.names():
             diaries.setdefault(name, []).append((learner, Attempts(path.parent)))
     if not diaries:
         raise DataError(

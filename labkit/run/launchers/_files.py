@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 from labkit.errors import LaunchError, SpecError
@@ -195,3 +200,39 @@ def programs() -> dict[str, Program]:
     """The programs of all launchers, best first."""
     modules = sorted(map(file, names()), key=lambda module: (module.ORDER, module.PROGRAM.name))
     return {module.PROGRAM.name: module.PROGRAM for module in modules}
+
+
+def library_path(*folders: Path) -> dict[str, str]:
+    """The variable that makes the loader search these folders first."""
+    before = os.environ.get("LD_LIBRARY_PATH", "")
+    return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, [*map(str, folders), before]))}
+
+
+def recognised(program: Program, path: str) -> bool:
+    """Whether a path is that program, by its version text."""
+    return re.search(program.pattern, version_text(path), re.DOTALL) is not None
+
+
+def titled(module: LauncherFile, text: str) -> tuple[str, tuple[int, ...]]:
+    """A library with its version, as text and as numbers."""
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
+    version = tuple(int(n) for n in match.groups(default="0")) if match else (0,)
+    return f"{module.LIBRARY} {'.'.join(map(str, version))}", version
+
+
+def version_text(program: str) -> str:
+    """What ``program --version`` prints, or why it prints nothing."""
+    path = Path(program)  # /bin may be /usr/bin; the last name is kept, because some programs go by it
+    return _printed(str(path.parent.resolve() / path.name))
+
+
+@cache
+def _printed(program: str) -> str:
+    """As `version_text`; each program is asked once."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError as error:
+        return f"nothing: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return "nothing for 60 s"
+    return done.stdout + done.stderr or f"nothing, and ended with status {done.returncode}"

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit.host import Program
-from labkit.run.launch import Placement, library_path, refuse_uneven
+from labkit.run.launchers._files import library_path
+from labkit.run.launchers._placement import Placement, refuse_uneven
 
 PROGRAM = Program(
     name="intelmpi",

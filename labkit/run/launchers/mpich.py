@@ -7,7 +7,8 @@ from pathlib import Path
 
 from labkit.host import VERSION, Program, eager
 from labkit.io import atomic, folders
-from labkit.run.launch import RDMA, Placement, library_path
+from labkit.run.launchers._files import library_path
+from labkit.run.launchers._placement import RDMA, Placement
 
 PROGRAM = Program(
     name="mpich",

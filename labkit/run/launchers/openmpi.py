@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labkit.host import VERSION, Program, eager
-from labkit.run.launch import RDMA, Placement, library_path
+from labkit.run.launchers._files import library_path
+from labkit.run.launchers._placement import RDMA, Placement
 
 PROGRAM = Program(
     name="openmpi",

@@ -16,9 +16,8 @@ from typing import cast
 
 from labkit.errors import LaunchError, SpecError
 from labkit.host import VERSION, Program
-from labkit.run import launch
-from labkit.run.launch import Launcher, LauncherFile, Placement, refuse_uneven
-from labkit.run.launchers._files import below_srun
+from labkit.run.launchers._files import Launcher, LauncherFile, below_srun, libraries, recognised, titled
+from labkit.run.launchers._placement import Placement, refuse_uneven
 
 PROGRAM = Program(
     name="srun",
@@ -43,15 +42,15 @@ def launcher(of: Launcher | None) -> Launcher:
         If it is not installed, or there is no library.
     """
     path = shutil.which("srun")
-    if path is None or not launch.recognised(PROGRAM, path):
+    if path is None or not recognised(PROGRAM, path):
         raise LaunchError("The launcher 'srun' is not installed. Install slurm-client, or set another launcher.")
     pmi, module = offered(path), cast("LauncherFile", sys.modules[__name__])
     if of is not None:
         return replace(of, name=f"srun@{of.name}", program=path, module=module, of=of, pmi=pmi)
     text = mpi4py_library()
-    for kind, library in launch.libraries().items():
+    for kind, library in libraries().items():
         if text.startswith(library.BANNER):
-            return Launcher("srun", path, *launch.titled(library, text), module, pmi=pmi, kind=kind)
+            return Launcher("srun", path, *titled(library, text), module, pmi=pmi, kind=kind)
     raise LaunchError("mpi4py finds no MPI library for srun. Load your site's MPI module.")
 
 
