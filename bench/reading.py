@@ -254,6 +254,7 @@ def _points(
             meta |= {"rank_hosts": ["simulated"] * whole.ranks, "elapsed": float(chance.random()), "clock_ns": 1.0}
             meta |= {"start": f"2026-01-01T{number // 3600 % 24:02d}:{number // 60 % 60:02d}:{number % 60:02d}+00:00"}
             meta |= {"load_start": load, "load_end": load | {"cpu_steal_s": turn / 3}, "badges": ["loopback"]}
+            meta |= {"notes": {"loopback": ["loopback", {}]}}
             level = middle * chance.normal(1, 0.01)
             times = (level + chance.exponential(100, (len(timed), SAMPLES))).astype(np.int64)
             one = Samples(spec=whole, effort=Effort(), host=host, launch=turn, time_ns=times, ranks=timed, meta=meta)

@@ -30,8 +30,6 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is first used: importing labkit costs nothing. `__init__.pyi` has their types."""
     import importlib  # loads slowly, and Ctrl-C may arrive meanwhile
 
-    if name == "lab":  # notebooks from before labkit.apps.notebook had its name
-        return importlib.import_module("labkit.apps.notebook")
     if name in ("notebook", "teaching"):  # notebooks import them under these short names
         return importlib.import_module(f"labkit.apps.{name}")
     if name in _HOMES:

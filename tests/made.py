@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labkit.judge.lint import Evidence
+from labkit.point import notes
 from labkit.point.columns import METRICS
+from labkit.point.notes import badge, note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.read import records
 from labkit.store.campaign import Campaign
@@ -33,8 +35,16 @@ def samples(spec: Spec | str, time_ns: Any = None, *, launch: int = 0, **fields:
         fields = {"time_ns": times, "ranks": tuple(range(len(times)))} | fields
     elif "reported" in fields:
         fields = {"origin": "reported", **fields, "reported": tuple(fields["reported"])}
-    fields = {"effort": Effort(), "host": {}} | fields
+    fields = {"effort": Effort(), "host": {}} | fields | {"meta": noted(fields.get("meta", {}))}
     return Samples(spec=Spec(benchmark=spec) if isinstance(spec, str) else spec, launch=launch, **fields)
+
+
+def noted(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata in which the badges and warnings have codes, as labkit writes them; a warning has the code "doubt"."""
+    marks = [badge(text) for text in meta.get("badges", ())]
+    doubts = [note("doubt", text) for text in meta.get("warnings", ())]
+    known = dict(notes.details([*marks, *doubts])) | meta.get("notes", {})
+    return {**meta, "notes": known} if known else dict(meta)
 
 
 def values(metric: str = "latency_us", **statistics: float) -> Iterable[Reported]:

@@ -175,13 +175,6 @@ def test_no_file_of_the_tests_starts_mpi_when_it_is_read() -> None:
     assert wrong == []
 
 
-def test_notebooks_from_before_still_find_the_module_of_notebooks() -> None:
-    from labkit import lab
-    from labkit.apps import notebook
-
-    assert lab is notebook
-
-
 def test_the_plain_engine_stays_small() -> None:
     modules = [ROOT / "labkit/report/plain.py", ROOT / "labkit/report/flatten.py"]
     files = [*modules, *(ROOT / "templates/report/plain").iterdir()]

@@ -279,7 +279,8 @@ def renamed(content: bytes, before: str, after: str) -> bytes:
     original = pq.read_table(pa.BufferReader(content))
     text = original.schema.metadata[b"labkit"].replace(before.encode(), after.encode())
     sink = pa.BufferOutputStream()
-    pq.write_table(original.replace_schema_metadata({b"labkit": text}), sink)
+    metadata = {b"labkit": text, b"labkit-sha256": hashlib.sha256(text).hexdigest().encode()}
+    pq.write_table(original.replace_schema_metadata(metadata), sink)
     return bytes(sink.getvalue())
 
 

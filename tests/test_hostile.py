@@ -117,6 +117,7 @@ def hostile_campaign(folder: Path) -> Path:
     for launch in range(6):
         one = point("mpi.latency", 8, "shm", launch)
         meta = {**one.meta, "library": TAG, "badges": [TAG], "warnings": [f"{TAG} 5.{launch}"], "command": ["sh", TAG]}
+        meta |= {"notes": {text: [TAG[:100], {TAG: TAG}] for text in (TAG, *meta["warnings"])}}
         one = dataclasses.replace(one, host=host, meta=meta)
         samples.save(one, folder / "samples" / "mpi.latency" / f"{one.meta['fingerprint']}-{launch}.parquet")
     facts = {

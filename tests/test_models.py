@@ -26,6 +26,7 @@ from labkit.read.columnar import of_samples
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import noted
+from tests import made
 from tests.made import samples, values
 
 ROOT = Path(__file__).parents[1]
@@ -351,7 +352,7 @@ def test_an_unknown_path_has_no_bound_but_a_stated_one() -> None:
     nics = [{"name": "eth0", "kind": "ethernet", "speed_Mbps": 1000, "mtu": 1500}]
     unknown = crossing({"eth0": [2 * 6_800_000_000, 2 * 6_800_000_000]}, nics)
     assert bounds.of_bandwidth(unknown), "the interface carried the bytes"
-    unknown = dataclasses.replace(unknown, meta={**unknown.meta, "badges": ["path unknown"]})
+    unknown = dataclasses.replace(unknown, meta=made.noted({**unknown.meta, "badges": ["path unknown"]}))
     assert bounds.of_bandwidth(unknown) == ()
     (one,) = verdict.judge(of_samples([unknown]), records.summary(records.table([unknown])))
     assert (one.verdict, one.reason.partition(":")[0]) == (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from labkit.judge import doubts
 from labkit.point import notes
 from labkit.point.notes import Note, badge, note
 from labkit.point.spec import Spec
-from labkit.read import records
+from labkit.read import columnar, records
 from labkit.read.records import tables
 from labkit.store import samples
+from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples, header
 from labkit.store.samples.facts import noted
 
@@ -98,17 +100,20 @@ def test_metadata_keep_the_texts_that_every_reader_of_the_format_knows(tmp_path:
     assert again.warnings[0].value("have") == 3
 
 
-def test_files_from_before_have_codes_of_badges_and_whole_warnings() -> None:
-    old = {"badges": ["soft-RoCE: functional, not performance", "iperf3 stands in for netperf"], "warnings": [SPLIT]}
-    sampled = made.samples("mpi.latency", meta=old)
-    assert [one.code for one in sampled.badges] == ["functional", "stand-in"]
-    assert [(one.code, one.text) for one in sampled.warnings] == [("", SPLIT)]
+@pytest.mark.parametrize("kind", ["badges", "warnings"])
+def test_a_text_without_a_code_is_refused(kind: str, tmp_path: Path) -> None:
+    bare = dataclasses.replace(point(), meta={**point().meta, kind: ["busy machine"], "notes": {}})
+    path = tmp_path / "c" / "samples" / "mpi.latency" / f"{1:016x}-0.parquet"
+    samples.save(bare, path)
+    for reading in (lambda: samples.load(path), lambda: columnar.of(Campaign(tmp_path / "c"))):
+        with pytest.raises(DataError, match=r"-0.parquet: .*no code for 'busy machine', but .*each badge .*Restore it"):
+            reading()
 
 
 @pytest.mark.parametrize("about", [[1], {"a": "b"}, {"a": ["b"]}, {"a": [3, {}]}, {"a": ["b", {"c": []}]}])
 def test_notes_of_others_are_checked(about: object) -> None:
     wrong = samples.metadata(point()) | {"meta": {"notes": about}}
-    with pytest.raises(DataError, match="notes="):
+    with pytest.raises(DataError, match=r"notes[=:]"):
         header.checked(wrong, "file")
 
 
@@ -122,14 +127,12 @@ def test_records_are_lists_of_structs_and_one_text_in_csv(tmp_path: Path) -> Non
     assert "page cache; loopback" in tables.printed(frame).to_csv()
 
 
-def test_records_with_joined_texts_are_read_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cells", [{"warnings": ["load 2; virtual machine"]}, {"unreliable": ["p95; p99"]}])
+def test_records_with_joined_texts_are_refused(cells: dict[str, list[str]], tmp_path: Path) -> None:
     path = tmp_path / "records.parquet"
-    pd.DataFrame({"warnings": ["load 2; virtual machine", "", None], "unreliable": ["p95; p99", "", ""]}).to_parquet(
-        path
-    )
-    frame = tables.read(path)
-    assert [notes.texts(cell) for cell in frame["warnings"]] == [("load 2", "virtual machine"), (), ()]
-    assert list(frame["unreliable"]) == [("p95", "p99"), (), ()]
+    pd.DataFrame(cells).to_parquet(path)
+    with pytest.raises(DataError, match=r"no list of (notes|texts): .*Delete it: labkit makes them anew"):
+        tables.read(path)
 
 
 def test_nobody_splits_what_was_joined() -> None:

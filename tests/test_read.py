@@ -209,6 +209,8 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "reported": lambda h: h.update(reported={"a": 1}),
     "reported value": lambda h: h.update(reported=[{"name": "a", "unit": "", "statistic": "p50", "value": "1"}]),
     "badges": lambda h: h["meta"].update(badges=[1]),
+    "badge without code": lambda h: h["meta"].update(badges=["loopback"], notes={}),
+    "warning without code": lambda h: h["meta"].update(warnings=["of before"]),
     "notes": lambda h: h["meta"].update(notes={"a": 1}),
     "elapsed": lambda h: h["meta"].update(elapsed="long"),
     "start": lambda h: h["meta"].update(start=7),

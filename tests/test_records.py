@@ -89,7 +89,7 @@ def test_pingpong_has_no_mean_over_ranks() -> None:
 
 def test_one_sided_calls_have_the_mean_of_the_whole_loop_as_osu_prints_it() -> None:
     one = samples(benchmarks.resolve(Spec(benchmark="mpi.put_latency", size=8)), [40] * 100)
-    assert "latency_us_osu_mean" not in records.table([one])  # an older labkit did not keep it
+    assert "latency_us_osu_mean" not in records.table([one])  # nobody timed the whole loop
     kept = {"loop_ns": [[4000, 4200]], "chunks": [50, 50]}
     row = records.table([dataclasses.replace(one, meta=dict(one.meta) | kept)]).iloc[0]
     assert row["latency_us_p50"] == pytest.approx(0.04)

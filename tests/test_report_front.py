@@ -19,7 +19,7 @@ from labkit import benchmarks
 from labkit.figures import parts
 from labkit.figures._plotly import go
 from labkit.judge.contrast import contrast
-from labkit.point.notes import Note, badge
+from labkit.point.notes import badge, note
 from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.report import (
@@ -167,7 +167,8 @@ def test_a_sentence_on_growth_follows_from_differences_and_not_from_ratios(large
 def test_the_abstract_takes_no_comparison_of_one_launch_and_of_no_emulated_device(tmp_path: Path) -> None:
     once = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
     soft = [
-        replace(one, meta={**one.meta, "badges": ["soft-RoCE: functional, not performance"]}) for one in per_message()
+        replace(one, meta=made.noted({**one.meta, "badges": ["soft-RoCE: functional, not performance"]}))
+        for one in per_message()
     ]
     emulated = findings.of_topic(rows(soft), ("mpi.latency",))
     assert once is not None
@@ -179,7 +180,7 @@ def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> No
     once = findings.of_topic(rows(per_message(1)), ("mpi.latency",))
     for code, badge_text in (("functional", "soft-RoCE: functional, not performance"), ("gpu-stand-in", "other words")):
         marked = rows(per_message())
-        marked["badges"] = [(Note(code, badge_text),)] * len(marked)
+        marked["badges"] = [(note(code, badge_text),)] * len(marked)
         emulated = findings.of_topic(marked, ("mpi.latency",))
         sound = findings.of_topic(rows(per_message()), ("mpi.latency",))
         assert once is not None
@@ -197,7 +198,8 @@ def test_conclusion_and_table_claim_nothing_that_the_abstract_leaves_out() -> No
 
 def test_a_topic_takes_a_comparison_that_supports_a_claim_before_another() -> None:
     soft = [
-        replace(one, meta={**one.meta, "badges": ["soft-RoCE: functional, not performance"]}) for one in per_message()
+        replace(one, meta=made.noted({**one.meta, "badges": ["soft-RoCE: functional, not performance"]}))
+        for one in per_message()
     ]
     other = [point(s, p, n, t, benchmark="mpi.bcast") for (s, p, t) in SPIKE[2:] for n in range(6)]
     found = findings.of_topic(rows([*soft, *other]), ("mpi.latency", "mpi.bcast"), (("mpi.latency", "transport"),))
@@ -575,10 +577,19 @@ def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Pat
 
 
 def test_notes_are_in_one_group_with_a_remedy() -> None:
-    texts = ["load average 4.0 on 2 cores, latency may be false", "tasks waited for a processor in 24 % of the time"]
-    assert {caveats.group(Note("", text)) for text in texts} == {caveats.group(badge("busy machine"))}
+    assert caveats.group(note("busy-machine", "load average 4.0 on 2 cores")) == caveats.group(badge("busy machine"))
     assert caveats.group(badge("a new one")) is None
+    assert caveats.group(note("other", "busy machine")) is None, "the text decides nothing"
     assert all(re.search(r"\. [A-Z]", one.remedy) for one in caveats.GROUPS)
+
+
+def test_each_code_of_a_group_is_one_that_labkit_writes() -> None:
+    package = Path(caveats.__file__).parents[1]
+    source = "".join(path.read_text() for path in package.rglob("*.py") if path != Path(caveats.__file__))
+    words = {badge(text).code for text in re.findall(r'"([^"\n{}]{3,60})"', source)}
+    codes = [code for one in caveats.GROUPS for code in one.codes]
+    assert len(codes) == len(set(codes))
+    assert set(codes) <= words
 
 
 def shown(label: str, part: parts.Part) -> Any:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from labkit.apps import cli
 from labkit.io import sanitize
 from labkit.store.campaign import Campaign
+from tests import made
 from tests.test_report import point
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x1b[31m\x9b1A\x90q\x9c\r\x08\x1bc\u202eevil"
@@ -47,7 +48,7 @@ def test_text_without_control_stays(text: str) -> None:
 def test_no_verb_prints_control_codes(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     campaign = Campaign(tmp_path / "foreign", {"name": EVIL, "title": EVIL, "labkit": EVIL, "host": {"hostname": EVIL}})
     one = point("mpi.latency", 8, "shm", 0)
-    meta = {**one.meta, "library": EVIL, "warnings": [f"{EVIL} load 5.1"], "badges": [EVIL]}
+    meta = made.noted({**one.meta, "library": EVIL, "warnings": [f"{EVIL} load 5.1"], "badges": [EVIL]})
     campaign.save(dataclasses.replace(one, meta=meta, host={"hostname": EVIL}), f"{1:016x}")
     campaign.tell("failed", what=EVIL, reason=EVIL)
     with contextlib.suppress(SystemExit):

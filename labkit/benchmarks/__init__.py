@@ -66,7 +66,6 @@ __all__ = [
     "SymmetricBenchmark",
     "ToolBenchmark",
     "checked",
-    "completed",
     "every",
     "find",
     "get",
@@ -263,13 +262,6 @@ def identity(spec: Spec) -> Spec:
     benchmark = get(spec.benchmark)
     defaults = dataclasses.asdict(benchmark.options()) | dict(benchmark.formerly(spec))
     return spec.replace(options={key: value for key, value in spec.options if defaults.get(key) != value})
-
-
-def completed(spec: Spec) -> Spec:
-    """The spec of older samples, with values for the options that did not exist when they were measured."""
-    benchmark = runnable(spec.benchmark)
-    former = benchmark.formerly(spec) if benchmark else {}
-    return spec.replace(options={**former, **spec.values}) if former.keys() - spec.values.keys() else spec
 
 
 def label(spec: Spec) -> str:

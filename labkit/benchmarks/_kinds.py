@@ -66,8 +66,7 @@ class Benchmark:
     size_label : what its size is of, as the title of an axis; empty for the size of a message.
     ranks : least and greatest number of ranks; None for no upper end.
     check : says what else is wrong with a spec, as a sentence; empty if nothing is.
-    formerly : from a spec, values that options had before they existed, if their defaults are different: samples
-        without these options have these values, and a point's identity omits them.
+    formerly : from a spec, values of options that a point's identity omits, where these are not their defaults.
     phases : further times kept of every iteration → their metric; a kernel numbers them from 1.
     phase_work : work in one iteration of a phase, if it is not 1.
     derived : metrics that are not a quantile of the samples, as functions of the phases, each (ranks, iterations) or,

@@ -260,7 +260,7 @@ def varying(frame: pd.DataFrame, *, skip: Sequence[str] = ()) -> list[str]:
     base = ["origin"] if "origin" in frame else []
     names = [name for name in (*_TELLING, *(c for c in frame if c.startswith(GIVEN))) if name in frame]
     chosen: list[str] = []
-    # an option that older points lack is as one that is empty
+    # an option that a benchmark does not have, or a log does not state, is as one that is empty
     levels = pd.DataFrame({name: texts(frame, name) for name in (*base, *names)})
     groups = levels.groupby(base).ngroups if base else 1
     for name in names:

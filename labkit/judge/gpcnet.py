@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from labkit import stats
-from labkit.benchmarks import completed, resolve
+from labkit.benchmarks import resolve
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
@@ -49,9 +49,7 @@ def text(samples: Sequence[Samples]) -> str:
         warnings.warn(message, LabkitWarning, stacklevel=2)
     for point in (point for point in samples if point.spec.benchmark in NAMES):
         options = {
-            name: value
-            for name, value in resolve(completed(point.spec)).options
-            if name not in ("pattern", "ring", "window")
+            name: value for name, value in resolve(point.spec).options if name not in ("pattern", "ring", "window")
         }
         where = point.spec.replace(size=0, options=())
         groups.setdefault((where, tuple(options.items()), str(LIBRARY.of(point.meta)), point.launch), []).append(point)

@@ -60,7 +60,7 @@ def of_machine(description: Facts) -> list[Check]:
     """
     results: list[Check | None] = []
     for rule in _MACHINE:
-        with suppress(KeyError):  # an imported or older description has fewer facts
+        with suppress(KeyError):  # an imported point states few facts, and so does one whose start record is missing
             results.append(rule(description))
     return [check for check in results if check is not None]
 

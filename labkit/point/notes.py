@@ -30,7 +30,7 @@ class Note:
 
     Parameters
     ----------
-    code : names the kind for programs, such as ``busy-machine``; empty for a text of older files that had none.
+    code : names the kind for programs, such as ``busy-machine``.
     text : for people, with the values in it.
     values : name and value of what the text holds.
     """
@@ -85,11 +85,6 @@ def joined(notes: Iterable[object]) -> str:
     return BETWEEN.join(filter(None, texts(notes)))
 
 
-def parts(text: str) -> list[str]:
-    """Texts in a cell of an older table, which joined several in one cell. For readers of such tables only."""
-    return [part for part in text.split(BETWEEN) if part]
-
-
 def once(many: Iterable[Iterable[Note]]) -> tuple[Note, ...]:
     """All notes of several points in their order, each text once."""
     by_text: dict[str, Note] = {}
@@ -113,24 +108,20 @@ def details(notes: Iterable[Note]) -> Iterator[tuple[str, list[Any]]]:
         yield one.text, [one.code, dict(one.values)]
 
 
-def known(given: Iterable[str], about: Mapping[str, Sequence[Any]], *, badges: bool = False) -> tuple[Note, ...]:
+def known(given: Iterable[str], about: Mapping[str, Sequence[Any]]) -> tuple[Note, ...]:
     """Make notes from their texts and from their codes and values, which `details` yielded.
 
     Parameters
     ----------
     given : texts of the notes.
-    about : text → code and values; older files have none.
-    badges : whether the notes are badges. The code of a badge follows from its text if `about` does not have it.
+    about : text → code and values.
     """
-    notes = []
-    for text in given:
-        code, values = about.get(text) or (badge(text).code if badges else "", {})
-        notes.append(Note(code, text, tuple(values.items())))
-    return tuple(notes)
+    described = ((text, *about[text]) for text in given)
+    return tuple(Note(code, text, tuple(values.items())) for text, code, values in described)
 
 
-def check(about: object) -> str:
-    """Say why a value is not a mapping of what `details` yields; empty if it is."""
+def check(about: object, *given: Iterable[str]) -> str:
+    """Say why a value is not a mapping of what `details` yields, for these texts; empty if it is."""
     if not isinstance(about, dict):
         return "no table"
     for entry in about.values():
@@ -141,7 +132,8 @@ def check(about: object) -> str:
             return f"{str(entry)[:80]!r} is no pair of a code and its values"
         if not all(isinstance(value, str | int | float) for value in values.values()):
             return f"the values of {code!r} are not plain"
-    return ""
+    bare = [text for texts in given for text in texts if text not in about]
+    return f"no code for {bare[0][:80]!r}" if bare else ""
 
 
 def packed(notes: Iterable[Note]) -> list[dict[str, str]]:
@@ -150,17 +142,15 @@ def packed(notes: Iterable[Note]) -> list[dict[str, str]]:
 
 
 def unpacked(cell: object) -> tuple[Note, ...]:
-    """Read notes from a cell that `packed` filled, or from the joined text of older tables.
+    """Read notes from a cell that `packed` filled.
 
     Raises
     ------
     ValueError
-        If it is neither.
+        If it is something else.
     """
     if cell is None or isinstance(cell, float):  # an empty cell
         return ()
-    if isinstance(cell, str):
-        return known(parts(cell), {})
     notes = [_unpacked(one) for one in cell] if isinstance(cell, Iterable) else [None]
     if None in notes:
         raise ValueError(f"no list of notes: {str(cell)[:80]!r}")

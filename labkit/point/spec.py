@@ -28,7 +28,7 @@ Keep = Literal["auto", "all", "extremes"]
 KEEP: tuple[str, ...] = get_args(Keep)
 BINDINGS = ("auto", "core", "socket", "none")
 STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: no unknown keys
-_LATER: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # newer fields, in fingerprints only if set
+_IF_SET: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # in metadata and fingerprints only with other values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +113,10 @@ class Spec:
         return other
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `from_dict` reverses it. Omits newer fields that have their default."""
+        """Plain values, ready for JSON; `from_dict` reverses it. Omits fields of `_IF_SET` that are not set."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         values |= {"hosts": list(self.hosts), "options": dict(self.options), "environment": dict(self.environment)}
-        return {name: value for name, value in values.items() if name not in _LATER or value != _LATER[name]}
+        return {name: value for name, value in values.items() if name not in _IF_SET or value != _IF_SET[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Spec:
@@ -194,11 +194,8 @@ class Effort:
                 ranges.check(name, getattr(self, name))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `keep` only if it is not the default, which files from before it lack."""
-        values = dataclasses.asdict(self)
-        if self.keep == "auto":
-            del values["keep"]
-        return values
+        """Plain values, ready for JSON."""
+        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)

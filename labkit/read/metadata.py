@@ -206,12 +206,14 @@ class Kinds:
         texts = pc.list_flatten(found["own"].combine_chunks()).cast(pa.string())
         columns = [texts.take(pa.array(np.arange(k, len(texts), _WIDTH))) for k in range(_WIDTH)]
         own: Iterator[tuple[Fact[Any], pa.Array]] = zip(OWN, columns[len(_FIRST) :], strict=True)
+        values_of = {fact.name: rows.fact(fact, column) for fact, column in own if column.null_count < len(column)}
+        rows.check_notes([values_of.get(fact.name) or [None] * len(header) for fact in _FEW])
         reported, structure, values = rows.reported(columns[2])
         return Metadata(
             kind=self._of(found["rest"].combine_chunks(), rows),
             launches=rows.whole(columns[0], 1 << 31),
             sizes=rows.whole(columns[1], 1 << 63),
-            own={fact.name: rows.fact(fact, column) for fact, column in own if column.null_count < len(column)},
+            own=values_of,
             reported=reported,
             structure=structure,
             values=values,
@@ -321,6 +323,23 @@ class _Rows:
         codes = encoded.indices.fill_null(len(values)).to_pylist()
         values.append(None)
         return [values[code] for code in codes]
+
+    def check_notes(self, noted: Sequence[Sequence[Any]]) -> None:
+        """Refuse a launch with a badge or a warning that has no code.
+
+        Parameters
+        ----------
+        noted : values of `_FEW` in each launch; equal ones are one object.
+        """
+        seen = set[tuple[int, ...]]()
+        for row, parts in enumerate(zip(*noted, strict=True)):
+            key = tuple(map(id, parts))
+            if key not in seen:
+                seen.add(key)
+                badges, warnings, about = parts
+                if why := notes.check(about or {}, badges or (), warnings or ()):
+                    self.refuse(row)
+                    raise DataError(f"{self.where[row]}: notes: {why}. Restore it from a copy, or delete it.")
 
     @staticmethod
     def _fits(fact: Fact[Any]) -> Callable[[Any], bool]:

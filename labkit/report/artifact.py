@@ -57,7 +57,7 @@ def commands(content: Content) -> str:
             if tool:  # ports, sizes and folders differ from one run of a tool to the next: the first stands for all
                 text = examples.setdefault(point.spec.benchmark, "\n".join(shlex.join(words) for words in tool))
             else:
-                text = command if isinstance(command, str) else shlex.join(map(str, command or []))
+                text = shlex.join(command)
             counts[text] += bool(text)
     counts.pop("", None)
     if not counts:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from labkit.figures import parts
@@ -31,88 +29,89 @@ class Group:
 
     Parameters
     ----------
-    pattern : of the texts or codes that belong to it.
+    codes : of the notes that belong to it.
     name : of the group.
     remedy : what it means and what to do.
     """
 
-    pattern: str
+    codes: tuple[str, ...]
     name: str
     remedy: str
 
 
 GROUPS = (
     Group(
-        r"stand-in for a GPU|gpu-stand-in",
+        ("gpu-stand-in",),
         "stand-in for a GPU",
         "Host memory took the place of a GPU. Shows function, not performance. Measure on a machine with a GPU.",
     ),
-    Group(r"functional", "emulated device", "Shows function, not performance. Measure on a real RDMA device."),
+    Group(("functional",), "emulated device", "Shows function, not performance. Measure on a real RDMA device."),
     Group(
-        r"path.mismatch",
+        ("path-mismatch",),
         "path mismatch",
         "The messages took another path than requested. Check the launcher's settings.",
     ),
     Group(
-        r"path.unknown",
+        ("path-unknown",),
         "path unknown",
         "Too few bytes passed to tell which path the messages took. Measure more iterations, or set the transport.",
     ),
-    Group(r"loopback", "loopback", "No network is involved. Name two hosts for numbers of a network."),
+    Group(("loopback",), "loopback", "No network is involved. Name two hosts for numbers of a network."),
     Group(
-        r"shared.memory|Unix socket",
+        ("shared-memory", "unix-socket"),
         "within one host",
         "The numbers are those of memory. Name two hosts for numbers of a network.",
     ),
     Group(
-        r"emulated|virtual.cluster",
+        ("emulated-link",),
         "emulated link",
         "Delay and rate are set, not measured. Compare shapes, not values.",
     ),
     Group(
-        r"oversubscri|leaves? no core for",
+        ("no-core-left", "oversubscription", "oversubscribed"),
         "no core left",
         "The system interrupts the ranks, so tails may be false. Use fewer ranks than cores.",
     ),
     Group(
-        r"busy.machine|tasks waited|load average",
+        ("busy-machine",),
         "busy machine",
         "Other tasks took processor time, so latency and tails may be false. Repeat when idle.",
     ),
     Group(
-        r"hypervisor|virtual machine",
+        ("virtual-machine", "stolen-time"),
         "virtual machine",
         "The hypervisor may interrupt a measurement. Measure on a bare machine for tails.",
     ),
     Group(
-        r"second start",
+        ("retried",),
         "second start",
         "Ranks failed or stood still, and labkit started them again. Set a longer `--time-limit` if a point needs it.",
     ),
-    Group(r"time.cap", "time cap", "Measuring ended before the interval was narrow. Raise time_cap."),
-    Group(r"few.iterations|unreliable", "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
+    Group(("time-cap",), "time cap", "Measuring ended before the interval was narrow. Raise time_cap."),
+    Group(("few-iterations",), "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
     Group(
-        r"stand.?s? ?in|stand-in",
+        ("stand-in",),
         "another tool",
         "The preferred tool is missing, and another took its place. Compare tools with care.",
     ),
     Group(
-        r"page.cache|memory file system",
+        ("page-cache", "memory-file-system"),
         "page cache",
         "The data did not reach the device. Use direct I/O or larger files.",
     ),
     Group(
-        r"governor|frequency",
+        ("governor", "cpu-frequency", "frequency-drift"),
         "processor frequency",
         "The frequency may change during a measurement. Set the governor performance; if it is set, look for heat "
         "and turbo.",
     ),
     Group(
-        r"below.resolution|resolution",
+        ("below-resolution", "clock-resolution"),
         "below resolution",
         "A time is too short for the clock. Trust only the order of magnitude.",
     ),
 )
+_OF_CODE = {code: one for one in GROUPS for code in one.codes}
 
 
 def caveats(content: Content) -> str:
@@ -155,15 +154,7 @@ def _shortened(text: parts.Text, general: set[str]) -> parts.Text:
 
 def group(note: Note) -> Group | None:
     """Return the group of a note; None for one that stands alone."""
-    return _group(note.code, note.text)
-
-
-@lru_cache(4096)  # launches share most notes
-def _group(code: str, text: str) -> Group | None:
-    for one in GROUPS:
-        if re.search(one.pattern, code) or re.search(one.pattern, text):
-            return one
-    return None
+    return _OF_CODE.get(note.code)
 
 
 def groups_of(row: Mapping[str, Any]) -> set[str]:

@@ -108,7 +108,7 @@ class Study(studies.Study):
         return rows[rows["option_cache"] != "direct"] if len(rows) else rows
 
     def _direct(self) -> pd.DataFrame:
-        """Rows of the reads past the page cache; points of older campaigns have no engine and no load."""
+        """Rows of the reads past the page cache that labkit measured; logs state neither engine nor load."""
         rows = self.of("storage.read")
         rows = rows[rows["option_cache"] == "direct"] if len(rows) else rows
         return rows.dropna(subset=["option_engine"]) if "option_engine" in rows else rows.iloc[:0]

@@ -17,6 +17,7 @@ import pytest
 
 from labkit.io.project import SHIPPED
 from labkit.store import campaign, samples
+from tests import made
 from tests.test_hostile import TAG
 from tests.test_report import point
 
@@ -334,9 +335,10 @@ def hostile(folder: Path) -> None:
             one = point("mpi.latency", 8, transport, launch)
             spec = dataclasses.replace(one.spec, testbed=TAG, options=(("binding", TAG),))
             meta = {**one.meta, "library": TAG, "badges": [TAG], "warnings": [f"{TAG} 5.{launch}"], "engine": TAG}
+            meta |= {"notes": {text: [TAG[:100], {TAG: TAG}] for text in (TAG, *meta["warnings"])}}
             meta |= {"fingerprint": f"{'0' if transport == 'shm' else '1'}{one.meta['fingerprint'][1:]}"}
-            made = dataclasses.replace(one, spec=spec, host={"hostname": TAG, "cpu_model": TAG}, meta=meta)
-            samples.save(made, folder / "samples" / "mpi.latency" / f"{meta['fingerprint']}-{launch}.parquet")
+            evil = dataclasses.replace(one, spec=spec, host={"hostname": TAG, "cpu_model": TAG}, meta=meta)
+            samples.save(evil, folder / "samples" / "mpi.latency" / f"{meta['fingerprint']}-{launch}.parquet")
     facts = {"format": 1, "id": made.ID, "name": TAG, "title": TAG, "suite": TAG, "notebooks": [], "skipped": [TAG]}
     (folder / "campaign.json").write_text(json.dumps(facts))
 

@@ -113,7 +113,7 @@ def cancel(job: Job) -> State:
         words = " ".join(job.batch.cancels)
         raise LaunchError(
             f"{job.campaign} names job {job.number} of {job.system}, but you did not submit it from here: the campaign "
-            "is from another user or from an older labkit. If the job is yours, end it with: "
+            "is from another user or another machine. If the job is yours, end it with: "
             f"{words} {job.number}"
         )
     state = job.state()

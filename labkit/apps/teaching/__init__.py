@@ -204,7 +204,7 @@ class Session:
         return f"{number + 1}. {question.hints[number]}"
 
     def _said(self, question: Question, given: Any) -> Said:
-        """Judge an answer without submitting it; one that cannot be judged, as from an older lab, is not right."""
+        """Judge an answer without submitting it; one that cannot be judged, as where the lab has changed, is wrong."""
         try:
             verdict = judge(question, question.of(self.results), given)
         except LabkitError as error:

@@ -259,7 +259,7 @@ def dtype(spec: Spec) -> str:
 
 
 def formerly(spec: Spec) -> dict[str, Any]:
-    """Before `memory` was an option, all windows were created; without windows the option changes nothing."""
+    """Points whose windows were created have fingerprints without `memory`, and so have points without windows."""
     assignment, options = roles(spec), spec.values
     reaching = {"get_latency", "put_bandwidth", "put_incast", "get_broadcast"}
     if reaching & {options.get("pattern"), *assignment.patterns}:

@@ -131,5 +131,5 @@ def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec], flo
 
 
 def _calls(spec: Spec) -> int:
-    """Calls of an iteration; older samples name no such option, and have one."""
+    """Calls of an iteration; imported points do not state the option, and have one."""
     return int(spec.values.get("in_flight", 1))

@@ -118,7 +118,7 @@ def _identity(batch: Batch, campaign: str, time: Columns) -> Columns:
     warnings, badges = _noted(batch, time)
     library, cpu = LIBRARY.of(meta), str(host.get("cpu_model") or "")
     benchmark = benchmarks.runnable(spec.benchmark)
-    options = dict(benchmarks.completed(spec).options)
+    options = spec.values
     same = {
         "unreliable": (),
         "benchmark": spec.benchmark,
@@ -172,7 +172,7 @@ def _noted(batch: Batch, time: Columns) -> tuple[list[Notes], list[Notes]]:
             warnings = notes.known(texts, about) + (batch.kind.start.notes if batch.kind.start else ())
             if below:
                 warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
-            known[key] = warnings, notes.known(marks, about, badges=True)
+            known[key] = warnings, notes.known(marks, about)
         out.append(known[key])
     return [warnings for warnings, _ in out], [badges for _, badges in out]
 

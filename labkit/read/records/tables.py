@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,7 @@ def parquet(frame: pd.DataFrame) -> bytes:
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
-    """Convert an Arrow table to records or a summary. In tables of earlier versions, cells hold joined texts.
+    """Convert an Arrow table to records or a summary.
 
     Raises
     ------
@@ -82,12 +82,20 @@ def frame(table: pa.Table) -> pd.DataFrame:
 
 
 def _words(cell: object) -> tuple[str, ...]:
-    """Return the texts of a cell."""
-    return tuple(notes.parts(cell)) if isinstance(cell, str) else tuple(map(str, cell))  # type: ignore[call-overload]
+    """Return the texts of a cell.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else.
+    """
+    if isinstance(cell, str) or not isinstance(cell, Iterable):
+        raise ValueError(f"no list of texts: {str(cell)[:80]!r}")
+    return tuple(map(str, cell))
 
 
 def read(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read records that this or an earlier version wrote as Parquet.
+    """Read records that labkit wrote as Parquet.
 
     Raises
     ------

@@ -4,20 +4,13 @@ Format 1 (Parquet, zstd)
     Columns ``rank`` int32, ``iteration`` int32, ``time_ns`` int64 and extras of the same length; one row per
     iteration and rank. Values a tool reports stand in the metadata, with zero rows. File metadata
     under the key ``labkit``: one JSON object with ``format``, ``spec``, ``effort``, ``host``, ``launch``,
-    ``origin``, ``meta``, ``reported``, ``source``. Under ``labkit-sha256`` its checksum, in files that have one; pages
-    of values have Parquet's own. What all points of a start share need not be in it: then ``start_record`` names
+    ``origin``, ``meta``, ``reported``, ``source``. Under ``labkit-sha256`` its checksum; pages of values have
+    Parquet's own. What all points of a start share need not be in it: then ``start_record`` names
     a file that has it (`labkit.store.samples.start`), and `decode` joins the two.
 
 Format 2
     As format 1, with a further column ``kind``: statistics over all ranks beside the samples of some
     (`labkit.store.samples.many_ranks`). Only points that keep no sample of most ranks are written so.
-
-History of the format
-    1 : first.
-    2 : points of many ranks; all others are written in format 1 as before.
-
-    ``start_record`` is newer than either format and changes neither: versions that do not know it read the same
-    numbers, with the host's name and processor, and without the facts that the record holds.
 """
 
 from __future__ import annotations
@@ -244,7 +237,8 @@ def read(path: Path, *, checked: bool = False) -> Raw:
         raise DataError(
             f"{path} is a Parquet file, but not from labkit: it has no 'labkit' metadata. Move it out of samples/."
         )
-    if _SUM in metadata and hashlib.sha256(metadata[_KEY]).hexdigest().encode() != metadata[_SUM]:
+    if hashlib.sha256(metadata[_KEY]).hexdigest().encode() != metadata.get(_SUM):
+        _readable(headers.parsed(metadata[_KEY], path), path)  # a later format may have another checksum
         raise DataError(
             f"{path}: its metadata were changed. Restore it, or delete it; labkit then measures its point again."
         )

@@ -9,8 +9,8 @@ Format 1 (Parquet, zstd)
 Names are columns of their own, so listing the points reads nothing else. A row group ends with the point that makes it
 `GROUP` values long. Reading and writing keep one row group in memory, not the whole file.
 
-History of the format
-    1 : first. Format 2, which lies beside it, is that of points without samples: `labkit.store.samples.patterned`.
+Format 2
+    Of points without samples: `labkit.store.samples.patterned`.
 """
 
 from __future__ import annotations

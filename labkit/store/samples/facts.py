@@ -35,7 +35,6 @@ class Fact(Generic[T]):
     unit : of a number.
     meaning : in a sentence.
     needed : origins that must have it.
-    also : further types of the value, in older files.
     """
 
     name: str
@@ -43,7 +42,6 @@ class Fact(Generic[T]):
     unit: str
     meaning: str
     needed: tuple[str, ...] = ()
-    also: tuple[type, ...] = ()
 
     @property
     def kind(self) -> type:
@@ -66,7 +64,7 @@ class Fact(Generic[T]):
         if isinstance(value, bool) and self.kind is not bool:
             return False
         near: dict[type, tuple[type, ...]] = {float: (int,), list: (tuple,)}
-        return isinstance(value, (self.kind, *near.get(self.kind, ()), *self.also))
+        return isinstance(value, (self.kind, *near.get(self.kind, ())))
 
 
 EVERY = (*MEASURED, *BROUGHT, "simulated")
@@ -82,14 +80,16 @@ CADENCE = Fact("cadence", "", "", "How iterations follow one another, as in the 
 FINGERPRINT = Fact("fingerprint", "", "", "Hash of the work and the system; equal fingerprints are repeats.", EVERY)
 BADGES = Fact[list[str]]("badges", [], "", "Texts of what could mislead.", EVERY)
 WARNINGS = Fact[list[str]]("warnings", [], "", "Texts of doubts raised while measuring.", EVERY)
-NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of the badges and warnings.")
+NOTES = Fact[dict[str, Any]]("notes", {}, "", "Text → code and values of each badge and warning; missing without any.")
 # what labkit ran
 START = Fact("start", "", "", "Start time of the point, UTC, ISO 8601.", MEASURED)
 ELAPSED = Fact("elapsed", math.nan, "s", "Wall time of the point with verification, warm-up and bookkeeping.", MEASURED)
 SEED = Fact("seed", 0, "", "Of the random order of points.", MEASURED)
 LOAD_START = Fact[dict[str, Any]]("load_start", {}, "", "Load when the point began.", MEASURED)
 LOAD_END = Fact[dict[str, Any]]("load_end", {}, "", "Load when it ended, and what others took.", MEASURED)
-TESTBED = Fact[dict[str, Any]]("testbed", {}, "", "What the testbed is made of; older points lack it.")
+TESTBED = Fact[dict[str, Any]](
+    "testbed", {}, "", "What the testbed is made of; empty without one.", (*MEASURED, "simulated")
+)
 EVIDENCE = Fact[dict[str, int]]("evidence", {}, "", "What the point added to counters of links and adapters.")
 RETRIED = Fact("retried", "", "", "Why the first start failed, for a point that a second one measured.")
 ALLOCATION = Fact[dict[str, Any]]("allocation", {}, "", "Batch job that measured it.")
@@ -101,7 +101,7 @@ CLOCK_NS = Fact(
     "Step of the clock behind the times; of values of a tool or a log, of the times that it takes or prints.",
 )
 # ranks
-COMMAND = Fact[list[str] | str]("command", [], "", "Command that started the ranks, without their plan.", also=(str,))
+COMMAND = Fact[list[str]]("command", [], "", "Command that started the ranks, without their plan.")
 CHUNKS = Fact[list[int]]("chunks", [], "", "Iterations of each timed chunk.")
 WARMUP = Fact("warmup", 0, "", "Untimed iterations before each chunk.")
 TIMED_S = Fact("timed_s", 0.0, "s", "Time inside the timed chunks.")
@@ -226,7 +226,7 @@ def complete(meta: Mapping[str, Any], origin: str) -> dict[str, Any]:
 
 
 def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
-    """Return badges and warnings as metadata: their texts, as in every file of format 1, and the note behind each."""
+    """Return badges and warnings as metadata: their texts, and the code and values of each."""
     both = {BADGES.name: list(badges), WARNINGS.name: list(warnings)}
     records = {text: entry for each in both.values() for text, entry in notes.details(each)}
     meta: dict[str, Any] = {name: [note.text for note in each] for name, each in both.items()}
@@ -236,12 +236,12 @@ def noted(badges: Iterable[Note], warnings: Iterable[Note]) -> dict[str, Any]:
 
 
 def badges(meta: Mapping[str, Any]) -> tuple[Note, ...]:
-    """Badges of a point; files from before notes had codes hold the texts alone."""
-    return notes.known(BADGES.of(meta), NOTES.of(meta), badges=True)
+    """Badges of a point."""
+    return notes.known(BADGES.of(meta), NOTES.of(meta))
 
 
 def warnings(meta: Mapping[str, Any]) -> tuple[Note, ...]:
-    """Warnings of a point; files from before notes had codes hold the texts alone."""
+    """Warnings of a point."""
     return notes.known(WARNINGS.of(meta), NOTES.of(meta))
 
 

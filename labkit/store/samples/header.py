@@ -91,8 +91,8 @@ def checked(header: Mapping[str, Any], where: object) -> dict[str, Any]:
         _require(header["origin"] in ORIGINS, f"origin={header['origin']!r}", f"one of {', '.join(ORIGINS)}")
         for fact in (facts.BADGES, facts.WARNINGS):
             _require(all(isinstance(v, str) for v in fact.of(meta)), fact.name, "a list of texts")
-        if why := notes.check(facts.NOTES.of(meta)):
-            raise DataError(f"notes={why}, but it must be a table of texts with their codes and values.")
+        if why := notes.check(facts.NOTES.of(meta), facts.BADGES.of(meta), facts.WARNINGS.of(meta)):
+            raise DataError(f"notes: {why}, but it must have the code and values of each badge and warning.")
         return {
             **{name: header[name] for name in ("host", "launch", "origin", "meta", "source")},
             "spec": spec(header["spec"]),

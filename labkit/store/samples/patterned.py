@@ -7,8 +7,7 @@ Format 2 of a compacted file (Parquet, zstd)
     `NAME` and `LAUNCH` are the point's own. JSON has no such bytes. Patterns and shared texts stand in dictionaries,
     once in a row group. Pages have checksums. File metadata under the key ``labkit-compacted``: ``{"format": 2}``.
 
-History of the format
-    2 : first of this kind; 1 is that of `labkit.store.samples.compacted`.
+Format 1 is that of points with samples: `labkit.store.samples.compacted`.
 """
 
 from __future__ import annotations

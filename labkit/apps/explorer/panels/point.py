@@ -248,8 +248,7 @@ def _command(first: Samples) -> str:
     if first.origin in ("measured", "reported"):
         text = f"labkit {shlex.join(Selection.of(first).words())}"
     else:
-        source = COMMAND.of(first.meta) or first.source or ""
-        text = (source if isinstance(source, str) else shlex.join(map(str, source)))[:2000]
+        text = (shlex.join(COMMAND.of(first.meta)) or first.source)[:2000]
     return f"<pre class='lab-command'>{html.escape(text)}</pre>" if text else ""
 
 
