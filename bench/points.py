@@ -83,13 +83,13 @@ def points(count: int) -> list[Point]:
 
 def measured(count: int, folder: Path) -> list[str]:
     """One start of so many points, as a row of the table."""
-    real, effort, batch = lines.of, Effort(launches=1), points(count)
+    real, effort, batch = lines.line_for, Effort(launches=1), points(count)
 
     def of(given: Sequence[Point], effort: Effort) -> lines.Line:
         line = real(given, effort)
         return lines.Line([sys.executable, __file__, "--stub", line.command[-1]], {}, None, line.plan)
 
-    lines.of = of
+    lines.line_for = of
     campaign = Campaign(folder)
     try:
         with campaign.lease(), Disk() as disk:
@@ -98,7 +98,7 @@ def measured(count: int, folder: Path) -> list[str]:
             failures = list(ranks.run(batch, effort, campaign, testbeds.Testbed("local"), counter))
             seconds, processor = time.perf_counter() - began, time.process_time() - processor
     finally:
-        lines.of = real
+        lines.line_for = real
     assert not failures
     assert len(campaign.done()) == count
     each = 1000 / count

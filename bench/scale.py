@@ -64,7 +64,7 @@ def command(count: int, switch: str) -> Iterator[tuple[list[str], dict[str, str]
     try:
         with staging.session(lambda text: None):
             points = measuring.expand([Spec(benchmark="mpi.barrier", ranks=count)], EFFORT)
-            line = lines.of(points, EFFORT)
+            line = lines.line_for(points, EFFORT)
             yield list(line.command), {**os.environ, **line.environment}
     finally:
         os.environ.pop(filesystems.SWITCH)

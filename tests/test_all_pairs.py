@@ -136,7 +136,9 @@ def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
     causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
     matrix = all_pairs.matrix(first)
     twice = figures.repeated_pairs(matrix, matrix, hosts, limits=[1, 1], causes=causes)
-    assert "124,750 pairs; of those that fall on one spot one is drawn" in [one.text for one in small_print.of(twice)]
+    assert "124,750 pairs; of those that fall on one spot one is drawn" in [
+        one.text for one in small_print.notes_of(twice)
+    ]
     assert len(twice.to_json()) < 1_000_000
     assert len(twice.data[1].x) == 499
 

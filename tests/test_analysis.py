@@ -393,7 +393,7 @@ def latencies(sizes) -> pd.DataFrame:
 
 
 def test_a_summary_goes_straight_in() -> None:
-    [one] = protocol.of(latencies(POWERS)).breaks
+    [one] = protocol.protocol_of(latencies(POWERS)).breaks
     assert (one.after, one.before) == (4096, 8192)
 
 
@@ -461,7 +461,7 @@ def test_eager_limits_of_the_installed_mpi_are_sizes_or_reasons() -> None:
 
 def test_marks_stand_where_the_breaks_are_and_labels_keep_apart() -> None:
     over = latencies(POWERS)
-    breaks = protocol.of(over).breaks
+    breaks = protocol.protocol_of(over).breaks
     figure = mark_breaks(
         figures.versus_size(over, "latency_us"), breaks, {"btl_vader_eager_limit": 4096, "far": 1 << 40}
     )

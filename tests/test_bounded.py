@@ -49,7 +49,7 @@ def drawn(measured: list[Any], metric: str = "bandwidth_MBps", curves: list[Limi
     """A figure of points with their bounds."""
     summary = records.summary(records.table(measured))
     figure = figures.versus_size(summary, metric, series=["benchmark"], tail=None)
-    return bounded(figure, limits.of(measured, metric) if curves is None else curves)
+    return bounded(figure, limits.limit_curves(measured, metric) if curves is None else curves)
 
 
 def test_a_bandwidth_has_its_bound_as_a_line_with_a_name() -> None:
@@ -64,7 +64,7 @@ def test_a_bandwidth_has_its_bound_as_a_line_with_a_name() -> None:
 
 def test_directions_have_lines_of_their_own() -> None:
     both = points(1024, 65536) + points(1024, 65536, benchmark="mpi.bibandwidth")
-    curves = limits.of(both, "bandwidth_MBps")
+    curves = limits.limit_curves(both, "bandwidth_MBps")
     assert [one.benchmarks for one in curves] == [("mpi.bandwidth",), ("mpi.bibandwidth",)]
     assert curves[1].values[1024] == pytest.approx(2 * curves[0].values[1024])
     names = [trace.name for trace in drawn(both).data]
@@ -81,10 +81,10 @@ def test_a_latency_has_its_floor() -> None:
 
 def test_nothing_is_drawn_where_nothing_is_known() -> None:
     inside = points(1024, meta=noted([badge("shared memory")], []))
-    assert limits.of(inside, "bandwidth_MBps") == []
+    assert limits.limit_curves(inside, "bandwidth_MBps") == []
     assert len(drawn(inside).data) == 1
-    assert limits.of(points(1024), "message_rate_per_s") == []
-    assert limits.of(points(1024, benchmark="mpi.allreduce"), "latency_us") == []
+    assert limits.limit_curves(points(1024), "message_rate_per_s") == []
+    assert limits.limit_curves(points(1024, benchmark="mpi.allreduce"), "latency_us") == []
 
 
 def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
@@ -99,12 +99,12 @@ def test_a_line_far_away_is_a_note_so_that_the_values_stay_readable() -> None:
     )
     figure = drawn(points(1024, 65536), curves=[far])
     assert len(figure.data) == 1
-    assert "copy by one core (measured) lies far above: 40,000 to 50,000 MB/s" in joined(small_print.of(figure))
+    assert "copy by one core (measured) lies far above: 40,000 to 50,000 MB/s" in joined(small_print.notes_of(figure))
 
 
 def test_a_figure_of_another_kind_is_refused() -> None:
     with pytest.raises(SpecError, match=r"figures\.versus_size"):
-        bounded(go.Figure(), limits.of(points(1024), "bandwidth_MBps"))
+        bounded(go.Figure(), limits.limit_curves(points(1024), "bandwidth_MBps"))
 
 
 def in_windows(**fields: Any) -> list[Any]:

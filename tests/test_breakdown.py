@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from labkit import figures
 from labkit.errors import DataError, SpecError
+from labkit.figures.parts import NOTHING
 from labkit.figures.sliders import Sliders
 from labkit.io import project
 from labkit.judge import layers
@@ -22,7 +23,6 @@ from labkit.models import breakdown, breaking_band, what_if
 from labkit.models.breakdown import Breakdown, Level, Part, Time
 from labkit.models.what_if import Change
 from labkit.read import reference
-from labkit.studies import LEFT_OUT
 from labkit.studies.what_if import Study
 
 EXAMPLES = project.SHIPPED / "data" / "campaigns" / "examples"
@@ -364,7 +364,7 @@ def test_without_samples_the_notebook_still_has_the_published_message() -> None:
     study = Study(campaign=str(EXAMPLES / "virtual-cluster"), measure=False)
     assert study.own is None
     assert study.own_changes().empty
-    assert study.own_figure() == LEFT_OUT
+    assert study.own_figure() == NOTHING
     assert "Not measured: MPI through shared memory" in str(study.findings())
     assert len(study.figure_17().data) == sum(len(lines) for _, lines in breaking_band.FIGURE_17.values())
     assert len(study.claims()) == len(PAPER.claims)

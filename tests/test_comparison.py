@@ -15,6 +15,7 @@ from labkit import benchmarks, figures, studies
 from labkit.apps.cli import main
 from labkit.apps.show import comparison as show_comparison
 from labkit.errors import DataError, SpecError
+from labkit.figures.parts import NOTHING
 from labkit.judge import comparison
 from labkit.judge.comparison import judging
 from labkit.judge.comparison.judging import Launches, Pair, judge
@@ -412,7 +413,7 @@ def test_the_study_compares_the_levels_of_a_recorded_campaign() -> None:
     other = studies.get("compare")(
         campaign="data/campaigns/examples/two-cores", measure=False, factor="bind", levels="core,none"
     )
-    assert other.figure() == other.findings() == studies.LEFT_OUT
+    assert other.figure() == other.findings() == NOTHING
     assert other.table().empty
 
 

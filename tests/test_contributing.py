@@ -141,6 +141,7 @@ KINDS = (
     "run/launchers",
     "figures",
     "studies",
+    "report/blocks",
     "apps/explorer/panels",
     "apps/teaching/labs",
 )
@@ -321,7 +322,10 @@ def test_the_notebook_of_the_study_runs(copy: Path, tmp_path: Path) -> None:
 
 TRIED = """
 import contextlib, io, json, sys, warnings
+from pathlib import Path
 warnings.simplefilter("ignore")
+from labkit.report import blocks, sources
+from labkit.report.content import Content
 from labkit import benchmarks, studies, tools; from labkit.run import launch
 from labkit.store.campaign import Campaign
 from labkit.errors import DataError
@@ -351,6 +355,9 @@ widget = panel.build(session)
 found["panel"] = [panel.TITLE, widget.value]
 session.add("data/campaigns/examples/virtual-cluster")
 found["panel"].append(widget.value)
+source = sources.read(Path("data/campaigns/examples/virtual-cluster"))
+found["block"] = [blocks.find()["counted"](Content([], {})), blocks.find()["counted"](Content([source], {}))]
+found["counts"] = [len(source.summary), len(source.records)]
 with contextlib.redirect_stdout(io.StringIO()):
     lab = begin("two_paths", {"source": "recorded", "folder": sys.argv[1]})
     lab.measure()
@@ -390,6 +397,14 @@ def test_the_panel_is_on_the_page_and_counts(tried: Any) -> None:
     title, before, after = tried["panel"]
     assert (title, before) == ("Points", "0 points in 0 campaigns")
     assert re.fullmatch(r"[1-9]\d* points in 1 campaigns", after)
+
+
+def test_the_block_counts_points_and_launches_and_is_empty_without_any(tried: Any) -> None:
+    nothing, table = tried["block"]
+    assert nothing == ""
+    cells = re.findall(r"^\|[^|]*\|\s*(\d+)\s*\|\s*(\d+)\s*\|$", table, re.MULTILINE)
+    counts = [sum(map(int, column)) for column in zip(*cells, strict=True)]
+    assert counts == tried["counts"]
 
 
 def test_the_lab_judges_an_answer_by_the_run(tried: Any) -> None:

@@ -46,7 +46,7 @@ def test_an_example_stays_as_it_is(root: Path) -> None:
     with pytest.raises(DataError, match=r"labkit never changes it.* --into"), campaign.lease():
         pass
     before = sorted(campaign.path.rglob("*"))
-    assert columnar.of(campaign, benchmark="mpi.*").records is not None
+    assert columnar.read_campaigns(campaign, benchmark="mpi.*").records is not None
     with campaign.reading():
         assert (campaign.derived / "lease.json").exists()
     assert sorted(campaign.path.rglob("*")) == before

@@ -184,7 +184,7 @@ def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:
 )
 def test_the_lines_draw_the_same_figure(shown: View) -> None:
     summary = Store().summary(shown.campaigns, shown.benchmark)
-    text, space = code.of(shown, summary), {}  # type: ignore[var-annotated]
+    text, space = code.code_for(shown, summary), {}  # type: ignore[var-annotated]
     exec(text, space)
     assert space["figure"].to_json() == shown.figure(summary).to_json()
 

@@ -173,7 +173,7 @@ def test_lines_are_filtered_grouped_and_compared_with_a_base() -> None:
 def test_the_lines_draw_what_the_session_draws(shown: View) -> None:
     session = Session(["two-cores"])
     summary = session.store.summary(shown.campaigns, shown.benchmark)
-    text, space = code.of(shown, summary), dict[str, Any]()
+    text, space = code.code_for(shown, summary), dict[str, Any]()
     assert text.endswith("figure.show()\n"), "run as a program, it opens in a browser"
     exec(text.removesuffix("figure.show()\n"), space)
     assert space["figure"].to_json() == session.figure(shown, summary).to_json()

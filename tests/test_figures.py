@@ -77,7 +77,7 @@ def test_every_origin_has_its_own_look() -> None:
 
 
 def test_bundle_holds_data_only() -> None:
-    bundle = parts.bundle(parts.of(figures.versus_size(records.summary(table()), "latency_us")))
+    bundle = parts.bundle(parts.as_part(figures.versus_size(records.summary(table()), "latency_us")))
     assert set(bundle) == {parts.PLOTLY, parts.MIME, "text/plain"}
     assert bundle[style.MIME]["config"]["displaylogo"] is False
     json.dumps(bundle, allow_nan=False)

@@ -31,7 +31,7 @@ def quick(count: int, iterations: int = 40, *, in_a_node: int = 0, seed: int = 1
     chance = np.random.default_rng(seed)
     level = chance.normal(5e4, 2e3, count).astype(np.int64)
     times = (level[:, None] + chance.exponential(2e3, (count, iterations))).astype(np.int64)
-    over = across_ranks.of(range(count), times)
+    over = across_ranks.summarise(range(count), times)
     hosts = [f"node{rank // in_a_node}" for rank in range(count)] if in_a_node else []
     leaves = {host: f"leaf{int(host[4:]) // 16}" for host in hosts}
     meta = {"rank_hosts": hosts, "placement": {"leaves": leaves}} if hosts else {}

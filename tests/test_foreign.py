@@ -367,18 +367,18 @@ def test_kept_records_that_somebody_else_made_are_not_believed(tmp_path: Path, m
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     campaign = Campaign(tmp_path / "c")
     campaign.save(small_samples(np.full((2, 3), 1000)), "0" * 16)
-    true = columnar.of(campaign).records
+    true = columnar.read_campaigns(campaign).records
     (path,) = (campaign.path / "records").glob("*.parquet")
-    assert columnar.of(campaign).records.equals(true)
+    assert columnar.read_campaigns(campaign).records.equals(true)
     table = pq.read_table(path)
     place = table.column_names.index("latency_us_p50")
     lie = table.set_column(place, "latency_us_p50", pa.array([0.001]))
     pq.write_table(lie, path)  # metadata and with them the stamp are kept
-    assert columnar.of(campaign).records.equals(true), "the numbers follow from the samples again"
+    assert columnar.read_campaigns(campaign).records.equals(true), "the numbers follow from the samples again"
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     pq.write_table(lie, path)
     (path.with_suffix(".signature")).write_text(signatures.sign(b""))
-    assert columnar.of(campaign).records.equals(true)
+    assert columnar.read_campaigns(campaign).records.equals(true)
 
 
 def test_what_a_foreign_campaign_derived_does_not_travel(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_the_study_says_what_is_missing(nightly: Path) -> None:
 @pytest.mark.slow
 def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Path) -> None:
     read = [sources.read(nightly / f"day{day:02}") for day in range(14)]
-    past = over_time.of(Content(read, {}))
+    past = over_time.history_of(Content(read, {}))
     assert past is not None
     content = Content(read, {})
     text = over_time.section(content)
@@ -209,7 +209,7 @@ def test_the_report_of_several_campaigns_has_a_page_on_their_history(nightly: Pa
     assert "6.12.0" in text
     assert "{#tbl-over-time}" in text
     assert over_time.FILE in text
-    assert over_time.of(Content(read[:2], {})) is None
+    assert over_time.history_of(Content(read[:2], {})) is None
     assert over_time.section(Content(read[:2], {})) == ""
 
 

@@ -104,7 +104,7 @@ def test_launches_of_a_campaign_are_judged_together_as_each_alone(tmp_path: Path
             points.append(dataclasses.replace(one, spec=one.spec.replace(size=8 + place)))
             campaign.save(points[-1], f"{place:016x}")
     campaign.compact()
-    together = columnar.of(campaign)
+    together = columnar.read_campaigns(campaign)
     assert max(len(times.rows) for times in together.times()) > 1
     seen = inspector.inspect(together, together.summary)
     assert [one.kind for one in seen].count("drift") == 3
@@ -173,7 +173,7 @@ def test_launches_of_a_campaign_tell_of_their_own_counters(tmp_path: Path) -> No
         meta = {"involuntary_switches": switches, "fingerprint": fingerprint}
         campaign.save(noisy(extra, seed=number, meta=meta), fingerprint)
     campaign.compact()
-    told = inspector.inspect(columnar.of(campaign), columnar.of(campaign).summary)
+    told = inspector.inspect(columnar.read_campaigns(campaign), columnar.read_campaigns(campaign).summary)
     assert [
         "5 switches" in told[0].sentence + told[0].evidence,
         "7 switches" in told[1].sentence + told[1].evidence,

@@ -346,7 +346,7 @@ def test_the_span_of_hosts() -> None:
 
 
 def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SLURM_JOB_ID", "FLUX_URI", "PBS_NODEFILE", allocation.LEFT_OUT):
+    for name in ("SLURM_JOB_ID", "FLUX_URI", "PBS_NODEFILE", allocation.LEFT_OUT_FILE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(allocation, "current", allocation.current)
     allocation._batch_job.cache_clear()
@@ -380,7 +380,7 @@ def test_the_job_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             {"s0"},
         )
         (tmp_path / "out.txt").write_text("n2\tslow\n")
-        monkeypatch.setenv(allocation.LEFT_OUT, str(tmp_path / "out.txt"))
+        monkeypatch.setenv(allocation.LEFT_OUT_FILE, str(tmp_path / "out.txt"))
         assert allocation.current().hosts == ("n1", "n3")  # type: ignore[union-attr]
     finally:
         allocation._batch_job.cache_clear()

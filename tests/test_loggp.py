@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labkit import studies
 from labkit.errors import DataError, SpecError
 from labkit.figures import parts
+from labkit.figures.parts import NOTHING
 from labkit.judge import loggp as analysis
 from labkit.models import loggp
 from labkit.models.loggp import Times, fit
@@ -306,8 +306,8 @@ def drawn(study: loggp_study.Study) -> list[Any]:
 
 def test_the_study_leaves_out_what_is_not_there(tmp_path: Path) -> None:
     empty = loggp_study.Study(campaign=str(Campaign(tmp_path / "c").path), measure=False)
-    assert empty.findings() == empty.fit_figure("shm") == studies.LEFT_OUT
-    assert empty.collective_figure("bcast", "shm") == empty.ranks_figure("bcast", "shm") == studies.LEFT_OUT
+    assert empty.findings() == empty.fit_figure("shm") == NOTHING
+    assert empty.collective_figure("bcast", "shm") == empty.ranks_figure("bcast", "shm") == NOTHING
     assert empty.table("L").empty
     assert empty.comparison().empty
 
@@ -353,7 +353,7 @@ def test_forced_algorithms_stand_beside_their_predictions_alone(tmp_path: Path) 
     assert len(study.measured()) == 1
     names = [trace.name for trace in study.algorithms_figure("bcast", "shm").data if trace.showlegend]
     assert {"binomial", "binomial (modelled)", "linear", "linear (modelled)"} <= set(names), names
-    assert study.algorithms_figure("allreduce", "shm") == studies.LEFT_OUT
+    assert study.algorithms_figure("allreduce", "shm") == NOTHING
 
 
 @pytest.mark.skipif("mpich" not in installed(), reason="needs MPICH")

@@ -31,7 +31,9 @@ def whole(times: NDArray[np.float64], benchmark: str = "mpi.allreduce", **fields
 
 def reduced(point: Samples, rows: tuple[int, ...] = (0, 1)) -> Samples:
     """The same point as ranks reduce it, with every time of some rows."""
-    over = across_ranks.of(point.ranks, point.time_ns, {k: v for k, v in point.extras.items() if k.endswith("_ns")})
+    over = across_ranks.summarise(
+        point.ranks, point.time_ns, {k: v for k, v in point.extras.items() if k.endswith("_ns")}
+    )
     return dataclasses.replace(
         point,
         effort=Effort(keep="extremes"),
@@ -81,17 +83,17 @@ def test_slow_ranks_are_the_same_from_every_time_and_from_extremes(ranks: int) -
 
 def test_a_late_rank_of_many_keeps_every_time() -> None:
     times = collective_times(3, 80, late=41, iterations=300).astype(np.int64)
-    over = across_ranks.of(range(80), times)
+    over = across_ranks.summarise(range(80), times)
     assert 41 in suspects(dict(over.of_iteration), 80).tolist()
     quiet = np.random.default_rng(1).normal(5e3, 100, (80, 300)).astype(np.int64)
-    assert suspects(dict(across_ranks.of(range(80), quiet).of_iteration), 80).size == 0
+    assert suspects(dict(across_ranks.summarise(range(80), quiet).of_iteration), 80).size == 0
 
 
 def test_percentiles_of_a_rank_agree_within_the_error_that_is_stated() -> None:
     times = collective_times(4, 70, iterations=500).astype(np.int64)
     qs = (0.01, 0.25, 0.5, 0.75, 0.99)
     exact = np.quantile(times, qs, axis=1, method="inverted_cdf")
-    assert (abs(across_ranks.of(range(70), times).quantiles(qs) / exact - 1) <= histogram.ERROR).all()
+    assert (abs(across_ranks.summarise(range(70), times).quantiles(qs) / exact - 1) <= histogram.ERROR).all()
 
 
 def test_a_file_brings_everything_back(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_what_cannot_start_bars_only_what_starts_alike(monkeypatch: pytest.Monke
         yield Failure(points[0], refused)
 
     reported: list[Failure] = []
-    serve = retry.Barred().watched(run, reported.append)
+    serve = retry.FailedHosts().watched(run, reported.append)
     alike = [
         Spec(benchmark="mpi.latency", size=8, launcher="openmpi", transport="shm"),
         Spec(benchmark="sockets.tcp_rr", size=1, **tool),
@@ -129,5 +129,5 @@ def test_every_benchmark_that_labkit_runs_has_a_runner() -> None:
     for name, benchmark in benchmarks.find().items():
         assert benchmark.runner in runner.RUNNERS, name
     simulated = Spec(benchmark="mpi.latency", testbed="simulated:fat-tree,nodes=16")
-    assert runner.of(simulated) is runner.RUNNERS["simulation"]
-    assert runner.of(Spec(benchmark="mpi.latency")) is runner.RUNNERS["ranks"]
+    assert runner.runner_of(simulated) is runner.RUNNERS["simulation"]
+    assert runner.runner_of(Spec(benchmark="mpi.latency")) is runner.RUNNERS["ranks"]

@@ -30,7 +30,7 @@ def test_quantiles_of_a_histogram_are_the_exact_ones_within_its_error(values, q)
 @given(TIMES)
 @settings(deadline=None)
 def test_iterations_over_ranks_are_what_the_times_say(times):
-    over = across_ranks.of(range(10, 10 + len(times)), times, {"pure_ns": times // 2})
+    over = across_ranks.summarise(range(10, 10 + len(times)), times, {"pure_ns": times // 2})
     columns = over.of_iteration
     assert (columns["slowest"] == times.max(axis=0)).all()
     assert (columns["fastest"] == times.min(axis=0)).all()
@@ -48,7 +48,7 @@ def test_iterations_over_ranks_are_what_the_times_say(times):
 @given(TIMES)
 @settings(deadline=None)
 def test_packing_loses_nothing(times):
-    over = across_ranks.of(range(len(times)), times, {"pure_ns": times + 1})
+    over = across_ranks.summarise(range(len(times)), times, {"pure_ns": times + 1})
     again = across_ranks.unpacked(across_ranks.packed(over), over.ranks, times.shape[1], ["pure_ns"])
     assert (again.histogram == over.histogram).all()
     for group in ("of_iteration", "of_rank", "sums"):
@@ -69,7 +69,7 @@ def test_two_runs_hold_every_set_that_has_no_more(long):
 
 
 def test_a_rank_without_times_has_no_quantile():
-    over = across_ranks.of((0, 1), np.array([[5, 6], [7, 8]]))
+    over = across_ranks.summarise((0, 1), np.array([[5, 6], [7, 8]]))
     emptied = across_ranks.OverRanks((0, 1, 2), over.of_iteration, over.of_rank, over.sums, histogram=over.histogram)
     assert np.isnan(emptied.quantiles([0.5])[0, 2])
     assert emptied.quantiles([0.5])[0, 0] == pytest.approx(5)

@@ -69,7 +69,7 @@ def test_another_schema_is_refused(given_: object) -> None:
 
 
 def test_a_figure_brings_its_data_with_units_its_notes_and_a_description() -> None:
-    figure = parts.of(figures.versus_size(records.summary(table(sizes=(0, 8, 64), launches=3)), "latency_us"))
+    figure = parts.as_part(figures.versus_size(records.summary(table(sizes=(0, 8, 64), launches=3)), "latency_us"))
     forms = parts.bundle(figure)
     about = parts.read(json.loads(json.dumps(forms[parts.MIME])))
     assert isinstance(about, parts.Described)
@@ -99,11 +99,11 @@ def test_notes_can_be_added_and_taken_and_a_figure_grows_by_their_lines() -> Non
     small_print.add(figure, note("n", "n=3"))
     assert figure.layout.height == 300 + small_print.LINE
     small_print.add(figure, note("kept", "word " * 30))
-    assert [one.code for one in small_print.of(figure)] == ["n", "kept"]
+    assert [one.code for one in small_print.notes_of(figure)] == ["n", "kept"]
     assert figure.layout.height == 300 + 2 * small_print.LINE
     assert [one.code for one in small_print.take(figure)] == ["n", "kept"]
     assert figure.layout.xaxis.title.text == "size"
-    assert small_print.of(figure) == ()
+    assert small_print.notes_of(figure) == ()
 
 
 def test_jupyter_shows_a_part_at_the_end_of_a_cell() -> None:

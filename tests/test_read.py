@@ -67,7 +67,10 @@ def saved(folder: Path, some: list[Samples]) -> Campaign:
 
 def same(campaign: Campaign) -> None:
     """Compare records that were read as columns with those of launch by launch, cell by cell."""
-    told, expected = columnar.of(campaign).records, records.table(campaign.samples(), campaign=campaign.name)
+    told, expected = (
+        columnar.read_campaigns(campaign).records,
+        records.table(campaign.samples(), campaign=campaign.name),
+    )
     pd.testing.assert_frame_equal(told, expected, check_exact=True)
     for name in expected:
         pairs = zip(told[name].tolist(), expected[name].tolist(), strict=True)
@@ -86,7 +89,7 @@ def test_records_are_those_of_the_launches_one_by_one(
         campaign.compact()
     if files in ("both", "twice"):  # `twice`: as after an interrupted compaction
         saved(tmp_path / "c", some[1::2] if files == "both" else some)
-    assert len(columnar.of(campaign).records) == len(some)
+    assert len(columnar.read_campaigns(campaign).records) == len(some)
     same(campaign)
     same(campaign)  # from what was kept, if it is worth it
     assert any((campaign.path / "records").glob("*.parquet")) == (worth == 1)
@@ -102,7 +105,7 @@ def test_times_and_facts_belong_to_the_rows_of_the_records(tmp_path: Path) -> No
     some = [*launches(), many]
     campaign = saved(tmp_path / "c", some)
     campaign.compact()
-    view = columnar.of(campaign)
+    view = columnar.read_campaigns(campaign)
     by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in campaign.samples()}
     rows = [by_name[name] for name in zip(view.records["fingerprint"], view.records["launch"], strict=True)]
     seen = []
@@ -134,7 +137,7 @@ def unlike() -> list[Samples]:
 def test_deciles_are_those_of_the_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: int) -> None:
     monkeypatch.setattr(kept, "WORTH", worth)
     campaign = saved(tmp_path / "c", [*launches(), *unlike()])
-    columnar.of(campaign)  # keeps
+    columnar.read_campaigns(campaign)  # keeps
     by_name = {(facts.FINGERPRINT.of(one.meta), one.launch): one for one in campaign.samples()}
     compared = 0
     for side in comparison.read(campaign) + comparison.read(campaign, "mpi.allreduce", "busbw_GBps"):
@@ -162,7 +165,7 @@ def test_nothing_reads_the_times_for_a_comparison(tmp_path: Path, monkeypatch: p
 
 def test_deciles_must_be_asked_for(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="deciles=True"):
-        columnar.of(saved(tmp_path / "c", launches())).deciles("cost")
+        columnar.read_campaigns(saved(tmp_path / "c", launches())).deciles("cost")
 
 
 @pytest.mark.parametrize("worth", [1, 10_000], ids=["kept", "computed"])
@@ -170,7 +173,7 @@ def test_categories_hold_the_same_texts(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(kept, "WORTH", worth)
     campaign = saved(tmp_path / "c", launches())
     for _ in range(2):
-        view, plain = columnar.of(campaign, coded=True), columnar.of(campaign).records
+        view, plain = columnar.read_campaigns(campaign, coded=True), columnar.read_campaigns(campaign).records
         told = view.records
         assert told["fingerprint"].dtype == "category"
         for name in plain:
@@ -180,7 +183,7 @@ def test_categories_hold_the_same_texts(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking for it reads the metadata of all launches again."""
-    view = columnar.of(saved(tmp_path / "c", launches()))
+    view = columnar.read_campaigns(saved(tmp_path / "c", launches()))
     monkeypatch.setattr(columnar.metadata, "later", None)
     assert view.fact(facts.COMMUNICATION) == [{}] * len(view.records)
 
@@ -189,9 +192,9 @@ def test_only_the_benchmarks_that_are_asked_for_are_read(tmp_path: Path) -> None
     campaign = saved(tmp_path / "c", launches())
     bad = next((tmp_path / "c" / "samples" / "mpi.put_latency").iterdir())
     bad.write_bytes(b"no Parquet")
-    assert {*columnar.of(campaign, benchmark="sockets.*").records["benchmark"]} == {"sockets.tcp_rr"}
+    assert {*columnar.read_campaigns(campaign, benchmark="sockets.*").records["benchmark"]} == {"sockets.tcp_rr"}
     with pytest.raises(DataError, match=bad.name):
-        columnar.of(campaign).records.size  # noqa: B018
+        columnar.read_campaigns(campaign).records.size  # noqa: B018
 
 
 LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -228,7 +231,7 @@ def test_metadata_that_are_not_from_labkit_are_refused(tmp_path: Path, lie: str,
     with pytest.raises(DataError, match=r"compacted-|Launch"):
         list(map(records.numbers.seconds, campaign.samples()))
     with pytest.raises(DataError, match=r"compacted-|Launch"):
-        columnar.of(campaign).records.size  # noqa: B018
+        columnar.read_campaigns(campaign).records.size  # noqa: B018
 
 
 def lying(folder: Path, place: int, lie: Callable[[dict[str, Any]], Any]) -> Campaign:
@@ -256,15 +259,15 @@ def test_numbers_that_json_does_not_have_are_read_as_python_reads_them(tmp_path:
 def test_a_fact_of_the_moment_is_checked_when_it_is_asked_for(tmp_path: Path) -> None:
     campaign = lying(tmp_path / "c", 3, lambda h: h["meta"].update(load_end=5))
     with pytest.raises(DataError, match="load_end"):
-        columnar.of(campaign).fact(facts.LOAD_END)
+        columnar.read_campaigns(campaign).fact(facts.LOAD_END)
     asked: Fact[Any] = facts.LOAD_START
-    assert columnar.of(campaign).fact(asked) == [{}] * 10
+    assert columnar.read_campaigns(campaign).fact(asked) == [{}] * 10
 
 
 def test_what_a_run_adds_meanwhile_does_not_move_times_to_other_rows(tmp_path: Path) -> None:
     some = launches()
     campaign = saved(tmp_path / "c", some[1::2])
-    view = columnar.of(campaign)
+    view = columnar.read_campaigns(campaign)
     before = view.records
     saved(tmp_path / "c", some[::2])
     seen = {row: seconds for times in view.times() for row, seconds in zip(times.rows, times.seconds, strict=True)}
@@ -280,5 +283,7 @@ def test_threads_that_read_at_the_same_time_do_not_mix_their_launches(tmp_path: 
     expected = [records.table(one.samples(), campaign=one.name) for one in campaigns]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
-            for told, true in zip(pool.map(lambda one: columnar.of(one).records, campaigns), expected, strict=True):
+            for told, true in zip(
+                pool.map(lambda one: columnar.read_campaigns(one).records, campaigns), expected, strict=True
+            ):
                 pd.testing.assert_frame_equal(told, true, check_exact=True)

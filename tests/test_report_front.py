@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit import benchmarks
 from labkit.figures import parts
 from labkit.figures._plotly import go
+from labkit.figures.parts import NOTHING
 from labkit.judge.contrast import contrast
 from labkit.point.notes import badge, note
 from labkit.point.spec import Spec
@@ -40,7 +41,6 @@ from labkit.report.blocks import conclusion, overview
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
 from labkit.store.samples import Samples
-from labkit.studies import LEFT_OUT
 
 from . import made
 
@@ -623,9 +623,9 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
         new_markdown_cell("# X {#sec-x}\n\nSee @fig-there. More is in @fig-gone and @sec-gone. The end."),
         new_markdown_cell("## There {#sec-there}\n\nProse."),
         shown("fig-there", FIGURE),
-        shown("tbl-lost", LEFT_OUT),
+        shown("tbl-lost", NOTHING),
         new_markdown_cell("## Gone {#sec-gone}\n\nOf @fig-gone."),
-        shown("fig-gone", LEFT_OUT),
+        shown("fig-gone", NOTHING),
         new_markdown_cell("## Last {#sec-last}\n\n@tbl-lost."),
         shown("tbl-last", parts.Table.of(["a"], [["1"]])),
     )
@@ -642,14 +642,14 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
 def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    empty = chapter(tmp_path / "a", new_markdown_cell("# X {#sec-x}"), shown("fig-x", LEFT_OUT))
+    empty = chapter(tmp_path / "a", new_markdown_cell("# X {#sec-x}"), shown("fig-x", NOTHING))
     result = new_code_cell("say()", outputs=[new_output("display_data", data={"text/markdown": "It is fast."})])
     kept = chapter(
         tmp_path / "b",
         new_markdown_cell("# Y {#sec-y}"),
         shown("fig-y", FIGURE),
         new_markdown_cell("## Section {#sec-s}\n\nAs in @sec-x."),
-        shown("fig-z", LEFT_OUT),
+        shown("fig-z", NOTHING),
         result,
     )
     assert prune.omit([empty, kept]) == [empty]

@@ -35,7 +35,7 @@ from tests.test_report import make_campaign, pages, point
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of the user, with a folder for its own parts of reports."""
     monkeypatch.setenv(project.PROJECT, str(project.init(tmp_path / "project").folder))
-    folder = tmp_path / "project" / styles.MINE
+    folder = tmp_path / "project" / styles.USER_STYLES
     (folder / "styles").mkdir(parents=True)
     return folder
 

@@ -56,8 +56,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project of the user with a chapter, and a copy of labkit's sources."""
     folder = project.init(tmp_path / "project").folder
     monkeypatch.setenv(project.PROJECT, str(folder))
-    (folder / styles.MINE).mkdir()
-    (folder / styles.MINE / "site.qmd").write_text("# Site {#sec-site}\n")
+    (folder / styles.USER_STYLES).mkdir()
+    (folder / styles.USER_STYLES / "site.qmd").write_text("# Site {#sec-site}\n")
     package = tmp_path / "labkit"
     package.mkdir()
     (package / "__init__.py").write_text("__version__ = '1'\n")
@@ -177,11 +177,11 @@ def test_a_report_of_several_campaigns_has_a_folder_of_its_own(campaign: Path, t
     assert names == ["report-survey", "report-survey+after"]
     alone, shared = (campaign / name for name in names)
     stage(both[:1], style="survey", engine="plain", folder=alone)
-    before = list(file_state.of(alone))
+    before = list(file_state.states_of(alone))
     stage(both, style="survey", engine="plain", folder=shared)
     named = "report-survey+after/data/"
     assert any(named in path.read_text() for path in shared.glob("*.qmd")), "the command to check sums names the folder"
-    assert list(file_state.of(alone)) == before, "the report of one campaign stays as it is"
+    assert list(file_state.states_of(alone)) == before, "the report of one campaign stays as it is"
     assert not (other / "report").exists()
     state = fingerprint(campaign)
     (shared / "key-numbers.json").write_text("[]")
@@ -244,8 +244,8 @@ def test_a_report_reads_only_what_its_fingerprint_covers(campaign: Path, style: 
     finally:
         opened = None
     sources = [Path(labkit.__file__).parent, *build_cache._sources()]
-    covered = {Path(state[0]) for folder in sources for state in file_state.of(folder)}
-    covered |= {Path(state[0]) for state in file_state.of(campaign, build_cache._is_input(campaign))}
+    covered = {Path(state[0]) for folder in sources for state in file_state.states_of(folder)}
+    covered |= {Path(state[0]) for state in file_state.states_of(campaign, build_cache._is_input(campaign))}
     assert one_sample(campaign) in read & covered
     system = (*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, "/usr", "/etc", "/proc", "/sys", "/dev")
     known = [folders.cache(), built.html.parents[1], *map(Path, system)]

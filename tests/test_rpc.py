@@ -21,6 +21,7 @@ from labkit import benchmarks, studies, testbeds, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.figures.parts import NOTHING
 from labkit.formats import rpc_client as layout
 from labkit.host import pythons
 from labkit.kernels import programs
@@ -442,7 +443,7 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     assert len(study.records) == len(study.points)
     figures = [study.link_figure("rate"), study.bandwidth_figure("rate")]
     figures += [study.sizes_figure(), study.clients_figure(), study.load_figure(), study.servers_figure()]
-    assert studies.LEFT_OUT not in figures
+    assert NOTHING not in figures
     names = {trace.name for trace in figures[2].data}
     assert names == {
         "TCP",

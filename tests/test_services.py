@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from labkit import benchmarks, studies, testbeds, tools
 from labkit.benchmarks import ToolBenchmark
 from labkit.errors import DataError, LaunchError, SpecError
+from labkit.figures.parts import NOTHING
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
 from labkit.judge import traces
@@ -510,8 +511,8 @@ def test_the_notebook_measures_and_draws(tmp_path: Path) -> None:
     shown = [study.load_figure(), study.quantile_figure(), study.fan_out_figure(), study.social_figure()]
     shown += [study.path_figure(name) for name in ("services.social_network", HDSEARCH)]
     shown += [study.link_figure("rate"), study.findings()]
-    assert studies.LEFT_OUT not in shown
-    assert study.link_figure("delay") == studies.LEFT_OUT
+    assert NOTHING not in shown
+    assert study.link_figure("delay") == NOTHING
     assert {one.trace for one in otlp.loads(traces.text(study.samples))}
     [linked] = [one for one in study.samples if one.spec.testbed != "local"]
     crossed = linked.meta["evidence"]

@@ -260,7 +260,7 @@ def test_a_point_of_many_ranks_and_hosts_has_few_metadata(tmp_path: Path, monkey
     ]
     (tmp_path / "frames").write_bytes(b"".join(frame.encode() for frame in frames))
     line = lines.Line(["cat", str(tmp_path / "frames"), *[f"--host={name}" for name in NAMES]], {})
-    monkeypatch.setattr(lines, "of", lambda points, effort: line)
+    monkeypatch.setattr(lines, "line_for", lambda points, effort: line)
     genuine = supervise.start
     monkeypatch.setattr(supervise, "start", lambda command, **more: genuine(command[:2], **more))
     monkeypatch.setattr(ranks.Start, "_check", lambda self, header: None)
@@ -315,13 +315,13 @@ out.write(Frame({"kind": "done", "peak_rss": 1 << 20}).encode())
 
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a program in the place of ranks that sends points which took no time."""
-    genuine = lines.of
+    genuine = lines.line_for
 
     def of(points: Any, effort: Effort) -> lines.Line:
         line = genuine(points, effort)
         return lines.Line([sys.executable, "-c", STUB, line.command[-1]], {}, None, line.plan)
 
-    monkeypatch.setattr(lines, "of", of)
+    monkeypatch.setattr(lines, "line_for", of)
 
 
 def clock(count: int) -> list[Point]:

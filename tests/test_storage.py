@@ -14,6 +14,7 @@ import pytest
 
 from labkit import figures, studies, tools
 from labkit.errors import DataError, SpecError
+from labkit.figures.parts import NOTHING
 from labkit.formats import fio as fio_layout
 from labkit.formats import iozone as iozone_layout
 from labkit.point import storage
@@ -438,4 +439,4 @@ def test_a_notebook_of_storage_measures_and_draws(name: str, tmp_path: Path) -> 
     }
     shown = [getattr(study, call)() for call in calls[name]]
     shown += [study.maps(test) for test in ("read", "write", "stride read")] if name == "iozone" else []
-    assert studies.LEFT_OUT not in shown
+    assert NOTHING not in shown

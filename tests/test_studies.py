@@ -15,6 +15,7 @@ from labkit import benchmarks, figures, studies, testbeds
 from labkit.apps import notebook
 from labkit.errors import DataError, SpecError
 from labkit.figures import parts
+from labkit.figures.parts import NOTHING
 from labkit.io import project
 from labkit.point.spec import Spec
 from labkit.run import launch
@@ -63,7 +64,7 @@ def test_a_text_without_words_says_that_it_was_left_out(monkeypatch: pytest.Monk
     monkeypatch.setattr(notebook, "_studies", [])
     for text in ("", "* one finding"):
         notebook.show(text)
-    assert shown == [str(studies.LEFT_OUT), "* one finding"]
+    assert shown == [str(NOTHING), "* one finding"]
 
 
 def test_points_that_another_notebook_shows_are_not_left_out(campaign: Campaign) -> None:

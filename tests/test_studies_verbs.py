@@ -14,13 +14,13 @@ import pytest
 
 from labkit import studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure
+from labkit.figures.parts import NOTHING, Figure
 from labkit.judge import evidence
 from labkit.point.notes import badge, has
 from labkit.point.spec import Spec
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
-from labkit.studies import LEFT_OUT, verbs_latency_bandwidth, verbs_under_loss_and_delay
+from labkit.studies import verbs_latency_bandwidth, verbs_under_loss_and_delay
 from tests.notebooks.test_examples import EXAMPLES
 from tests.notebooks.test_measured import Shown
 
@@ -71,7 +71,7 @@ def test_a_notebook_shows_what_was_recorded(name: str, campaign: str) -> None:
             "(" in figure["layout"]["yaxis"]["title"]["text"] or "share" in figure["layout"]["yaxis"]["title"]["text"]
         )
     assert any("not how fast it is" in text for text in shown.texts)
-    assert str(LEFT_OUT) not in shown.texts
+    assert str(NOTHING) not in shown.texts
     assert not [text for text in shown.texts if "nan" in text]
 
 

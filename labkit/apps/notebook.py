@@ -119,7 +119,7 @@ def show(thing: Any) -> None:
     if hasattr(type(thing), "model_id"):
         display(thing)
         return
-    part = parts.of(thing)
+    part = parts.as_part(thing)
     study = _studies[0] if _studies else None
     if part == parts.NOTHING and study:
         part = needs.omitted(study)

@@ -36,7 +36,7 @@ from labkit.benchmarks._kinds import (
     ToolBenchmark,
 )
 from labkit.benchmarks._simulated import Simulation
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.point.spec import Effort, Spec, validated
 from labkit.point.units import KiB, format_size
 
@@ -160,7 +160,7 @@ def get(name: str) -> Benchmark:
     """
     if found := look_up(name):
         return found
-    raise known("benchmark", name, list(every()), see="labkit list")
+    raise unknown_name("benchmark", name, list(every()), see="labkit list")
 
 
 def look_up(name: str) -> Benchmark | None:

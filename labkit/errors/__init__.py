@@ -203,7 +203,7 @@ def alike(wanted: str, names: Sequence[str]) -> str:
     return f"Did you mean {' or '.join(close)}? " if close else ""
 
 
-def known(
+def unknown_name(
     kind: str, wanted: str, names: Sequence[str], *, see: str = "", error: Callable[[str], LabkitError] = SpecError
 ) -> LabkitError:
     """Return the error for a name that does not exist: similar names, and all names or the command that lists them."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
     go = extras.Later("plotly.graph_objects")
 
-__all__ = ["go", "held", "make_subplots"]
+__all__ = ["go", "make_subplots", "raw"]
 
 
 def make_subplots(*shape: int, **how: Any) -> go.Figure:
@@ -20,6 +20,6 @@ def make_subplots(*shape: int, **how: Any) -> go.Figure:
     return made
 
 
-def held(figure: go.Figure) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def raw(figure: go.Figure) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Traces and layout of a figure as the plain data that it holds, to read: plotly's own look-ups cost far more."""
     return figure._data, figure._layout

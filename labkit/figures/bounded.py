@@ -59,7 +59,9 @@ def with_bounds(
     }
     if not points:
         return figure
-    curves = limits.of(points.values(), about["metric"], costs(), at=lambda one: places[FINGERPRINT.of(one.meta)])
+    curves = limits.limit_curves(
+        points.values(), about["metric"], costs(), at=lambda one: places[FINGERPRINT.of(one.meta)]
+    )
     return bounded(figure, curves)
 
 
@@ -71,7 +73,8 @@ def bounded(figure: go.Figure, curves: Sequence[Limit]) -> go.Figure:
     Parameters
     ----------
     figure : from `labkit.figures.versus_size`, `versus` or `bars`.
-    curves : from `labkit.models.limits.of`, at places of the figure's axis; those of another metric are left out.
+    curves : from `labkit.models.limits.limit_curves`, at places of the figure's axis; those of another metric are left
+        out.
 
     Raises
     ------

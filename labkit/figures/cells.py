@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from labkit.errors import DataError, known
+from labkit.errors import DataError, unknown_name
 from labkit.figures import style
 from labkit.figures._plotly import go, make_subplots
 from labkit.point.columns import METRICS
@@ -196,11 +196,11 @@ def _cells(reported: pd.DataFrame, rows: str, columns: str, value: str, statisti
     """Return the rows of a value that have both labels, one unit and one statistic."""
     for name in (rows, columns):
         if name not in reported:
-            raise known("column", name, list(reported.columns), error=DataError)
+            raise unknown_name("column", name, list(reported.columns), error=DataError)
     names = list(reported["name"].unique()) if "name" in reported else []
     cells = reported[reported["name"] == value] if value in names else reported
     if value not in names and value not in reported:
-        raise known("value", value, names, error=DataError)
+        raise unknown_name("value", value, names, error=DataError)
     cells = cells.rename(columns={value: "value"}).dropna(subset=[rows, columns, "value"])
     if statistic is not None:
         cells = cells[cells["statistic"] == statistic]

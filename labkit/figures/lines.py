@@ -63,7 +63,7 @@ def ends_of(rows: pd.DataFrame, metric: str, statistic: str) -> tuple[NDArray[np
     return ends[0], ends[1]
 
 
-def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: str) -> list[Line]:
+def make_lines(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: str) -> list[Line]:
     """Return the lines of a figure; a series has several where its points have different headline statistics.
 
     Parameters
@@ -74,7 +74,7 @@ def of(parts: Sequence[tuple[str, str, pd.DataFrame]], metric: str, statistic: s
     """
     usual = headline_statistic(pd.concat([rows for *_, rows in parts]), metric) if statistic == HEADLINE else statistic
     drawn: list[Line] = []
-    for part, look in zip(parts, looks.of(parts), strict=True):
+    for part, look in zip(parts, looks.make_looks(parts), strict=True):
         drawn += of_series(part, look, metric, statistic, usual)
     return drawn
 

@@ -89,7 +89,7 @@ def named(names: Sequence[str]) -> list[Look]:
     return _looks(dict.fromkeys(names, ()), names)
 
 
-def of(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
+def make_looks(parts: Sequence[tuple[str, str, pd.DataFrame]]) -> list[Look]:
     """Looks of the series of one figure.
 
     Parameters

@@ -145,7 +145,7 @@ class Figure(_Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Small print."""
-        return small_print.of(self.plot)
+        return small_print.notes_of(self.plot)
 
 
 Part = Figure | Table | Text | Omitted
@@ -176,7 +176,7 @@ class Described:
 Read = Described | Table | Text | Omitted
 
 
-def of(thing: Any) -> Part:
+def as_part(thing: Any) -> Part:
     """Return what a notebook may show as a part: a part, a figure of plotly, or a text; of an empty text `NOTHING`.
 
     Raises

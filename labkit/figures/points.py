@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks
-from labkit.errors import DataError, known
+from labkit.errors import DataError, unknown_name
 from labkit.figures import axes, lines, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
@@ -25,7 +25,7 @@ from labkit.read.records import value_of, why_not
 def metric_of(frame: pd.DataFrame, metric: str) -> Metric:
     """Return the metric of that name; raise a `DataError` if the table does not have it."""
     if metric not in METRICS:
-        raise known("metric", metric, list(METRICS), error=DataError)
+        raise unknown_name("metric", metric, list(METRICS), error=DataError)
     present = [name for name in METRICS if any(statistic_column(name, s) in frame for s in STATISTICS)]
     if metric not in present:
         raise DataError(f"The table has no {metric}. It has: {', '.join(present) or 'no metric at all'}.")
@@ -112,8 +112,8 @@ def _arranged(values: Any, order: Sequence[int | None], hover: bool) -> Any:
 
 def _size_title(rows: pd.DataFrame) -> str:
     """Title of the axis of sizes: what all benchmarks call theirs, else that of messages."""
-    known = [benchmarks.look_up(str(name)) for name in rows["benchmark"].unique()] if "benchmark" in rows else []
-    titles = {one.size_label if one else "" for one in known}
+    unknown_name = [benchmarks.look_up(str(name)) for name in rows["benchmark"].unique()] if "benchmark" in rows else []
+    titles = {one.size_label if one else "" for one in unknown_name}
     return (titles.pop() if len(titles) == 1 else "") or column_title("message_size_B")
 
 
@@ -140,8 +140,8 @@ def versus_size(
     tail : of the thin line; None for none.
     bounds : label → value of horizontal lines no measurement can pass, in the metric's unit.
     hover : False for a page that says itself what a point is: no texts, and arrays instead of lists.
-    drawn : lines of `labkit.figures.lines.of` with these series and this statistic, their rows by size; made here when
-        left out.
+    drawn : lines of `labkit.figures.lines.make_lines` with these series and this statistic, their rows by size; made
+        here when left out.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def versus_size(
     traces: list[dict[str, Any]] = []
     tails = False
     series = style.varying(frame, skip=["message_size_B"]) if series is None else series
-    drawn = lines.of(style.split(frame, series), metric, statistic) if drawn is None else drawn
+    drawn = lines.make_lines(style.split(frame, series), metric, statistic) if drawn is None else drawn
     groups = list(dict.fromkeys(line.look.slot for line in drawn))
     for line in drawn:
         for trace in _lines(line, definition, tail, smallest, hover):
@@ -310,10 +310,10 @@ def bars(
     """
     definition, figure = metric_of(summary, metric), go.Figure()
     if category not in summary:
-        raise known("column", category, list(summary.columns), error=DataError)
+        raise unknown_name("column", category, list(summary.columns), error=DataError)
     series = style.varying(summary, skip=_beside(summary, category)) if series is None else series
     parts = style.split(summary, series)
-    drawn = lines.of(parts, metric, statistic)
+    drawn = lines.make_lines(parts, metric, statistic)
     for line in drawn:
         rows, shown = line.rows, line.statistic
         labels, y = [style.level_word(row, category) for row in rows.to_dict("records")], column(rows, metric, shown)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from labkit.figures._plotly import go, held
+from labkit.figures._plotly import go, raw
 from labkit.point.notes import Note, joined, note
 
 FITS = 96  # characters in a line
@@ -24,7 +24,7 @@ def rendered(title: str, notes: Iterable[Note | str], fits: int = FITS) -> str:
 
 def write(figure: go.Figure, notes: Iterable[Note | str], axis: str = "xaxis") -> None:
     """Put notes below an axis, in the place of those that the figure had; its height stays."""
-    meta = dict(held(figure)[1].get("meta") or {})
+    meta = dict(raw(figure)[1].get("meta") or {})
     title = meta.get(TITLE, figure.layout[axis].title.text or "")
     kept = [one if isinstance(one, Note) else note("figure", one) for one in notes if str(one)]
     if not kept and NOTES not in meta:
@@ -43,25 +43,25 @@ def retitled(figure: go.Figure, title: str) -> go.Figure:
 
 def add(figure: go.Figure, *notes: Note | str) -> None:
     """Put further notes below a finished figure, which grows by their lines."""
-    axis = (held(figure)[1].get("meta") or {}).get(AXIS, "xaxis")
+    axis = (raw(figure)[1].get("meta") or {}).get(AXIS, "xaxis")
     before = (figure.layout[axis].title.text or "").count("<br>")
-    write(figure, [*of(figure), *notes], axis)
+    write(figure, [*notes_of(figure), *notes], axis)
     if figure.layout.height:
         figure.layout.height += LINE * ((figure.layout[axis].title.text or "").count("<br>") - before)
 
 
 def take(figure: go.Figure) -> tuple[Note, ...]:
     """Take the notes from a figure, and return them."""
-    notes, meta = of(figure), held(figure)[1].get("meta") or {}
+    notes, meta = notes_of(figure), raw(figure)[1].get("meta") or {}
     if NOTES in meta:
         figure.layout[meta[AXIS]].title.text = meta[TITLE]
         figure.layout.meta = {key: value for key, value in meta.items() if key not in (NOTES, TITLE, AXIS)}
     return notes
 
 
-def of(figure: go.Figure) -> tuple[Note, ...]:
+def notes_of(figure: go.Figure) -> tuple[Note, ...]:
     """Return the notes of a figure."""
-    return read((held(figure)[1].get("meta") or {}).get(NOTES) or ())
+    return read((raw(figure)[1].get("meta") or {}).get(NOTES) or ())
 
 
 def read(notes: Sequence[Any]) -> tuple[Note, ...]:

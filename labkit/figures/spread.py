@@ -52,7 +52,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
     centres = [_centre(rows, metric, shown) for _, _, rows in parts]
     relative = min(centres) > 0 and max(centres) / min(centres) > _NEAR
     figure, spreads = go.Figure(), []
-    for (name, origin, rows), centre, look in zip(parts, centres, looks.of(parts), strict=True):
+    for (name, origin, rows), centre, look in zip(parts, centres, looks.make_looks(parts), strict=True):
         marks = _marks(rows, definition, shown, centre if relative else None, origin, look)
         figure.add_trace(marks.update(name=name, meta=look.meta, offsetgroup=name))
         if not relative:

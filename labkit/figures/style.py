@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from labkit.errors import DataError, known
+from labkit.errors import DataError, unknown_name
 from labkit.figures import small_print
-from labkit.figures._plotly import go, held
+from labkit.figures._plotly import go, raw
 from labkit.figures.looks import COLOURS, Look
 from labkit.figures.small_print import LINE
 from labkit.point.notes import Note, joined
@@ -128,7 +128,7 @@ def finish(
     """
     figure.update_layout(width=width, height=height)
     small_print.write(figure, notes, axis)
-    traces, layout = held(figure)
+    traces, layout = raw(figure)
     layout["template"] = copy.deepcopy(_template())
     if sum(re.fullmatch(r"yaxis\d*", name) is not None for name in layout) <= 1:
         if lack := _lack(figure):
@@ -158,7 +158,7 @@ def _lack(figure: go.Figure) -> int:
 
     One of the usual height shrinks if it has few places to the right.
     """
-    traces, layout = held(figure)
+    traces, layout = raw(figure)
     margin = layout.get("margin", {})
     if margin.get("t") is not None or margin.get("b") is not None:
         return 0  # a figure that sets its own margins has set its height to fit them
@@ -172,7 +172,7 @@ def _lack(figure: go.Figure) -> int:
 
 def _around(figure: go.Figure) -> tuple[int, int]:
     """Return how much of a figure lies above and below the axes: margins, legend and small print, px."""
-    _, layout = held(figure)
+    _, layout = raw(figure)
     margin = layout.get("margin", {})
     above = margin.get("t") or TEMPLATE["layout"]["margin"]["t"]
     above += _legend(figure) if layout.get("showlegend") and margin.get("t") is None else 0
@@ -188,7 +188,7 @@ def _title(layout: Mapping[str, Any], axis: str) -> str:
 
 def _legend(figure: go.Figure) -> int:
     """Return the height of the legend, px: plotly fills its rows one after the other."""
-    traces, layout = held(figure)
+    traces, layout = raw(figure)
     margin = TEMPLATE["layout"]["margin"]
     across, rows, room = layout["width"] - margin["l"] - margin["r"], 0, 0.0
     named = [trace for trace in traces if trace.get("showlegend") is not False]
@@ -203,7 +203,7 @@ def _legend(figure: go.Figure) -> int:
 
 def _fold(figure: go.Figure) -> None:
     """Break the title of the upward axis where it would reach beyond the figure: its middle is that of the axis."""
-    _, layout = held(figure)
+    _, layout = raw(figure)
     title, height = _title(layout, "yaxis"), layout["height"]
     above, below = _around(figure)
     middle = above + (height - above - below) / 2
@@ -214,7 +214,7 @@ def _fold(figure: go.Figure) -> None:
 
 def _steps(figure: go.Figure) -> None:
     """Put the ticks of a logarithmic upward axis at 1, 2 and 5, or at the decades: plotly's own would overlap."""
-    traces, layout = held(figure)
+    traces, layout = raw(figure)
     axis = layout.get("yaxis", {})
     if axis.get("type") != "log" or any(axis.get(name) is not None for name in ("dtick", "tickvals", "range")):
         return
@@ -293,7 +293,7 @@ def split(frame: pd.DataFrame, series: Sequence[str]) -> list[tuple[str, str, pd
     """
     missing = [name for name in series if name not in frame]
     if missing:
-        raise known("column", missing[0], list(frame.columns), error=DataError)
+        raise unknown_name("column", missing[0], list(frame.columns), error=DataError)
     if frame.empty:
         raise DataError("There are no rows to draw. Measure first, or relax the filter.")
     if "campaign" in frame and "campaign" not in series and frame["campaign"].nunique() > 1:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labkit.errors import DataError, known
+from labkit.errors import DataError, unknown_name
 from labkit.figures import axes, lines, looks, style
 from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
@@ -56,7 +56,7 @@ def versus(
         If there is nothing to draw, a column is missing or units differ.
     """
     if x not in summary:
-        raise known("column", x, list(summary.columns), error=DataError)
+        raise unknown_name("column", x, list(summary.columns), error=DataError)
     columns = _columns(summary, shown)
     frame = pd.concat([summary.assign(quantity=name) for name in columns]).dropna(subset=[x])
     names = [name for name in ("quantity",) if len(columns) > 1] + list(series)
@@ -97,7 +97,7 @@ def _parts(
 ) -> Iterator[tuple[str, Line]]:
     """Return metric and line of every series, each with the statistic of its quantity."""
     every = pd.concat([rows for *_, rows in parts])
-    for part, look in zip(parts, looks.of(parts), strict=True):
+    for part, look in zip(parts, looks.make_looks(parts), strict=True):
         metric, statistic = columns[str(part[2]["quantity"].iloc[0])]
         for line in lines.of_series(part, look, metric, statistic, headline_statistic(every, metric)):
             yield metric, line

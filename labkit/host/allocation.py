@@ -20,7 +20,9 @@ from labkit.point.host_list import expanded
 from labkit.point.notes import joined
 from labkit.point.units import plural
 
-LEFT_OUT = "LABKIT_LEFT_OUT"  # the file of hosts that are not to be used; each line has a host, a tab and the reason
+LEFT_OUT_FILE = (
+    "LABKIT_LEFT_OUT"  # the file of hosts that are not to be used; each line has a host, a tab and the reason
+)
 WORDS = ("same-leaf", "across-leaves")  # what a spec may name instead of hosts
 
 
@@ -153,10 +155,10 @@ def current() -> Allocation | None:
 def _usable_job() -> Allocation | None:
     """Return the job without the hosts that were left out."""
     job = _batch_job()
-    if job is None or not os.environ.get(LEFT_OUT):
+    if job is None or not os.environ.get(LEFT_OUT_FILE):
         return job
     try:
-        lines = safe_read.text(Path(os.environ[LEFT_OUT]), "replace").splitlines()
+        lines = safe_read.text(Path(os.environ[LEFT_OUT_FILE]), "replace").splitlines()
     except DataError:
         return job
     absent = {line.partition("\t")[0] for line in lines}

@@ -26,7 +26,7 @@ def _is_source(path: Path) -> bool:
     return path.name not in _LEFT and not path.name.startswith((".", "run-"))
 
 
-def of(top: Path, wanted: Callable[[Path], bool] = _is_source, *, packaged: bool = False) -> Iterator[State]:
+def states_of(top: Path, wanted: Callable[[Path], bool] = _is_source, *, packaged: bool = False) -> Iterator[State]:
     """Yield the states of the files below a folder, or of a file itself, in a fixed order; none if nothing is there.
 
     A link to a folder never has the same state twice: what is behind it is not looked at.
@@ -45,7 +45,7 @@ def of(top: Path, wanted: Callable[[Path], bool] = _is_source, *, packaged: bool
         entries = []
     for path in filter(wanted, entries):
         if path.is_dir() and not path.is_symlink():
-            yield from of(path, wanted, packaged=packaged)
+            yield from states_of(path, wanted, packaged=packaged)
             continue
         try:
             state = path.stat()
@@ -63,7 +63,7 @@ def installed() -> Iterator[object]:
         with suppress(OSError):
             names = sorted(one.name for one in folder.iterdir() if one.suffix in (".dist-info", ".egg-info", ".pth"))
             yield str(folder), names
-    yield from of(Path(labkit.__file__).parent, packaged=True)
+    yield from states_of(Path(labkit.__file__).parent, packaged=True)
 
 
 def digest(parts: Iterable[object]) -> str:

@@ -26,7 +26,7 @@ from labkit.stats import changes
 from labkit.stats.shift import holm
 
 CHANCE = 0.05  # of a false change, over all series
-FEWEST = 2  # campaigns that make a history
+MIN_CAMPAIGNS = 2  # campaigns that make a history
 # facts of a host that differ from moment to moment, or only say where it was read
 _PASSING = ("load", "uptime_s", "memory_available_B", "shared_memory_free_B", "frequency_MHz", "others", "pressure",
             "hostname", "name", "cpu_affinity")  # fmt: skip
@@ -196,7 +196,7 @@ def history(runs: Sequence[Run], *, chance: float = CHANCE) -> History:
     chance : of a false change over all series, if nothing changed.
     """
     ordered = tuple(sorted((one for one in runs if len(one.records)), key=lambda one: (one.created, one.name)))
-    series = list(_series(ordered)) if len(ordered) >= FEWEST else []
+    series = list(_series(ordered)) if len(ordered) >= MIN_CAMPAIGNS else []
     found = [changes.changes([m.value for m in one.moments], chance) for one in series]
     # the first cut of a series is its test; the others depend on it
     firsts = holm([min((p for _, p in cuts), default=1.0) for cuts in found])
@@ -214,7 +214,7 @@ def _series(runs: Sequence[Run]) -> Iterator[Series]:
     past = Past(one.records.assign(run=place) for place, one in enumerate(runs))
     keys = identifying(runs[-1].records, past)
     every = grouped(past.joined(), keys)
-    points = every.chosen(np.flatnonzero(every.different("run") >= FEWEST).tolist())
+    points = every.chosen(np.flatnonzero(every.different("run") >= MIN_CAMPAIGNS).tolist())
     run = points.frame["run"].to_numpy(np.intp)[points.rows]
     labels, names = labelled(points, keys), compared(points, points)
     moments = {}
@@ -232,7 +232,7 @@ def _series(runs: Sequence[Run]) -> Iterator[Series]:
         moments[metric, statistic] = found
     for place, (key, label) in enumerate(zip(points.keys, labels, strict=True)):
         for one in names[place]:
-            if len(listed := moments[one][place]) >= FEWEST:
+            if len(listed := moments[one][place]) >= MIN_CAMPAIGNS:
                 yield Series(key[0], label, *one, tuple(listed))
 
 
@@ -316,4 +316,4 @@ def told(series: Series, change: Change, chance: float) -> str:
     )
 
 
-__all__ = ["CHANCE", "FEWEST", "Change", "History", "Moment", "Run", "Series", "differences", "history", "told"]
+__all__ = ["CHANCE", "MIN_CAMPAIGNS", "Change", "History", "Moment", "Run", "Series", "differences", "history", "told"]

@@ -185,7 +185,7 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
     for name in dict.fromkeys(summary["benchmark"]) if len(summary) else ():
         rows = summary[summary["benchmark"] == name]
         metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
-        if not metric or rows["message_size_B"].nunique() < protocol.FEWEST:
+        if not metric or rows["message_size_B"].nunique() < protocol.MIN_SIZES:
             continue
         column = statistic_column(metric, headline_statistic(rows, metric))
         rows = rows[rows[column].notna()]

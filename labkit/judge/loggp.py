@@ -205,7 +205,7 @@ def _without(times: Times, sizes: set[int | None]) -> Times:
 
 def _breaks(times: Times) -> protocol.Protocol | None:
     """Break points of the medians over launches; None with too few sizes for any."""
-    if len(times.sizes) < protocol.FEWEST:
+    if len(times.sizes) < protocol.MIN_SIZES:
         return None
     return protocol.breaks(times.sizes, np.median(times.seconds, axis=0))
 

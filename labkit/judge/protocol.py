@@ -29,7 +29,7 @@ from labkit.point.columns import statistic_column
 from labkit.point.units import format_share, format_size, plural
 from labkit.read.records import headline_statistic
 
-FEWEST = 8  # sizes
+MIN_SIZES = 8  # sizes
 SHORTEST = 3  # sizes that one line covers at least
 NOISY = 9.0  # most that one point costs, σ²
 PENALTY = 6.0  # of a further line, in log(n)
@@ -101,7 +101,7 @@ class Protocol:
     sentence: str
 
 
-def of(rows: pd.DataFrame, metric: str = "latency_us") -> Protocol:
+def protocol_of(rows: pd.DataFrame, metric: str = "latency_us") -> Protocol:
     """Break points of one series of a summary: one row per size.
 
     Raises
@@ -128,10 +128,10 @@ def wanting(sizes: Sequence[int]) -> str:
     'Break points need 8 sizes above 0 B or more, and there is 1: 1 KiB'
     """
     known = sorted(sizes) or [1]
-    ends = known[0], max(known[-1], known[0] * 2 ** (FEWEST - 1))
+    ends = known[0], max(known[-1], known[0] * 2 ** (MIN_SIZES - 1))
     there = f"there {'is' if len(sizes) == 1 else 'are'} {len(sizes)}: {', '.join(map(format_size, known))}"
     return (
-        f"Break points need {FEWEST} sizes above 0 B or more, and {there if sizes else 'there is none'}. "
+        f"Break points need {MIN_SIZES} sizes above 0 B or more, and {there if sizes else 'there is none'}. "
         f"Measure from {' to '.join(map(format_size, ends))}, each twice the one before: "
         f'sizes = "{":".join(format_size(end, unit="") for end in ends)}".'
     )
@@ -151,10 +151,10 @@ def breaks(sizes: ArrayLike, times: ArrayLike) -> Protocol:
         If there are fewer than 8 sizes, or they do not rise, or a time is not above 0.
     """
     m, t = np.asarray(sizes, np.float64), np.asarray(times, np.float64)
-    if m.ndim != 1 or m.shape != t.shape or len(m) < FEWEST:
+    if m.ndim != 1 or m.shape != t.shape or len(m) < MIN_SIZES:
         raise DataError(
-            f"There are {plural(m.size, 'size')} and {t.size} times, but break points need at least {FEWEST} of each. "
-            "Measure more sizes."
+            f"There are {plural(m.size, 'size')} and {t.size} times, but break points need at least {MIN_SIZES} "
+            "of each. Measure more sizes."
         )
     if not _proper(m, t):
         raise DataError(
@@ -173,7 +173,7 @@ def every(series: Sequence[tuple[ArrayLike, ArrayLike]]) -> list[Protocol | None
     arrays = [(np.asarray(m, np.float64), np.asarray(t, np.float64)) for m, t in series]
     by_length: dict[int, list[int]] = {}
     for number, (m, t) in enumerate(arrays):
-        if len(m) >= FEWEST and _proper(m, t):
+        if len(m) >= MIN_SIZES and _proper(m, t):
             by_length.setdefault(len(m), []).append(number)
     found: list[Protocol | None] = [None] * len(arrays)
     for numbers in by_length.values():

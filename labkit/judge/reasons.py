@@ -41,7 +41,7 @@ class Reason:
         return f"Reason: {self.cause} ({self.confidence}: {self.evidence})."
 
 
-def of(one: Contrast, points: Sequence[Samples]) -> Reason | None:
+def reason_for(one: Contrast, points: Sequence[Samples]) -> Reason | None:
     """Return the first reason that the data speak for; None if there is none, or the levels do not differ surely.
 
     Parameters

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from labkit import stats
-from labkit.errors import DataError, SpecError, known
+from labkit.errors import DataError, SpecError, unknown_name
 from labkit.point.units import format_number
 from labkit.read.reference import Paper
 
@@ -189,7 +189,7 @@ class Breakdown:
         """
         wanted = set(names)
         for name in sorted(wanted - set(self.names)):
-            raise known("part", name, self.names)
+            raise unknown_name("part", name, self.names)
         return [part for part in self.parts if part.name in wanted]
 
     @property

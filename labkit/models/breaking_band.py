@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.models.breakdown import Breakdown, Part, Time
 from labkit.read import reference
 
@@ -271,7 +271,7 @@ def breakdown(name: str, c: Components | None = None, title: str = "") -> Breakd
     """
     paper, values = reference.load(PAPER), c or published()
     if name not in MODELS:
-        raise known("model", name, list(MODELS))
+        raise unknown_name("model", name, list(MODELS))
     parts = []
     for part in MODELS[name]:
         number = paper.numbers.get(part)

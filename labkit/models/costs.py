@@ -79,7 +79,7 @@ class Costs:
         return min(self.wake_ups.values(), key=lambda cost: cost.value)
 
 
-def of(summary: pd.DataFrame) -> dict[str, Costs]:
+def measured_costs(summary: pd.DataFrame) -> dict[str, Costs]:
     """Host → its costs, from a summary; rows of other benchmarks than `BENCHMARKS` are left out."""
     costs: dict[str, Costs] = {}
     for host, rows in summary.groupby("host", sort=False) if "host" in summary else ():
@@ -110,8 +110,8 @@ def read(campaign: Campaign) -> dict[str, Costs]:
     """Host → its costs, of a campaign."""
     import pandas as pd
 
-    tables = [table for name in BENCHMARKS if len(table := reading.of(campaign, benchmark=name).records)]
-    return of(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
+    tables = [table for name in BENCHMARKS if len(table := reading.read_campaigns(campaign, benchmark=name).records)]
+    return measured_costs(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
 
 
 def _near(rates: Mapping[int, Cost], size: int) -> tuple[int, Cost] | None:

@@ -42,7 +42,7 @@ class Limit:
     sizes: tuple[int, ...] = ()
 
 
-def of(
+def limit_curves(
     samples: Iterable[Samples],
     metric: str,
     costs: Mapping[str, Costs] | None = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 
 # generation → data rate of a lane, bit/s: signalling rate × line code (from HDR on also forward error correction)
 INFINIBAND = {
@@ -87,7 +87,7 @@ def infiniband_rate(text: str) -> float:
         raise SpecError(f"rate={text!r}, but it must read like '100 Gb/sec (4X EDR)'. Copy it from ibstat or /sys.")
     generation = (match["generation"] or "SDR").upper()
     if generation not in INFINIBAND:
-        raise known("InfiniBand generation", generation, list(INFINIBAND))
+        raise unknown_name("InfiniBand generation", generation, list(INFINIBAND))
     return INFINIBAND[generation] * int(match["lanes"])
 
 
@@ -111,7 +111,7 @@ def ethernet(mtu: int, protocol: str = "tcp", *, frame: int = FRAME) -> Efficien
     (0.9415, 0.99, 0.9564)
     """
     if protocol not in _HEADERS:
-        raise known("protocol", protocol, list(_HEADERS))
+        raise unknown_name("protocol", protocol, list(_HEADERS))
     return _packets(mtu - _HEADERS[protocol], mtu + frame, f"mtu={mtu}")
 
 
@@ -174,7 +174,7 @@ def pcie(generation: int, width: int, payload: int = 256) -> tuple[float, Effici
     (15.75, 0.914)
     """
     if generation not in PCIE:
-        raise known("PCI Express generation", str(generation), [str(one) for one in PCIE])
+        raise unknown_name("PCI Express generation", str(generation), [str(one) for one in PCIE])
     transfers, code = PCIE[generation]
     header = FLIT_HEADER if generation >= 6 else PCIE_HEADER
     return transfers * width * code, Efficiency(payload=payload, packet=payload + header)

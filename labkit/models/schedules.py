@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.models.loggp_engine import Stage
 
 Schedule = Callable[[int, int], Iterator[Stage]]
@@ -255,7 +255,7 @@ def algorithms(collective: str) -> Mapping[str, Schedule]:
         If none is known.
     """
     if collective not in ALGORITHMS:
-        raise known("collective with known algorithms", collective, list(ALGORITHMS))
+        raise unknown_name("collective with known algorithms", collective, list(ALGORITHMS))
     return ALGORITHMS[collective]
 
 
@@ -276,7 +276,7 @@ def schedule(collective: str, algorithm: str, ranks: int, size: int) -> Iterator
     """
     names = algorithms(collective)
     if algorithm not in names:
-        raise known(f"algorithm of {collective}", algorithm, list(names))
+        raise unknown_name(f"algorithm of {collective}", algorithm, list(names))
     if ranks < 1 or size < 0:
         raise SpecError(f"ranks={ranks}, size={size} B, but there must be 1 rank or more and a size of 0 B or more.")
     return names[algorithm](ranks, size)

@@ -157,7 +157,7 @@ def judge(
     first = dict(zip(names.iloc[places], places, strict=True))
     samples = launches.samples([*first.values()])
     points = {name: samples[row] for name, row in first.items() if row in samples}
-    costs = measured_costs.of(summary) if costs is None else costs
+    costs = measured_costs.measured_costs(summary) if costs is None else costs
     stated = stated or Stated()
     return [_judged(one, points[one.fingerprint], stated, costs) for one in chosen if one.fingerprint in points]
 

@@ -35,7 +35,7 @@ from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import FINGERPRINT, LIBRARY, Fact
 from labkit.store.samples.start import MISSING
 
-__all__ = ["Launches", "Times", "of", "of_samples"]
+__all__ = ["Launches", "Times", "load", "of_samples", "read_campaigns"]
 
 _KIND, _PLACE = "kind", "place"  # marks of records
 Columns = Callable[[str], bool]
@@ -261,7 +261,7 @@ class Launches:
                     yield Times(times.rows + begin, times.batch)
 
 
-def of(
+def read_campaigns(
     *campaigns: Campaign,
     benchmark: str = "*",
     columns: Columns = kept.every,
@@ -301,7 +301,7 @@ def load(campaign: str | Path | Campaign) -> pd.DataFrame:
     DataError
         If there is no such campaign, or a file in it is unreadable.
     """
-    return of(campaign if isinstance(campaign, Campaign) else Campaign(find(campaign))).records
+    return read_campaigns(campaign if isinstance(campaign, Campaign) else Campaign(find(campaign))).records
 
 
 def of_samples(samples: Sequence[Samples], table: pd.DataFrame | None = None) -> Launches:

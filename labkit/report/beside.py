@@ -61,7 +61,7 @@ def _figure(
             continue
         series = ["transport", "testbed"]
         figure = figures.versus_size(table, number.metric, series=series, statistic=number.statistic, tail=None)
-        figure = figures.with_bounds(figure, table, source.points, partial(costs.of, member.summary))
+        figure = figures.with_bounds(figure, table, source.points, partial(costs.measured_costs, member.summary))
         if not (fits := fitting(figure, entries)):
             continue
         figure = overlay(figure, fits)

@@ -34,7 +34,7 @@ def judged(content: Content, source: Source, member: Member, rows: pd.DataFrame 
     def made() -> list[Judged]:
         if not len(chosen):
             return []
-        return verdict.judge(source.launches, chosen, None, costs.of(member.summary))
+        return verdict.judge(source.launches, chosen, None, costs.measured_costs(member.summary))
 
     name = f"judged {source.path} {member.name} {sorted(chosen['fingerprint']) if len(chosen) else ''}"
     if name not in content.made:

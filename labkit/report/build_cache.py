@@ -41,11 +41,11 @@ def fingerprint(campaigns: Sequence[Path], chosen: Mapping[str, Any]) -> str:
     parts: list[Any] = [*file_state.installed(), sorted(chosen.items())]
     for path in campaigns:
         for folder in dict.fromkeys((safe_read.resolved(path), safe_read.resolved(Campaign(path).derived))):
-            parts += [str(folder), *file_state.of(folder, _is_input(folder))]
+            parts += [str(folder), *file_state.states_of(folder, _is_input(folder))]
     parts += [str(project.current()), str(project.home())]
     for folder in _sources():
-        parts += [str(folder), *file_state.of(folder, packaged=project.SHIPPED in folder.parents)]
-    parts += [static.browser_identity(), *file_state.of(Path(pypandoc.get_pandoc_path()), packaged=True)]
+        parts += [str(folder), *file_state.states_of(folder, packaged=project.SHIPPED in folder.parents)]
+    parts += [static.browser_identity(), *file_state.states_of(Path(pypandoc.get_pandoc_path()), packaged=True)]
     for name in _FONTS:
         parts += [(str(path), path.stat().st_mtime_ns) for path in _folders(Path(name).expanduser())]
     return file_state.digest(parts)
@@ -73,7 +73,7 @@ def _sources() -> Iterable[Path]:
     """Return what labkit, beside its sources, and the user's project bring to a report."""
     shipped = [project.SHIPPED / name for name in ("notebooks", "templates", "data/reference", "suites")]
     current = project.current()
-    own = [current / name for name in ("notebooks", "suites", styles.MINE)] if current else []
+    own = [current / name for name in ("notebooks", "suites", styles.USER_STYLES)] if current else []
     return [*shipped, *own, project.config()]
 
 
@@ -96,4 +96,4 @@ def _folders(top: Path) -> Iterator[Path]:
 
 def _outputs(folder: Path) -> str:
     """Return a hash of the files of a report by name, size and time."""
-    return file_state.digest(file_state.of(folder, lambda path: path.name != FILE))
+    return file_state.digest(file_state.states_of(folder, lambda path: path.name != FILE))

@@ -136,7 +136,7 @@ def of_contrast(one: Contrast, points: Sequence[Samples] = ()) -> Finding:
         text = f"{what}: {METRICS[one.metric].label} differs most between {best} and {worst}"
     full, brief = (f"{text} ({_against(values)}{more}){_and_then(one)}." for more in (counts, ""))
     short = f"{text} ({_against(values, bare=True)})."
-    if reason := reasons.of(one, points):
+    if reason := reasons.reason_for(one, points):
         full += f" {escape(reason.sentence)}"
     return Finding(full, weight, end.apart, end.launches, end.n, brief, short, _functional(end.rows))
 

@@ -149,7 +149,7 @@ def _drawn(rows: pd.DataFrame, metric: str, bounds_of: tuple[Source, pd.DataFram
     drawn = figures.versus_size(rows, metric, series=series, tail=None)
     if bounds_of:
         source, summary = bounds_of
-        drawn = figures.with_bounds(drawn, rows, source.points, lambda: costs.of(summary))
+        drawn = figures.with_bounds(drawn, rows, source.points, lambda: costs.measured_costs(summary))
     small_print.take(drawn)
     spec = drawn.to_plotly_json()
     layout = spec["layout"]

@@ -15,7 +15,7 @@ from labkit.errors import DataError
 from labkit.judge.lint import Evidence
 from labkit.point.units import plural
 from labkit.read.columnar import Launches
-from labkit.read.columnar import of as read_launches
+from labkit.read.columnar import read_campaigns as read_launches
 from labkit.stats.modes import Modes, two_modes
 from labkit.store import events, samples
 from labkit.store.campaign import Campaign

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import yaml
 
-from labkit.errors import DataError, ReportError, SpecError, known
+from labkit.errors import DataError, ReportError, SpecError, unknown_name
 from labkit.io import project, safe_read
 from labkit.judge.contract import load as load_contract
 from labkit.judge.retests import load as load_tests
@@ -26,7 +26,7 @@ from labkit.report.book import NOTEBOOKS
 TEMPLATES = project.SHIPPED / "templates" / "report"
 SECTION = "labkit"  # of the settings; not for the engines
 _MOST_B = 1 << 20  # of a file of settings: YAML is read slowly
-MINE = "report"  # folder of a project with its own styles, chapters, pictures and bibliography
+USER_STYLES = "report"  # folder of a project with its own styles, chapters, pictures and bibliography
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +189,7 @@ def _absent(style: Style, names: Sequence[str]) -> str:
 def _loaded(name: str, above: tuple[str, ...]) -> Style:
     files = find()
     if name not in files:
-        raise known("style", name, list(files), error=ReportError)
+        raise unknown_name("style", name, list(files), error=ReportError)
     if name in above:
         raise ReportError(f"The style {name!r} is like itself: {' → '.join([*above, name])}. Remove one 'like'.")
     settings, config = parted(read(files[name]), files[name])
@@ -204,7 +204,7 @@ def _loaded(name: str, above: tuple[str, ...]) -> Style:
 def _mine() -> tuple[Path, ...]:
     """Return the folder with the user's own parts of the report."""
     current = project.current()
-    return (current / MINE,) if current else ()
+    return (current / USER_STYLES,) if current else ()
 
 
 def parted(config: Mapping[str, Any], file: Path) -> tuple[Settings, dict[str, Any]]:

@@ -63,7 +63,7 @@ def named(specs: Sequence[Spec], effort: Effort) -> Iterator[tuple[Spec, str, st
 def _named(spec: Spec, effort: Effort) -> Named:
     """A resolved spec with its names."""
     spec = spec.replace(testbed=testbeds.resolved(spec.testbed))
-    spec, library = runner.of(spec).launched(spec, effort)
+    spec, library = runner.runner_of(spec).launched(spec, effort)
     return Named(spec, benchmarks.identity(spec), library, facts(spec, library))
 
 

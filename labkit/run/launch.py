@@ -15,7 +15,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from labkit.errors import LaunchError, known, known_failures
+from labkit.errors import LaunchError, known_failures, unknown_name
 from labkit.host import eager
 from labkit.io import extras, project
 from labkit.point.host_list import listed, named, slots, spread
@@ -155,7 +155,7 @@ def get(name: str) -> Launcher:
     if not separator and ("/" in name or name.startswith(".")):
         kind, place = "", name
     elif kind not in names() and name != "auto":
-        raise known("launcher", name, ["auto", *names()])
+        raise unknown_name("launcher", name, ["auto", *names()])
     if kind in names() and not own_library(file(kind)):
         under_srun: Launcher = file(kind).launcher(get(place) if place else None)
         return under_srun

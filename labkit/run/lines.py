@@ -42,7 +42,7 @@ class Line:
         return [*_with(self.environment, self.command[:-1]), "PLAN"]
 
 
-def of(points: Sequence[Point], effort: Effort) -> Line:
+def line_for(points: Sequence[Point], effort: Effort) -> Line:
     """Return the command line that starts ranks for points of one placement."""
     spec = points[0].spec
     plan = Plan([point.spec for point in points], effort, benchmarks.get(spec.benchmark).mpi)
@@ -109,7 +109,8 @@ def shell(points: Sequence[Point], effort: Effort) -> list[str]:
     Each plan is a word. A group of very many points has several lines: no shell feeds a plan in pieces.
     """
     return [
-        shlex.join(_with(line.environment, line.command)) for line in (of(p, effort) for p in _fitting(points, effort))
+        shlex.join(_with(line.environment, line.command))
+        for line in (line_for(p, effort) for p in _fitting(points, effort))
     ]
 
 

@@ -15,7 +15,7 @@ from labkit.run import runner, sample_volume, simulations, staging
 from labkit.run.fingerprints import named
 from labkit.run.point import Failure, Point
 from labkit.run.progress import PROGRESS, Counter, Progress, Report, published
-from labkit.run.retry import Barred, retried
+from labkit.run.retry import FailedHosts, retried
 from labkit.run.schedule import concurrent, run_concurrently, starts
 from labkit.store.campaign import Campaign, fresh
 
@@ -105,7 +105,7 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
         counter.done += 1
         counter.tell(failure.point)
 
-    barred = Barred()
+    barred = FailedHosts()
     with ExitStack() as stack:
         opened = testbeds.Opened(stack, counter.note)
         stack.enter_context(staging.session(campaign.log))
@@ -116,7 +116,7 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
             groups = starts(of_launch, effort)
             for batch in concurrent(groups):
                 spec = batch[0][0][0].spec
-                run, testbed = runner.of(spec).run, opened.get(spec.testbed)
+                run, testbed = runner.runner_of(spec).run, opened.get(spec.testbed)
                 measured = partial(run, effort=effort, campaign=campaign, testbed=testbed, counter=counter)
                 tried = partial(retried, run=barred.watched(measured, untried), campaign=campaign, retry=retry)
                 for failure in run_concurrently(batch, tried):
@@ -128,7 +128,7 @@ def _run(points: Sequence[Point], effort: Effort, campaign: Campaign, progress: 
 def commands(points: Sequence[Point], effort: Effort) -> list[str]:
     """Command lines of the first launch, in its order, as a shell takes them; starts nothing."""
     groups = starts([point for point in points if not point.launch], effort)
-    return [line for group in groups for line in runner.of(group[0].spec).shell(group, effort)]
+    return [line for group in groups for line in runner.runner_of(group[0].spec).shell(group, effort)]
 
 
 def _raise(failures: Sequence[Failure], total: int, campaign: Campaign) -> None:

@@ -39,12 +39,12 @@ def left_out(suspects: Iterable[str], campaign: Campaign) -> list[str]:
     -------
     The hosts left out.
     """
-    job, path = allocation.current(), os.environ.get(allocation.LEFT_OUT)
+    job, path = allocation.current(), os.environ.get(allocation.LEFT_OUT_FILE)
     remote = [name for name in suspects if name != os.uname().nodename]
     if job is None or job.system != "slurm" or not remote:
         return []
     if not path:
-        path = os.environ[allocation.LEFT_OUT] = str(campaign.path / "jobs" / "left-out.txt")
+        path = os.environ[allocation.LEFT_OUT_FILE] = str(campaign.path / "jobs" / "left-out.txt")
     reasons = probed(remote)
     for name, reason in reasons.items():
         line = f"{name}\tin job {job.name}, ranks and a trivial step both failed there: {reason}\n"

@@ -114,7 +114,7 @@ class Start:
         self._doubts: list[Note] = []
         self._finalized: int | None = None
         self._over: OverRanks | None = None
-        line = lines.of(points, effort)
+        line = lines.line_for(points, effort)
         self._line = dataclasses.replace(line, command=testbed.wrap(line.command))
         self._plan = memoryview(f"{line.plan}\n".encode())
         self._machine: Mapping[str, Any] = {}

@@ -64,7 +64,7 @@ def _job_hosts() -> str:
     return f"job {job.name} has {', '.join(job.hosts)}" if job else ""
 
 
-class Barred:
+class FailedHosts:
     """Settings whose ranks cannot start: the other points and launches of these fail at once, for the same reason."""
 
     def __init__(self) -> None:

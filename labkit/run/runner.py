@@ -54,7 +54,7 @@ RUNNERS: Mapping[str, Runner] = {
 }
 
 
-def of(spec: Spec) -> Runner:
+def runner_of(spec: Spec) -> Runner:
     """Return the runner that measures a spec."""
     simulated = testbeds.outline(spec.testbed).network is not None
     return RUNNERS["simulation" if simulated else benchmarks.get(spec.benchmark).runner]

@@ -156,7 +156,7 @@ def of_rank(times: Integers) -> dict[str, int]:
     return {"p50": int(np.median(times)), "min": int(times.min()), "max": int(times.max())}
 
 
-def of(ranks: Sequence[int], times: Integers, phases: Mapping[str, Integers] | None = None) -> OverRanks:
+def summarise(ranks: Sequence[int], times: Integers, phases: Mapping[str, Integers] | None = None) -> OverRanks:
     """Statistics over ranks of a point whose every time is kept.
 
     Parameters

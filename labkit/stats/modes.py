@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FEWEST = 100  # values
+MIN_VALUES = 100  # values
 SHARE = 0.1  # of the values that the smaller mode holds at least
 APART = 1.25  # times that the modes are apart at least
 _TRIMMED = 0.02  # of the values at each end that cannot make a mode
@@ -60,7 +60,7 @@ def two_modes(values: ArrayLike) -> dict[int, Modes]:
     """
     array = np.asarray(values, np.float64)
     launches, iterations = array.shape
-    if iterations < FEWEST:
+    if iterations < MIN_VALUES:
         return {}
     step = max(1, _BLOCK // iterations)
     blocks = ((first, np.sort(array[first : first + step], axis=1)) for first in range(0, launches, step))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FEWEST = 8  # events
+MIN_EVENTS = 8  # events
 CHANCE = 1e-3  # of a false period
 _PAD = 4  # times that the grid is padded with zeros: a peak lies between two frequencies at most so far
 _SLOWEST = 4  # periods that the observation covers at least
@@ -68,7 +68,7 @@ def spectrum(starts: ArrayLike, events: ArrayLike, step: float) -> Spectrum | No
     step : s, of the grid; about the time of an observation.
     """
     times, marks = np.asarray(starts, np.float64), np.asarray(events, bool)
-    if marks.sum() < FEWEST or marks.all() or step <= 0:
+    if marks.sum() < MIN_EVENTS or marks.all() or step <= 0:
         return None
     cells = np.floor((times - times[0]) / step).astype(np.int64)
     length = int(cells[-1]) + 1

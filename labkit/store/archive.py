@@ -271,7 +271,7 @@ def _invalid_names(campaign: Campaign) -> list[str]:
         try:
             if name is not None:
                 names.part(name, key)
-            identity.of(described, f"{key}={name!r}")
+            identity.identity_of(described, f"{key}={name!r}")
         except DataError as error:
             problems.append(f"campaign.json: {error}")
     return problems

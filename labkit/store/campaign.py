@@ -28,7 +28,7 @@ from labkit.store import derived, lease, names, samples
 from labkit.store.anchor import Anchor
 from labkit.store.files import Files
 from labkit.store.folder import Folder
-from labkit.store.identity import of as identity_of
+from labkit.store.identity import identity_of as identity_of
 from labkit.store.places import HOME, example, find, fresh, name_of, newest, root, whole
 from labkit.store.samples import Samples, compacted, start
 from labkit.store.samples.start import Starts

@@ -73,7 +73,7 @@ class Folder:
     @property
     def identity(self) -> str:
         """UUID that stays the same when the folder is renamed, copied or archived."""
-        return identity.of(self.facts, self._file)
+        return identity.identity_of(self.facts, self._file)
 
     @property
     def open_path(self) -> Path:

@@ -20,7 +20,7 @@ def new() -> str:
     return str(uuid.uuid4())
 
 
-def of(facts: Mapping[str, Any], where: object) -> str:
+def identity_of(facts: Mapping[str, Any], where: object) -> str:
     """Return the identity of a campaign.
 
     Parameters

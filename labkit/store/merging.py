@@ -93,7 +93,7 @@ def origins(campaign: Campaign) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """Return identity → name and facts of each campaign whose points were merged into this one."""
     merged = {}
     for name, facts in campaign.facts.get(ORIGINS, {}).items():
-        merged[identity.of(facts, f"{campaign.path / 'campaign.json'}, origin {name!r},")] = (name, facts)
+        merged[identity.identity_of(facts, f"{campaign.path / 'campaign.json'}, origin {name!r},")] = (name, facts)
     return merged
 
 

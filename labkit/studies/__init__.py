@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, testbeds, tools
-from labkit.errors import LabkitError, LaunchError, SpecError, known
+from labkit.errors import LabkitError, LaunchError, SpecError, unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text
 from labkit.io import project
 from labkit.judge import doubts
@@ -59,7 +59,6 @@ CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_S
 EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
-LEFT_OUT = NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,7 +316,7 @@ class Study:
 
         """
         if not len(rows):
-            return LEFT_OUT
+            return NOTHING
         return Figure(self.bounded(draw(rows, what, **how), rows))
 
     def bounded(self, figure: go.Figure, rows: pd.DataFrame) -> go.Figure:
@@ -434,7 +433,7 @@ def get(name: str) -> type[Study]:
         If there is none.
     """
     if name not in names():
-        raise known("study", name, names())
+        raise unknown_name("study", name, names())
     study: type[Study] = importlib.import_module(f"{__name__}.{name}").Study
     return study
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from labkit import figures, studies, testbeds
 from labkit.errors import DataError, SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import all_pairs, effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes, plural
 from labkit.read.records import per_rank, resolution
 from labkit.run import launch, measuring
-from labkit.studies import LEFT_OUT, amount, size_words, words
+from labkit.studies import amount, size_words, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Study(studies.Study):
     def map_figure(self, size: int) -> Figure | Omitted:
         """Times of all pairs, ordered by switch, with those slow twice marked."""
         if size not in self.verdicts:
-            return _ONCE if self.pairs(size) else LEFT_OUT
+            return _ONCE if self.pairs(size) else NOTHING
         first, verdict = self.pairs(size)[0], self.verdicts[size]
         bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
         seconds = resolution.known(verdict.seconds, first, work=2)
@@ -158,7 +158,7 @@ class Study(studies.Study):
     def twice_figure(self, size: int) -> Figure | Omitted:
         """Every pair in the first measurement and in the second, with the limits."""
         if size not in self.verdicts:
-            return _ONCE if self.pairs(size) else LEFT_OUT
+            return _ONCE if self.pairs(size) else NOTHING
         launches = self.pairs(size)[:2]
         verdict = self.verdicts[size]
         causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}

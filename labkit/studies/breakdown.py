@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, layers
 from labkit.judge.layers import Path, time_of
 from labkit.models import breaking_band
@@ -209,7 +209,7 @@ class Study(studies.Study):
         """All breakdowns of what was measured here, part by part."""
         wholes = self.wholes()
         if not wholes:
-            return studies.LEFT_OUT
+            return NOTHING
         stacks = [
             figures.Stack(
                 one.title,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, judge, studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
 from labkit.store.samples.facts import CLOCK_ERROR_NS, FINGERPRINT, LATE_SHARE, RANK_HOSTS, SLOT_NS
-from labkit.studies import LEFT_OUT, counts, number, size_words, statement, words
+from labkit.studies import counts, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class Study(studies.Study):
     def rank_figure(self) -> Figure | Omitted:
         """Distribution of the times of every rank, for the example and its size."""
         samples = [s for s in self._samples() if s.spec.size in (0, self.values.example_size)]
-        return Figure(figures.per_rank(samples)) if samples else LEFT_OUT
+        return Figure(figures.per_rank(samples)) if samples else NOTHING
 
     def rank_map(self, statistic: str = "median") -> Figure | Omitted:
         """One statistic of every rank of the example, a row for each node: needs ranks on several nodes."""
@@ -220,7 +220,7 @@ class Study(studies.Study):
     def guidelines(self) -> Text | Omitted:
         """Whether a collective is slower than others that could do its work."""
         if self.verdict is None:
-            return LEFT_OUT
+            return NOTHING
         reasons = self.verdict.unchecked["reason"]
         if reasons.empty:
             return Text(self.verdict.sentence)

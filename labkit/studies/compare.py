@@ -11,7 +11,7 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.errors import LabkitError, SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import comparison
 from labkit.judge.comparison import Compared, Comparison
 from labkit.judge.comparison.judging import RELEVANT, SAME, UNDECIDED, Judgement
@@ -73,7 +73,7 @@ class Study(studies.Study):
         present = {level for one in launches for level in one.level(v.factor)}
         levels = [level for level in words(v.levels) if level in present]
         if len(levels) < 2:
-            return studies.LEFT_OUT
+            return NOTHING
         try:
             sides = comparison.by_levels(launches, v.factor, levels)
             return comparison.compare(sides, by=v.factor, allow=words(v.allow), relevant=v.relevant)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
 from labkit.point.spec import Spec, sweep
 from labkit.store.samples.facts import ENGINE, FINGERPRINT
-from labkit.studies import LEFT_OUT, _rdma, centre, counts, number, size_words, statement, words
+from labkit.studies import _rdma, centre, counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +133,7 @@ class Study(_rdma.Study):
         wanted = set(smallest["fingerprint"]) if len(rows) else set()
         samples = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted and s.launch == 0 and s.n]
         samples.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.option("completion") == "event"))
-        return Figure(figures.distribution(samples, "latency_us")) if samples else LEFT_OUT
+        return Figure(figures.distribution(samples, "latency_us")) if samples else NOTHING
 
     def stream_figure(self, by: str) -> Figure | Omitted:
         """Messages per second of a stream against the messages to a completion, or to a post."""
@@ -196,7 +196,7 @@ class Study(_rdma.Study):
     def python_findings(self) -> Text | Omitted:
         """How much of pyverbs' times is Python's."""
         said = evidence.python_sentence(self.python_share)
-        return Text(said) if said else LEFT_OUT
+        return Text(said) if said else NOTHING
 
 
 def _added(base: Any, row: Any, name: str) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.congestion import _gpcnet
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io import beneath
 from labkit.judge import congestion, gpcnet
 from labkit.point.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, amount, counts, number, size_words, words
+from labkit.studies import amount, counts, number, size_words, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ class Study(studies.Study):
     def _factors(table: pd.DataFrame, name: str, label: str, *, several: bool = False) -> Figure | Omitted:
         """Factors of the loaded phase against one option."""
         if table.empty or (several and table[name].nunique() < 2):
-            return LEFT_OUT
+            return NOTHING
         rows = table[table["phase"] == "loaded"].sort_values(name, kind="stable")
         order = list(STATISTICS.values())
         rows = rows.iloc[[k for text in order for k, value in enumerate(rows["words"]) if value == text]]
@@ -163,7 +163,7 @@ class Study(studies.Study):
         """How the times of the first pattern are distributed in the three phases, one launch."""
         groups = self.loaded()
         if not groups:
-            return LEFT_OUT
+            return NOTHING
         first = groups[0][0]
         waits = _gpcnet.waits(benchmarks.resolve(first.spec))
         times = {name: congestion.seconds(first, phase) / waits * 1e6 for phase, name in PHASES.items()}
@@ -197,7 +197,7 @@ class Study(studies.Study):
         """GPCNeT's network_load_test of one launch, as a block of text."""
         first = words(self.values.congestors)[0]
         samples = [one for group in self.loaded(pattern=None, congestor=first) for one in group if one.launch == launch]
-        return Text(f"```text\n{gpcnet.text(samples)}```") if samples else LEFT_OUT
+        return Text(f"```text\n{gpcnet.text(samples)}```") if samples else NOTHING
 
     def export(self, folder: str = "") -> Text | Omitted:
         """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
@@ -216,7 +216,7 @@ class Study(studies.Study):
                 beneath.put(target.parent, f"{target.name}/{file}", text)
                 written.append(file)
         where = f"`{target}`" if folder else "the folder `gpcnet` beside the campaign's records"
-        return Text(f"Written to {where}: {', '.join(written)}.") if written else LEFT_OUT
+        return Text(f"Written to {where}: {', '.join(written)}.") if written else NOTHING
 
     # ---- sentences ---------------------------------------------------------------------------------------------
 

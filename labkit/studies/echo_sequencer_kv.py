@@ -10,19 +10,10 @@ import pandas as pd
 
 from labkit import figures
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
 from labkit.point.spec import Spec, sweep
-from labkit.studies import (
-    LEFT_OUT,
-    _rdma,
-    amount,
-    counts,
-    ends,
-    size_words,
-    statement,
-    words,
-)
+from labkit.studies import _rdma, amount, counts, ends, size_words, statement, words
 
 RATE = "transaction_rate_per_s"
 WAYS = ("send/RC", "send/UC", "send/UD", "write/RC", "write/UC")
@@ -105,7 +96,7 @@ class Study(_rdma.Study):
         """Requests per second against the requests in flight, of the smallest request."""
         rows = self.programs()
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         smallest = rows.groupby("way")["message_size_B"].transform("min")
         return self.drawn(
             figures.versus,

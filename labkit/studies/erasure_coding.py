@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
-from labkit.figures.parts import Figure, Omitted, Table, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share, parse_sizes
 from labkit.read import records
 from labkit.store.samples.facts import FINGERPRINT
-from labkit.studies import LEFT_OUT, bare, counts, number, size_words, statement, words
+from labkit.studies import bare, counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ class Study(studies.Study):
         values = records.reported(self.samples)
         values = values[values["name"] == "cpu"]
         if values.empty:
-            return LEFT_OUT
+            return NOTHING
         codes = {FINGERPRINT.of(one.meta): str(one.spec.option("code")) for one in self.samples}
         values = values.assign(code=values["fingerprint"].map(codes))
         shares = values.groupby(["code", "benchmark"])["value"].agg(["median", "min", "max"])

@@ -11,7 +11,7 @@ from labkit.benchmarks import LogBenchmark
 from labkit.benchmarks.gpu.mpi import COLLECTIVES
 from labkit.errors import SpecError
 from labkit.figures import small_print
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.kernels import cuda
 from labkit.point.notes import note
@@ -126,7 +126,7 @@ class Study(studies.Study):
         """What was measured, as a sentence."""
         meta = next((one.meta for one in self.samples if GPU.of(one.meta)), None)
         if meta is None:
-            return studies.LEFT_OUT
+            return NOTHING
         if GPU_DRIVER.of(meta) == cuda.STAND_IN:
             return Text(
                 "**No GPU was measured.** A stand-in in host memory took its place, so that the notebook runs "
@@ -150,7 +150,7 @@ class Study(studies.Study):
         names = ("gpu.copy", "micro.memory_copy") if metric == "bandwidth_MBps" else ("gpu.copy",)
         rows = self.summary[self.summary["benchmark"].isin(names)]
         if not len(self.of("gpu.copy")):
-            return studies.LEFT_OUT
+            return NOTHING
         series = [*(["benchmark"] if len(names) > 1 else []), *_SERIES["copy"]]
         return self.drawn(figures.versus_size, rows, metric, series=series, tail=None)
 

@@ -11,7 +11,7 @@ import numpy as np
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.apps import _grid, halo3d26
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.models.breakdown import of_launches
 from labkit.point.spec import Spec, sweep
@@ -20,7 +20,7 @@ from labkit.read import reference
 from labkit.read.records import per_rank
 from labkit.read.reference.comparing import with_arguments
 from labkit.store.samples.facts import FINGERPRINT
-from labkit.studies import LEFT_OUT, counts, number, size_words, statement, words
+from labkit.studies import counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,7 +125,7 @@ class Study(studies.Study):
         """Mean time of an iteration over all ranks with the paper's arguments, a bar for each path: Figs 5 and 6."""
         rows = self.rows(benchmark, paper=True)
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         measured = {
             f"{row['transport']}, {row['ranks']} ranks": row["latency_us_osu_mean"] for _, row in rows.iterrows()
         }
@@ -163,12 +163,12 @@ class Study(studies.Study):
     def rank_figure(self, benchmark: str) -> Figure | Omitted:
         """Times of every rank in the largest case, a colour for each launch."""
         launches = self.example(benchmark)
-        return Figure(figures.per_rank(launches)) if launches else LEFT_OUT
+        return Figure(figures.per_rank(launches)) if launches else NOTHING
 
     def iteration_figure(self, benchmark: str) -> Figure | Omitted:
         """Time of every rank, iteration by iteration, in one launch of the largest case."""
         launches = self.example(benchmark)
-        return Figure(figures.over_iterations(launches[0])) if launches else LEFT_OUT
+        return Figure(figures.over_iterations(launches[0])) if launches else NOTHING
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Slowest rank and mean over ranks of all points."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import studies
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.figures.timeline import timeline
 from labkit.judge import history as analysis
 from labkit.judge.history import History, Run, Series
@@ -67,7 +67,7 @@ class Study(studies.Study):
     def figure(self) -> Figure | Omitted:
         """The series with the surest changes over time; without a change, those that vary most."""
         series = [one for one in self.history.series if len(one.moments) > 1]
-        return Figure(timeline(self.history, _clearest(series))) if series else studies.LEFT_OUT
+        return Figure(timeline(self.history, _clearest(series))) if series else NOTHING
 
     def table(self) -> pd.DataFrame:
         """A row for each change: before and after, how sure, and what of the system changed."""
@@ -86,7 +86,7 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         past = self.history
         if not past.series:
-            return studies.LEFT_OUT
+            return NOTHING
         said = [analysis.told(one, change, past.chance) for one, change in (*past.changed, *past.possible)[:_SAID]]
         return listed([past.sentence, *said])
 
@@ -95,7 +95,7 @@ def run_of(campaign: Campaign, benchmark: str = "*") -> Run:
     """Return a campaign as a moment of a history."""
     facts = campaign.facts
     host = facts.get("host")
-    records = columnar.of(campaign, benchmark=benchmark).records
+    records = columnar.read_campaigns(campaign, benchmark=benchmark).records
     if len(records):
         records = records[[fnmatch.fnmatchcase(name, benchmark) for name in records["benchmark"]]]
     return Run(campaign.name, str(facts.get("created") or ""), records, host if isinstance(host, dict) else {})

@@ -12,7 +12,7 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.spec import Spec, sweep
@@ -20,7 +20,7 @@ from labkit.point.units import plural
 from labkit.read import records
 from labkit.read.records import resolution
 from labkit.store.samples.facts import BLAS, PEAK_METHOD
-from labkit.studies import LEFT_OUT, counts, number, statement
+from labkit.studies import counts, number, statement
 
 if TYPE_CHECKING:
     from labkit.store.samples import Samples
@@ -156,7 +156,7 @@ class Study(studies.Study):
             for one in sorted(first, key=lambda one: one.spec.ranks)
         ]
         small = "mean over the runs of a launch"
-        return Figure(figures.time_split(programs, by="number of ranks", small=small)) if programs else LEFT_OUT
+        return Figure(figures.time_split(programs, by="number of ranks", small=small)) if programs else NOTHING
 
     def _over_ranks(self, metric: str) -> Figure | Omitted:
         rows = self.rows()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from labkit import benchmarks, figures, studies
 from labkit.errors import DataError
 from labkit.figures import small_print
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge.contrast import quantities
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import note
@@ -140,7 +140,7 @@ class Study(studies.Study):
         rows = self._rows(benchmark)
         metrics = self._metrics(rows, benchmark) if len(rows) else []
         if not metrics:
-            return studies.LEFT_OUT
+            return NOTHING
         metric = metrics[0]
         rows = rows[records.statistics_of(rows, metric) != ""]
         files = list(dict.fromkeys(rows["testbed"]))
@@ -156,7 +156,7 @@ class Study(studies.Study):
         others = sorted(factors, key=lambda name: -rows[name].map(level).nunique())
         apart = [name for name in quantities(rows) if name in factors]
         if len(rows) < 2 or not set(factors) - set(apart):  # the table has what differs in its quantity alone
-            return studies.LEFT_OUT
+            return NOTHING
         places = apart or counts or others
         try:
             return Figure(self.bounded(figures.bars(rows.sort_values(places[:1]), places[0], metric), rows))

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, stats, studies, testbeds
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share, parse_sizes, plural
 from labkit.read import records
 from labkit.store.samples.facts import TESTBED
-from labkit.studies import LEFT_OUT, counts, number, size_words, statement
+from labkit.studies import counts, number, size_words, statement
 from labkit.studies._derived import of_samples
 from labkit.testbeds import _links
 
@@ -136,7 +136,7 @@ class Study(studies.Study):
         """Bandwidth of every stream at the point with most streams, a colour for each launch."""
         rows = self.rows(transport="tcp") if len(self.summary) else self.summary
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         most = rows.loc[(rows["option_senders"] * rows["option_streams"]).idxmax()]
         chosen = [
             s
@@ -150,7 +150,7 @@ class Study(studies.Study):
     def classes_figure(self) -> Figure | Omitted:
         """Bandwidth of the streams of two classes of RDMA traffic, in one queue and with shares."""
         chosen = [s for s in self.samples if benchmarks.resolve(s.spec).option("classes")]
-        return Figure(figures.streams(chosen, "bandwidth_MBps")) if chosen else LEFT_OUT
+        return Figure(figures.streams(chosen, "bandwidth_MBps")) if chosen else NOTHING
 
     def table(self, transport: str = "tcp") -> pd.DataFrame:
         """All points over one transport: sum, streams, fairness, retransmissions."""
@@ -176,7 +176,7 @@ class Study(studies.Study):
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""
         if not len(self.summary):
-            return LEFT_OUT
+            return NOTHING
         return listed([*self._sum(), *self._fair(), *self._again(), *self._verbs()])
 
     def _sum(self) -> Iterator[str]:

@@ -11,14 +11,14 @@ import numpy as np
 from labkit import benchmarks, figures, studies, testbeds
 from labkit.benchmarks.congestion import interference
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
 from labkit.point import notes
 from labkit.point.notes import note
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
 from labkit.store.samples.facts import RANK_HOSTS
-from labkit.studies import LEFT_OUT, words
+from labkit.studies import words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +182,7 @@ class Study(studies.Study):
         for group in self.groups():
             if self._key(group[0])[:3] == (mode, words(self.values.victims)[0], words(self.values.aggressors)[0]):
                 return Figure(figures.scatter(group[0], interference.waits(benchmarks.resolve(group[0].spec))))
-        return LEFT_OUT
+        return NOTHING
 
     def pairs_figure(self) -> Figure | Omitted:
         """Factor on the median of every pair of starts, a row of dots for each point."""
@@ -190,7 +190,7 @@ class Study(studies.Study):
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])
             factors[f"{victim} beside {aggressor}, QoS {mode}"] = [self.factor([one]).centre for one in group]
-        return Figure(figures.ratios(factors, "beside over alone (times)")) if factors else LEFT_OUT
+        return Figure(figures.ratios(factors, "beside over alone (times)")) if factors else NOTHING
 
     # ---- sentences
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io.mounts import mount_of
 from labkit.point import storage
 from labkit.point.spec import Spec, sweep
@@ -19,7 +19,7 @@ from labkit.point.units import format_share
 from labkit.read import records
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import FILESYSTEM, FINGERPRINT
-from labkit.studies import LEFT_OUT, counts, number, size_words, words
+from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
 
 TABLE, THROUGHPUT = "storage.iozone", "storage.iozone_throughput"
@@ -121,7 +121,7 @@ class Study(studies.Study):
         """
         panels = self._panels(test)
         if not panels:
-            return LEFT_OUT
+            return NOTHING
         return Figure(figures.heat_maps(panels, "file_size_B", "record_size_B", "bandwidth_MBps"))
 
     @of_samples

@@ -9,7 +9,7 @@ from typing import ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import inspector
 from labkit.judge.inspector import Observation
 from labkit.models import verdict
@@ -113,7 +113,7 @@ class Study(studies.Study):
     def findings(self) -> Text | Omitted:
         """A verdict for each benchmark and path, as a Markdown list; then the rule."""
         if not self.judged:
-            return studies.LEFT_OUT
+            return NOTHING
         return Text(f"The rule: {verdict.RULE}.", tuple(verdict.sentence(one) for one in self.judged))
 
     def verdicts(self) -> pd.DataFrame:

@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import evidence
 from labkit.point.spec import Spec, sweep
-from labkit.studies import (
-    LEFT_OUT,
-    _linked,
-    _rdma,
-    amount,
-    counts,
-    size_words,
-    statement,
-    words,
-)
+from labkit.studies import _linked, _rdma, amount, counts, size_words, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,4 +214,4 @@ class Study(studies.Study):
             sentences.append(f"The store over RDMA verbs {_rdma.NO_RDMA}")
         sentences += _linked.slowed(_linked.under(self.of(OPEN), "delay"), "response_us", "option_store")
         sentences += _linked.left_out(self.values, delay=self.values.delays, loss=self.values.losses)
-        return listed(sentences) if sentences else LEFT_OUT
+        return listed(sentences) if sentences else NOTHING

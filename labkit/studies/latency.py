@@ -73,7 +73,7 @@ class Study(studies.Study):
         rows = self.of("mpi.latency")
         rows = rows[rows["message_size_B"] > 0]
         groups = {str(path): group for path, group in rows.groupby("transport", sort=False)}
-        return {path: protocol.of(group) for path, group in groups.items() if len(group) >= protocol.FEWEST}
+        return {path: protocol.protocol_of(group) for path, group in groups.items() if len(group) >= protocol.MIN_SIZES}
 
     def limits(self, path: str) -> list[eager.Variable]:
         """Eager limits that the MPI library reports for a path, if it runs on this machine.

@@ -12,7 +12,7 @@ import numpy as np
 from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
 from labkit.figures.fits import Fit, fits
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import loggp
 from labkit.judge.effects import Effect, Measured, disturbed
 from labkit.judge.loggp import Path
@@ -22,7 +22,7 @@ from labkit.point.notes import joined
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_number, format_range, format_share, parse_sizes, plural
 from labkit.read import records
-from labkit.studies import LEFT_OUT, _algorithms, counts, number, size_words, words
+from labkit.studies import _algorithms, counts, number, size_words, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Study(studies.Study):
         """Times of one path with the fitted lines of each range."""
         path = self.path(transport)
         if path is None:
-            return LEFT_OUT
+            return NOTHING
         drawn = {}
         for name, times in path.times.items():
             lines = [one.lines[name] for one in path.model.ranges if name in one.lines]
@@ -166,7 +166,7 @@ class Study(studies.Study):
     def unresolved(self) -> Text | Omitted:
         """Parameters that are not resolved, with the reason, as a Markdown list."""
         if not self.paths:
-            return LEFT_OUT
+            return NOTHING
         reasons: dict[str, dict[str, list[str]]] = {}
         for path in self.paths:
             for one in path.model.ranges:
@@ -220,7 +220,7 @@ class Study(studies.Study):
         rows = self._on(self.measured(), transport)
         rows = rows[(rows["collective"] == name) & (rows["message_size_B"] > 0)]
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         if transport in self._unpredicted():
             return Omitted(_unpredicted(transport))
         rows = rows[rows["ranks"] == rows["ranks"].max()]
@@ -234,7 +234,7 @@ class Study(studies.Study):
         path, rows = self.path(transport), self._on(self.measured(), transport)
         rows = rows[rows["collective"] == name]
         if path is None or rows.empty:
-            return LEFT_OUT
+            return NOTHING
         if not path.resolved:
             return Omitted(_unpredicted(transport))
         size = int(rows["message_size_B"].max())
@@ -249,7 +249,7 @@ class Study(studies.Study):
         rows = self._on(rows, transport) if len(rows) else rows
         rows = rows[(rows["collective"] == name) & (rows["message_size_B"] > 0)] if len(rows) else rows
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         rows = rows[rows["ranks"] == rows["ranks"].max()]
         same = rows[_KEYS].drop_duplicates()
         both = _together(rows, guess.merge(same, on=_KEYS))

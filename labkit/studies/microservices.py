@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from labkit import figures, studies
-from labkit.errors import known
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.errors import unknown_name
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.formats.microservices import BETWEEN, CLIENT
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share
-from labkit.studies import LEFT_OUT, _linked, amount, counts, number, statement, words
+from labkit.studies import _linked, amount, counts, number, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ class Study(studies.Study):
         v, specs = self.values, list[Spec]()
         for name in words(v.services):
             if name not in TIERS:
-                raise known("service", name, TIERS)
+                raise unknown_name("service", name, TIERS)
             leaf = {"leaf": words(v.router_leaves)} if name == "router" else {}
             specs += self._of(name, load=[float(load) for load in counts(v.loads, "loads")], **leaf)
             specs += self._of(name, load=float(v.load), leaves=counts(v.leaves, "leaves")) if v.leaves else []
@@ -83,7 +83,7 @@ class Study(studies.Study):
             loads = [float(load) for load in counts(v.social_loads, "social_loads")]
             specs += self._of("social_network", load=loads, transport=words(v.transports))
         if v.testbed and v.linked not in (*TIERS, "social_network"):
-            raise known("service", v.linked, (*TIERS, "social_network"))
+            raise unknown_name("service", v.linked, (*TIERS, "social_network"))
         changed = _linked.possible(v, delay=v.delays, loss=v.losses)
         for testbed in _linked.states(v.testbed, rate=v.rates, **changed):
             specs += self._of(v.linked, load=float(v.load), testbed=testbed)
@@ -161,7 +161,7 @@ class Study(studies.Study):
         """Mean time of each part of the critical path, of all requests and of the slowest, under the largest load."""
         paths = self.paths(benchmark)
         if not paths:
-            return LEFT_OUT
+            return NOTHING
         total = np.sum(list(paths.values()), axis=0)
         slow = total >= np.quantile(total, 1 - SLOWEST)
         stacks = []

@@ -10,13 +10,13 @@ import numpy as np
 
 from labkit import figures, studies
 from labkit.benchmarks.compute import _nas, _skeletons
-from labkit.errors import SpecError, known
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.errors import SpecError, unknown_name
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec
 from labkit.point.units import plural
 from labkit.store.samples.facts import COMMUNICATION
-from labkit.studies import LEFT_OUT, counts, statement, words
+from labkit.studies import counts, statement, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,11 +72,11 @@ class Study(studies.Study):
             raise SpecError("kernels, classes or ranks is empty. Set kernels=is,cg, classes=S and ranks=1,2,4.")
         for name in kernels:
             if name not in _nas.KERNELS:
-                raise known("NAS kernel", name, list(_nas.KERNELS))
+                raise unknown_name("NAS kernel", name, list(_nas.KERNELS))
         partial = words(v.skeletons.lower())
         for name in partial:
             if name not in _skeletons.PROBLEMS:
-                raise known("skeleton", name, list(_skeletons.PROBLEMS))
+                raise unknown_name("skeleton", name, list(_skeletons.PROBLEMS))
         specs = [
             Spec(
                 benchmark=f"{_PREFIX}{name}",
@@ -148,13 +148,13 @@ class Study(studies.Study):
             for one in self.examples()
             if one.over is None
         ]
-        return Figure(figures.time_split(programs, small="mean over the runs of a launch")) if programs else LEFT_OUT
+        return Figure(figures.time_split(programs, small="mean over the runs of a launch")) if programs else NOTHING
 
     def traffic_figure(self, skeletons: bool = False) -> Figure | Omitted:
         """Bytes of a run between each pair of ranks."""
         programs = [figures.Traffic(_title(one), *_matrices(one)) for one in self.examples(skeletons)]
         if not any(one.messages.any() for one in programs):
-            return LEFT_OUT
+            return NOTHING
         return Figure(figures.traffic(programs))
 
     # ---- tables ------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def _complaint(spec: Spec) -> str:
     """What is wrong with the ranks of a kernel; empty if nothing is."""
     letter = spec.values["npb_class"]
     if letter not in _nas.CLASSES:
-        raise known("class", str(letter), list(_nas.CLASSES))
+        raise unknown_name("class", str(letter), list(_nas.CLASSES))
     if not spec.benchmark.endswith(_SKELETON):
         return _nas.KERNELS[spec.benchmark.removeprefix(_PREFIX)].check(spec)
     return (

@@ -7,7 +7,7 @@ from typing import Any
 
 from labkit import studies
 from labkit.figures import small_print
-from labkit.figures.parts import Omitted
+from labkit.figures.parts import NOTHING, Omitted
 from labkit.point.columns import title
 from labkit.point.notes import joined, note
 from labkit.studies import Study
@@ -35,7 +35,7 @@ def omitted(study: Study) -> Omitted:
         own = joined(
             f"`{name}={own}` (set here: {f'`{now}`' if now != '' else 'empty'})" for name, (now, own) in changed
         )
-        return Omitted(f"the parameters select nothing that is measured here. It needs {own}.", studies.LEFT_OUT.code)
+        return Omitted(f"the parameters select nothing that is measured here. It needs {own}.", NOTHING.code)
     names = [f"`{name}`" for name in study.benchmarks[:_NAMED]]
     more = " …" if len(study.benchmarks) > _NAMED else ""
     return Omitted(f"nothing that it needs was measured here. It shows points of {', '.join(names)}{more}.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
 from labkit.benchmarks.storage.metadata import Options as Metadata
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point import notes
 from labkit.point.spec import Spec, sweep
@@ -112,7 +112,7 @@ class Study(studies.Study):
         """Time of a whole test of writing against how often it syncs."""
         rows = self.of("storage.parallel_write")
         if rows.empty:
-            return studies.LEFT_OUT
+            return NOTHING
         rows = rows[(rows["message_size_B"] == rows["message_size_B"].max()) & (rows["option_file"] == "shared")]
         rows = rows[~rows["option_collective"].astype(bool)]
         rows = rows.assign(sync=rows["option_sync"].map(SYNCS))
@@ -131,7 +131,7 @@ class Study(studies.Study):
         """Rate of each operation, in one directory and in one for each rank."""
         rows = self._metadata()
         if rows.empty:
-            return studies.LEFT_OUT
+            return NOTHING
         where = rows["option_unique"].astype(bool).map({True: "a directory for each rank", False: "one directory"})
         rows = rows.assign(operation=rows["option_operation"], where=where)
         drawn = self.drawn(

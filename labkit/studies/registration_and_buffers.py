@@ -11,11 +11,11 @@ import pandas as pd
 from labkit import figures
 from labkit.benchmarks.verbs.setup import STEPS
 from labkit.figures import small_print
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, split, split_end
 from labkit.point.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, _rdma, amount, centre, counts, number, size_words, statement
+from labkit.studies import _rdma, amount, centre, counts, number, size_words, statement
 
 PAGE = 4096  # B
 RATE = "message_rate_per_s"
@@ -103,7 +103,7 @@ class Study(_rdma.Study):
         rows = self.of("verbs.registration")
         shown = {"latency_us": "registration", "deregistration_us": "deregistration"}
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         figure = figures.several_metrics(rows, shown, "time")
         return Figure(small_print.retitled(figure, "size of the memory (B)"))
 
@@ -111,7 +111,7 @@ class Study(_rdma.Study):
         """A bar for each step of a set-up."""
         rows = self.steps()
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         figure = figures.bars(rows, "step", "latency_us", series=[])
         return Figure(figure.update_layout(yaxis_title_text="time, median (µs)", showlegend=False))
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.models import loggp_engine, schedules
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_duration, parse_rate, parse_sizes
 from labkit.read import reference
 from labkit.read.reference.comparing import with_arguments
-from labkit.studies import LEFT_OUT, counts, number, size_words, words
+from labkit.studies import counts, number, size_words, words
 from labkit.testbeds import simulated
 from labkit.testbeds.simulation import calibration, collectives, workloads
 
@@ -282,7 +282,7 @@ class Study(studies.Study):
         """Simulated and published times, a bar for each."""
         compared = self.compared()
         if not compared:
-            return LEFT_OUT
+            return NOTHING
         return Figure(
             figures.measured_and_published(
                 {f"{one['name']}, {one['path']}": one["simulated"] for one in compared},

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.spec import Spec, sweep
@@ -188,13 +188,13 @@ class Study(studies.Study):
             for s in first
             if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size and s.spec.option("tool") == "sockperf"
         ]
-        return Figure(figures.distribution([*load, *wait], "round_trip_us")) if load else studies.LEFT_OUT
+        return Figure(figures.distribution([*load, *wait], "round_trip_us")) if load else NOTHING
 
     def ladder_figure(self) -> Figure | Omitted:
         """Round trip of every size of NetPIPE's ladder."""
         chosen = [s for s in self.samples if s.spec.benchmark == "sockets.netpipe"]
         if not chosen:
-            return studies.LEFT_OUT
+            return NOTHING
         reported = records.reported(chosen)
         reported = reported[reported["name"] == "round_trip_us"]
         blocks = reported.groupby("block_size_B")["value"].agg(["median", "min", "max", "count"]).reset_index()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
-from labkit.figures.parts import Figure, Omitted, Table, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.io.mounts import mount_of
 from labkit.judge import effects
 from labkit.point import notes, storage
@@ -16,15 +16,7 @@ from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
 from labkit.read import records
 from labkit.store.samples.facts import CACHEABLE, DEVICE, FILESYSTEM, FINGERPRINT, MOUNT_OPTIONS
-from labkit.studies import (
-    LEFT_OUT,
-    counts,
-    number,
-    size_words,
-    statement,
-    tail,
-    words,
-)
+from labkit.studies import counts, number, size_words, statement, tail, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +135,7 @@ class Study(studies.Study):
         chosen = [one for one in self.samples if one.spec.benchmark != "storage.iozone"]
         values = records.reported(chosen)
         if values.empty:
-            return LEFT_OUT
+            return NOTHING
         points = {FINGERPRINT.of(one.meta): one.spec for one in chosen}
         ways = values["direction"].fillna("") if "direction" in values else ""
         values = values.assign(direction=ways)
@@ -176,7 +168,7 @@ class Study(studies.Study):
         chosen = [s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.option("sync") == sync]
         cells = records.reported(chosen)
         if cells.empty:
-            return LEFT_OUT
+            return NOTHING
         title = f"{test}, O_SYNC" if sync else test
         return Figure(
             figures.heat_maps({title: cells[cells["test"] == test]}, "file_size_B", "record_size_B", "bandwidth_MBps")

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies, testbeds
-from labkit.errors import known
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.errors import unknown_name
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
-from labkit.studies import LEFT_OUT, amount, counts, size_words, statement, words
+from labkit.studies import amount, counts, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 LOCAL, READ, WRITE = "storage.read", "storage.network_read", "storage.network_write"
@@ -67,7 +67,7 @@ class Study(studies.Study):
                 specs += sweep(READ, sizes=[small], offered=counts(v.loads, "loads"), **there)
         for name in words(v.nvme):
             if name not in FABRICS:
-                raise known("fabric", name, list(FABRICS))
+                raise unknown_name("fabric", name, list(FABRICS))
             served: dict[str, Any] = {"ranks": 1, "file_size": v.device, "fabric": name, "testbed": "soft-roce"}
             specs += sweep(NVME_READ, sizes=v.sizes, **served) + sweep(NVME_WRITE, sizes=v.sizes, **served)
         return list(dict.fromkeys(specs))
@@ -110,7 +110,7 @@ class Study(studies.Study):
         rows = self.summary
         rows = rows[rows["benchmark"].isin([NVME_READ, NVME_WRITE])] if len(rows) else rows
         if rows.empty:
-            return LEFT_OUT
+            return NOTHING
         kinds = rows["benchmark"].map({NVME_READ: "read", NVME_WRITE: "write"})
         rows = rows.assign(path=rows["option_fabric"].map(FABRICS) + ", " + kinds)
         return self.drawn(figures.versus_size, rows, "latency_us", series=["path"])
@@ -141,7 +141,7 @@ class Study(studies.Study):
         """Findings as a Markdown list."""
         rows = self._plain()
         if not len(rows):
-            return LEFT_OUT
+            return NOTHING
         rows = rows[rows["message_size_B"] == rows["message_size_B"].min()]
         local = rows[rows["benchmark"] == LOCAL]
         rows = rows.assign(order=rows["benchmark"].map([LOCAL, READ, WRITE].index))

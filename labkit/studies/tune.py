@@ -14,7 +14,7 @@ import pandas as pd
 
 from labkit import figures, studies, tuning
 from labkit.errors import DataError, SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.point.columns import METRICS
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_range, format_share, parse_count, plural
@@ -128,7 +128,7 @@ class Study(studies.Study):
     def figure(self) -> Figure | Omitted:
         """Time of every setting by size, over all its launches: those of the race and those of the confirmation."""
         if isinstance(self.outcome, Text):
-            return studies.LEFT_OUT
+            return NOTHING
         rows, every = self.of(self.values.benchmark), self.outcome.plan.settings[::-1]
         if (file := f"env_OMPI_MCA_{openmpi.FILES}") in rows:
             rows = rows[rows[file].isna()]  # without the ranks that read the file

@@ -10,13 +10,13 @@ import pandas as pd
 
 from labkit import benchmarks, figures
 from labkit.figures import style
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
 from labkit.point.columns import split, split_end
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import parse_sizes
 from labkit.read import records
-from labkit.studies import LEFT_OUT, _rdma, centre, size_words, statement, words
+from labkit.studies import _rdma, centre, size_words, statement, words
 
 DATAGRAM = 4096  # B of the largest UD message
 OPERATIONS = ("send", "write", "read", "atomic")
@@ -209,7 +209,7 @@ class Study(_rdma.Study):
 
     def crossed_findings(self) -> Text | Omitted:
         """What the counters of the link prove."""
-        return Text(evidence.crossed_sentence(self.crossed)) if len(self.records) else LEFT_OUT
+        return Text(evidence.crossed_sentence(self.crossed)) if len(self.records) else NOTHING
 
 
 def carries(connection: str, operation: str) -> bool:

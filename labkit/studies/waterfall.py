@@ -10,7 +10,7 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, layers
 from labkit.models import bounds
 from labkit.models.breakdown import Breakdown, Level, Time, by_difference, stated
@@ -127,7 +127,7 @@ class Study(studies.Study):
             part = figures.Part(path.text, tcp.value, path.kind, *_ends(tcp))
             stacks.append(figures.Stack("beside them", [part], "measured"))
         if not stacks:
-            return studies.LEFT_OUT
+            return NOTHING
         basis = ", ".join(
             dict.fromkeys(time.basis for time in (own.whole if own else None, tcp) if time and time.basis)
         )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.errors import SpecError
-from labkit.figures.parts import Figure, Omitted, Text, listed
+from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, layers
 from labkit.models import breaking_band, what_if
 from labkit.models.breakdown import Breakdown, stated
@@ -150,7 +150,7 @@ class Study(studies.Study):
         """How much of the measured message cheaper parts would save, with intervals over launches."""
         own = self.own
         if own is None:
-            return studies.LEFT_OUT
+            return NOTHING
         known = {part.name for part in own.parts if part.time.value >= 0} if effects.bounded(own) else set()
         groups = {text: parts for text, parts in OWN.values() if set(parts) <= known}
         if not groups:
@@ -172,7 +172,7 @@ class Study(studies.Study):
         own = self.own
         if own and not effects.adds_up(own):
             return UNKNOWN
-        return Sliders([own], dict(OWN.values())) if own else studies.LEFT_OUT
+        return Sliders([own], dict(OWN.values())) if own else NOTHING
 
     def findings(self) -> Text | Omitted:
         """Findings as a Markdown list."""

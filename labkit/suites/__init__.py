@@ -150,7 +150,7 @@ def run(
         executed.sort(key=lambda notebook: list(parameters).index(notebook.name))
         campaign.compact(least=MANY)
         add_static_figures([notebook.path for notebook in executed if notebook.path.exists()])
-    table = columnar.of(campaign).records
+    table = columnar.read_campaigns(campaign).records
     campaign.put("records.parquet", records_file(table))
     campaign.update(
         {"notebooks": [{"name": o.name, "seconds": round(o.seconds, 2), "error": o.error} for o in executed]}

@@ -22,8 +22,8 @@ _writing = Lock()  # two notebooks run at a time
 
 def shared(campaign: Campaign) -> str:
     """Return a fingerprint of what all copies are made from: samples, labkit, packages, reference data."""
-    data = file_state.of(project.SHIPPED / "data" / "reference", packaged=True)
-    return file_state.digest([*file_state.of(campaign.path / "samples"), *file_state.installed(), *data])
+    data = file_state.states_of(project.SHIPPED / "data" / "reference", packaged=True)
+    return file_state.digest([*file_state.states_of(campaign.path / "samples"), *file_state.installed(), *data])
 
 
 def made_from(entry: Entry, shared: str) -> str:
@@ -36,14 +36,14 @@ def note(campaign: Campaign, entry: Entry, copy: Path, inputs: str) -> None:
     """Note from what a copy was made. A failure does no harm: the copy then counts as one of the campaign."""
     with _writing, suppress(OSError, DataError):
         file = _file(campaign)
-        known = _known(file) | {entry.name: {"inputs": inputs, "copy": file_state.digest(file_state.of(copy))}}
+        known = _known(file) | {entry.name: {"inputs": inputs, "copy": file_state.digest(file_state.states_of(copy))}}
         beneath.put(campaign.derived, f"{file.parent.name}/{file.name}", json.dumps(known, indent=1).encode())
 
 
 def noted(campaign: Campaign, name: str, copy: Path) -> str:
     """Return the fingerprint of what labkit made a copy from; empty if it did not, or if the copy was changed."""
     entry = _known(_file(campaign)).get(name)
-    if not isinstance(entry, dict) or entry.get("copy") != file_state.digest(file_state.of(copy)):
+    if not isinstance(entry, dict) or entry.get("copy") != file_state.digest(file_state.states_of(copy)):
         return ""
     return str(entry.get("inputs", ""))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit import studies
-from labkit.errors import DataError, SpecError, alike, known, named
+from labkit.errors import DataError, SpecError, alike, named, unknown_name
 from labkit.io import project, safe_read
 from labkit.point import ranges
 from labkit.point.spec import STRICT, validated
@@ -183,7 +183,7 @@ def load(name: str | Path, overrides: Sequence[str] = (), defaults: Mapping[str,
     is_file = str(name).endswith(".toml")
     path = Path(name) if is_file else suites_by_name.get(named("suite", str(name), sorted(suites_by_name)))
     if path is None or not path.is_file():
-        raise known("suite", str(name), sorted(suites_by_name))
+        raise unknown_name("suite", str(name), sorted(suites_by_name))
     document = validated(SuiteFile, _toml(path), what=str(path))
     if not document.notebook:
         raise SpecError(f"{path} has no [[notebook]], but a suite needs at least one. Add one.")
@@ -271,7 +271,7 @@ def _file(name: str) -> Path:
     """
     notebooks = project.notebooks()
     if named("notebook", name, list(notebooks)) not in notebooks:
-        raise known("notebook", name, list(notebooks))
+        raise unknown_name("notebook", name, list(notebooks))
     return notebooks[name]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.point.conditions import Check
 from labkit.point.notes import Note
 from labkit.point.spec import Spec
@@ -158,7 +158,7 @@ def get(name: str) -> Kind:
         If there is none, or its file does not define one.
     """
     if name not in names():
-        raise known("testbed", name, names())
+        raise unknown_name("testbed", name, names())
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     kind = getattr(module, "TESTBED", None)
     if not isinstance(kind, Kind):

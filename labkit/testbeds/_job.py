@@ -11,7 +11,7 @@ import os
 import socket
 
 from labkit import benchmarks
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.host import allocation
 from labkit.point.spec import Spec
 from labkit.testbeds._rdma import listening
@@ -42,7 +42,7 @@ def hosts(spec: Spec) -> tuple[str, ...]:
     if named:
         for host in named:
             if host not in job.hosts:
-                raise known("host", host, job.hosts)
+                raise unknown_name("host", host, job.hosts)
         if len(named) != 2 and benchmark.ends.where != "all":
             raise SpecError(
                 f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."

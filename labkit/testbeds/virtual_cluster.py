@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks
-from labkit.errors import LabkitError, LaunchError, SpecError, known
+from labkit.errors import LabkitError, LaunchError, SpecError, unknown_name
 from labkit.io import supervise
 from labkit.io.supervise import supervisor
 from labkit.kernels import programs
@@ -167,7 +167,7 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
 
     def on(host: str, argv: Sequence[str]) -> list[str]:
         if host not in options.hosts:
-            raise known("host", host, options.hosts)
+            raise unknown_name("host", host, options.hosts)
         return [SHELL, str(pids[options.hosts.index(host)]), *argv]
 
     def place(spec: Spec) -> Place:
@@ -238,7 +238,7 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     hosts = [host.partition(":")[0] for host in spec.hosts]
     for host in hosts:
         if host not in options.hosts:
-            raise known("host", host, options.hosts)
+            raise unknown_name("host", host, options.hosts)
     if benchmark.ends.where == "all":
         client, server, *_ = _serving(spec, options)
         return [client], server

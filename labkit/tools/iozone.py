@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.formats import iozone as layout
 from labkit.host import VERSION
 from labkit.point.notes import Note, note
@@ -158,7 +158,7 @@ def _tests(text: str) -> list[str]:
     wanted = [word.strip() for word in text.split(",") if word.strip()]
     for word in wanted:
         if word not in TESTS:
-            raise known("tests", word, list(TESTS))
+            raise unknown_name("tests", word, list(TESTS))
     return [word for word in TESTS if word in ("write", *wanted)]
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from labkit.errors import LaunchError, SpecError, known
+from labkit.errors import LaunchError, SpecError, unknown_name
 from labkit.host import printed
 
 # 4.0 prints the lines of a description without the ends of lines between them; so a name may follow the last word of
@@ -157,5 +157,5 @@ def checked(level: str, names: tuple[str, ...]) -> str:
         If it is not.
     """
     if level not in names:
-        raise known("algorithm", level, list(names))
+        raise unknown_name("algorithm", level, list(names))
     return level

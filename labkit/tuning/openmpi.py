@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from labkit.errors import DataError, LaunchError, SpecError, known
+from labkit.errors import DataError, LaunchError, SpecError, unknown_name
 from labkit.host import printed
 from labkit.point.units import format_size, parse_count
 
@@ -129,7 +129,7 @@ def numbered(level: str, names: Mapping[str, int], name: str) -> int:
         listing = ", ".join(f"{number} {word}" for word, number in names.items())
         if number is not None:
             raise SpecError(f"algorithm={level}, but {name} has: {listing}. Set algorithm=all for all of them.")
-        raise known("algorithm", level, list(names))
+        raise unknown_name("algorithm", level, list(names))
     return names[level]
 
 

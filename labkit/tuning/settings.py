@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.point.spec import BINDINGS, Spec
 from labkit.point.units import parse_count
 from labkit.run import launch
@@ -114,7 +114,7 @@ def _axis(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> li
     if name.startswith(launch.SETTINGS):
         raise SpecError(f"--factor {name} is a variable. Write it like --factor env.{name}={','.join(levels)}.")
     try:
-        raise known("factor", name, [*SHORT, *FIELDS, "env.NAME"])
+        raise unknown_name("factor", name, [*SHORT, *FIELDS, "env.NAME"])
     except SpecError as error:
         raise SpecError(f"{error} A setting must not change the work, so options of the benchmark are none.") from None
 
@@ -122,7 +122,7 @@ def _axis(benchmark: str, name: str, levels: Sequence[str], launcher: str) -> li
 def _field(name: str, level: str) -> str | int:
     """Return the value of a field of a spec."""
     if name == "bind" and level not in BINDINGS:
-        raise known("bind", level, BINDINGS)
+        raise unknown_name("bind", level, BINDINGS)
     if name == "ppn":
         count = parse_count(level)
         if count is None:

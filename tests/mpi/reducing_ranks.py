@@ -14,7 +14,7 @@ NAMES = ["time_ns", "pure_ns"]
 def same(every: Kept, extremes: Kept) -> None:
     """Compare what rank 0 keeps."""
     assert extremes.over is not None
-    wanted = across_ranks.of(every.rows, every.times[0], {"pure_ns": every.times[1]})
+    wanted = across_ranks.summarise(every.rows, every.times[0], {"pure_ns": every.times[1]})
     assert extremes.over.ranks == every.rows
     for group in ("of_iteration", "of_rank", "sums"):
         for name, values in getattr(wanted, group).items():

@@ -40,14 +40,14 @@ QUICK = Effort(launches=2, time_cap=0.05)
 
 def replace_command(monkeypatch: pytest.MonkeyPatch, change: Callable[[list[str]], list[str]]) -> None:
     """Have ranks that load from the environment started by another command line."""
-    genuine = lines.of
+    genuine = lines.line_for
     monkeypatch.setenv(filesystems.SWITCH, "no")
 
     def changed(points: Sequence[Point], effort: Effort) -> lines.Line:
         line = genuine(points, effort)
         return dataclasses.replace(line, command=change(list(line.command)))
 
-    monkeypatch.setattr(lines, "of", changed)
+    monkeypatch.setattr(lines, "line_for", changed)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from labkit import __version__
 from labkit.apps.cli import pages, stopping, streams
 from labkit.apps.cli.console import ERROR, OK, Bar, formats, say, tell_brought, warn
-from labkit.errors import LabkitError, alike, known
+from labkit.errors import LabkitError, alike, unknown_name
 from labkit.io import extras, project, safe_read, sanitize
 from labkit.point import ranges
 
@@ -127,7 +127,7 @@ class Parser(argparse.ArgumentParser):
             names = re.findall(r"[^\s,']+", choice[3])
             see = f"{self.prog} --help" if choice[1] == "COMMAND" else ""
             what = "command" if see else f"choice for {choice[1]}"
-            self.exit(ERROR, f"{self.prog}: {sanitize.plain(str(known(what, choice[2], names, see=see)))}\n")
+            self.exit(ERROR, f"{self.prog}: {sanitize.plain(str(unknown_name(what, choice[2], names, see=see)))}\n")
         message = sanitize.plain(message if len(message) < 300 else f"{message[:300]}…")
         self.exit(ERROR, f"{self.prog}: {message}. See {self.prog} --help.\n")
 

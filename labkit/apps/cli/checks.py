@@ -67,7 +67,7 @@ def explain(options: argparse.Namespace) -> int:
     stated = bounds.Stated(link=options.link, mtu=options.mtu, pcie=options.pcie, delay=options.delay)
     stated.check()
     campaign = Campaign.existing(find(options.campaign))
-    launches = columnar.of(campaign, benchmark=options.benchmark)
+    launches = columnar.read_campaigns(campaign, benchmark=options.benchmark)
     table = launches.records
     summary = records.summary(table) if len(table) else table
     judged = verdict.judge(launches, summary, stated, costs.read(campaign)) if len(table) else []
@@ -155,7 +155,9 @@ def gate(options: argparse.Namespace) -> int:
         )
 
     def table(one: Campaign) -> pd.DataFrame:
-        return columnar.of(one, benchmark=options.benchmark, columns=matching_points.needed, coded=True).records
+        return columnar.read_campaigns(
+            one, benchmark=options.benchmark, columns=matching_points.needed, coded=True
+        ).records
 
     history = ((one.name, table(one)) for one in earlier)
     result = gates.gate(campaign.name, table(campaign), history, chance=options.false_alarms, worse=worse)
@@ -202,7 +204,7 @@ def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
     from labkit.read import columnar, records
 
     clauses = contract.load(Path(options.contract))
-    table = columnar.of(campaign, benchmark=options.benchmark).records
+    table = columnar.read_campaigns(campaign, benchmark=options.benchmark).records
     verdicts = contract.judge(clauses, records.summary(table) if len(table) else table, campaign.samples)
     logged = _logged(campaign, options, verdicts) if options.log else ""
     print(contracted.FORMATS[options.format](verdicts))

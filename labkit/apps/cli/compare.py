@@ -72,14 +72,14 @@ def options(verb: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Compare, and print the result. A difference is no error."""
     from labkit.apps.show.comparison import text
-    from labkit.errors import known
+    from labkit.errors import unknown_name
     from labkit.judge import comparison
     from labkit.point.columns import METRICS
     from labkit.store.campaign import Campaign, find
 
     ranges.check("relevant", options.relevant, word="--relevant ")
     if options.metric and options.metric not in METRICS:
-        raise known("metric", options.metric, list(METRICS))
+        raise unknown_name("metric", options.metric, list(METRICS))
     if options.output:
         atomic.check(options.output)
     where = dict(_levels(word) for word in options.where)

@@ -124,7 +124,7 @@ def status(options: argparse.Namespace) -> int:
     from labkit.apps import jobs
     from labkit.store.campaign import Campaign
 
-    listed = jobs.of(options.campaign) if options.campaign else jobs.every()
+    listed = jobs.jobs_of(options.campaign) if options.campaign else jobs.every()
     running = set()
     for job in listed:
         progress, state = jobs.Look.at(Campaign(job.campaign)), job.state()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from labkit.apps.cli.console import OK, formats
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 
 
 def options(verb: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         print(published.papers(options.format))
         return OK
     if options.paper and options.paper not in reference.names():
-        raise known("paper", options.paper, reference.names())
+        raise unknown_name("paper", options.paper, reference.names())
     entries = reference.search(" ".join(options.words).split(), file=options.paper)
     if not entries:
         raise SpecError(

@@ -46,7 +46,7 @@ def _reason(benchmark: Benchmark, testbed: str) -> str:
             testbed=testbeds.resolved(testbed),
         )
         spec, outline = benchmarks.resolve(spec), testbeds.outline(spec.testbed)
-        runner.of(spec).launched(spec, Effort())
+        runner.runner_of(spec).launched(spec, Effort())
         served = benchmarks.tools_of(benchmark.name) if outline.network is None else ()
         invocation = tools.available(served, spec, Effort()) if served else None
     except LabkitError as error:

@@ -21,7 +21,7 @@ _FROM = {
 }
 
 
-def of(view: View, summary: pd.DataFrame) -> str:
+def code_for(view: View, summary: pd.DataFrame) -> str:
     """Code that reads the campaigns of a view, draws the same figure, and shows it: in a notebook or in a browser."""
     imports, steps = {"campaign", "figures", "records"}, []
     if view.where:
@@ -112,7 +112,9 @@ def _looks(view: View, summary: pd.DataFrame) -> dict[str, int]:
         return {}
     rows = view.rows(summary)
     slots = {
-        one.series: one.slot for one in looks.of(style.split(rows, view.series(rows))) if one.series not in looks.FIXED
+        one.series: one.slot
+        for one in looks.make_looks(style.split(rows, view.series(rows)))
+        if one.series not in looks.FIXED
     }
     if view.published and view.beside(summary):
         metas = [trace.meta for trace in view.figure(summary).data]

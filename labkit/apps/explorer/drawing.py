@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from labkit.apps.explorer.view import SIZE, View
 from labkit.figures import small_print
-from labkit.figures._plotly import held
+from labkit.figures._plotly import raw
 from labkit.point.columns import METRICS
 from labkit.point.columns import title as column_title
 from labkit.point.notes import joined
@@ -33,7 +33,7 @@ def brief(figure: go.Figure, *, asks: bool = True) -> go.Figure:
     ----------
     asks : whether the page asks the kernel what any other trace says; if not, it says the places on both axes.
     """
-    traces, _ = held(figure)
+    traces, _ = raw(figure)
     for trace in traces:
         if trace.get("hoverinfo") == "skip":
             continue

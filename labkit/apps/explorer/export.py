@@ -144,7 +144,7 @@ def _content(view: View, summary: pd.DataFrame, form: str, draw: Callable[[], go
     if form == "parquet":
         return tables.parquet(view.rows(summary))
     if form == "py":
-        return code.of(view, summary).encode()
+        return code.code_for(view, summary).encode()
     figure = draw()
     if form == "html":
         return str(plotly.io.to_html(figure, config=dict(CONFIG), include_plotlyjs=True, full_html=True)).encode()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from plotly.basedatatypes import Undefined
 
 from labkit.figures import style
-from labkit.figures._plotly import held
+from labkit.figures._plotly import raw
 from labkit.figures.iterations import thin
 from labkit.io import extras
 
@@ -149,7 +149,7 @@ def redraw(target: LiveFigure, figure: go.Figure, *, keep_zoom: bool = False) ->
     figure : to show.
     keep_zoom : leave the ranges of the axes as the reader set them.
     """
-    shown, drawn = target._data, held(figure)[0]
+    shown, drawn = target._data, raw(figure)[0]
     same = [(t.get("name"), t["type"]) for t in shown] == [(t.get("name"), t["type"]) for t in drawn]
     if not same:
         target.data = ()  # first, so that the page does not draw them again with other axes

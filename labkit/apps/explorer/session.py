@@ -235,7 +235,10 @@ class Session:
     def _limits(self, view: View) -> list[Limit]:
         """What the paths of a view's points allow."""
         sources = [store.opened(name) for name in self.store.present(self.campaigns)]
-        curves = [limits.of(one.samples(view.benchmark), view.metric, costs.read(one), self.stated) for one in sources]
+        curves = [
+            limits.limit_curves(one.samples(view.benchmark), view.metric, costs.read(one), self.stated)
+            for one in sources
+        ]
         return [curve for some in curves for curve in some]
 
     def _compared(self, view: View, summary: pd.DataFrame) -> Comparison:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.apps.explorer.view import View
-from labkit.errors import DataError, known
+from labkit.errors import DataError, unknown_name
 from labkit.io import atomic, safe_read
 from labkit.point.spec import validated
 from labkit.store import campaign
@@ -125,7 +125,7 @@ def load(name: str) -> State:
     """
     path = Path(name) if name.endswith(".json") else _path(name)
     if not path.is_file():
-        raise known("view", name, saved(), error=DataError)
+        raise unknown_name("view", name, saved(), error=DataError)
     problem = f"{path} is not a view that the Explorer saved. Save it again."
     with safe_read.about(path):
         try:

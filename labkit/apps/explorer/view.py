@@ -132,7 +132,7 @@ class View:
 
         Parameters
         ----------
-        limits : of `labkit.models.limits.of`, drawn if the view has bounds.
+        limits : of `labkit.models.limits.limit_curves`, drawn if the view has bounds.
         compared : with the base, drawn if the view has a relation.
         hover : False where somebody else says what a point is.
 
@@ -191,7 +191,7 @@ class View:
         key = (self.x, self.metric, self.statistic, self.by)
         known = next((lines for table, name, lines in _LINES if table is rows and name == key), None)
         if known is None:
-            known = figures.lines.of(self._parts(summary, rows), self.metric, self.statistic)
+            known = figures.lines.make_lines(self._parts(summary, rows), self.metric, self.statistic)
             _LINES.append((rows, key, known))
         return known
 

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.apps.jobs.following import Follower, Look
 from labkit.apps.jobs.script import Request
 from labkit.apps.jobs.site import Site
-from labkit.apps.jobs.submitted import Job, every, jobs, latest, of
+from labkit.apps.jobs.submitted import Job, every, jobs, jobs_of, latest
 from labkit.apps.jobs.submitting import Say, check, folder, submit
 from labkit.apps.jobs.summary import failures, summary
 from labkit.apps.jobs.systems import State
@@ -33,8 +33,8 @@ __all__ = [
     "every",
     "folder",
     "jobs",
+    "jobs_of",
     "latest",
-    "of",
     "submit",
     "summary",
 ]

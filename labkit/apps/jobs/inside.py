@@ -64,7 +64,7 @@ def noted(campaign: Campaign, suite: suites.Suite, say: Callable[[str], None]) -
         yield lambda status: None
         return
     folder = campaign.path / "jobs"
-    os.environ[allocation.LEFT_OUT] = str(folder / "left-out.txt")
+    os.environ[allocation.LEFT_OUT_FILE] = str(folder / "left-out.txt")
     note = f"jobs/{os.environ.get(SUBMISSION, '0')}-{job.name}.json"
     facts: dict[str, Any] = {"allocation": job.facts(), "start": time.time(), "before": len(campaign.done())}
     if (campaign.path / note).exists():

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from labkit.errors import DataError, LaunchError, SpecError, known, named
+from labkit.errors import DataError, LaunchError, SpecError, named, unknown_name
 from labkit.io import folders, project, safe_read
 from labkit.point import ranges
 from labkit.point.spec import validated
@@ -124,7 +124,7 @@ class Site:
         if not partition or not self.partitions:
             return
         if partition not in self.partitions:
-            raise known("partition", partition, list(self.partitions))
+            raise unknown_name("partition", partition, list(self.partitions))
         limits = self.partitions[partition]
         for word, value, limit in (("time", minutes, limits.minutes), ("nodes", nodes, limits.nodes)):
             if limit and value > limit:
@@ -158,7 +158,7 @@ def find(name: str) -> Path | None:
     places = [Path(name)] if is_file else [folder / f"{named('site', name, names())}.toml" for folder in _folders()]
     path = next((path for path in places if path.is_file()), None)
     if path is None:
-        raise known("site", name, names())
+        raise unknown_name("site", name, names())
     return path
 
 
@@ -193,7 +193,7 @@ def _check_keys(settings: Mapping[str, Any], cls: type[Site | Partition], what: 
     names_of_fields = [f.name for f in dataclasses.fields(cls)]
     for key in settings:
         if key not in names_of_fields:
-            raise SpecError(f"{what}: {known('key', key, names_of_fields)}")
+            raise SpecError(f"{what}: {unknown_name('key', key, names_of_fields)}")
 
 
 def one_line(key: str, text: str, form: re.Pattern[str] | None = None) -> None:

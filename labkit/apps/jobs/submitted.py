@@ -132,7 +132,7 @@ def latest(name: str | Path) -> Job:
     return next((job for job in reversed(jobs_of_campaign) if job.goes_on()), jobs_of_campaign[-1])
 
 
-def of(name: str | Path) -> list[Job]:
+def jobs_of(name: str | Path) -> list[Job]:
     """Return the jobs of a campaign that wait or run, and its last one.
 
     Raises

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from labkit.errors import LaunchError, SpecError, known
+from labkit.errors import LaunchError, SpecError, unknown_name
 
 Kind = Literal["pending", "running", "ended", "unknown"]
 
@@ -66,10 +66,10 @@ def limits(text: str) -> dict[str, Limits]:
         if not name or not nodes.isdecimal():
             continue
         is_default, name = name.endswith("*"), name.rstrip("*")
-        known = partitions.get(name, Limits(name, 0, 0, 0))
+        unknown_name = partitions.get(name, Limits(name, 0, 0, 0))
         cores_of_node = int(number[0]) if (number := re.match(r"\d+", cores)) else 0
-        largest = max(known.cores, cores_of_node)
-        partitions[name] = Limits(name, known.nodes + int(nodes), _minutes(time), largest, is_default)
+        largest = max(unknown_name.cores, cores_of_node)
+        partitions[name] = Limits(name, unknown_name.nodes + int(nodes), _minutes(time), largest, is_default)
         most_nodes = sizes.rpartition("-")[2]
         if most_nodes.isdecimal():
             partitions[name] = replace(partitions[name], nodes=min(partitions[name].nodes, int(most_nodes)))
@@ -144,7 +144,7 @@ class Slurm(System):
         if not partitions:
             return
         if partition and partition not in partitions:
-            raise known("partition", partition, list(partitions))
+            raise unknown_name("partition", partition, list(partitions))
         default = next((one for one in partitions.values() if one.is_default), Limits("", 0, 0, 0))
         allowed = partitions.get(partition, default)
         requests = ("time", minutes, allowed.minutes), ("nodes", nodes, allowed.nodes), ("ppn", ppn, allowed.cores)

@@ -192,7 +192,7 @@ def campaign(
     """
     from labkit.read import columnar
 
-    frame = columnar.of(campaign, benchmark=benchmark).records
+    frame = columnar.read_campaigns(campaign, benchmark=benchmark).records
     odd = hint(frame, str(campaign.path)) if form == "table" and len(frame) <= MANY else ""
     _write(frame, _Unread(campaign, benchmark), form, output, full, beside, odd)
 

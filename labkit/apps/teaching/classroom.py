@@ -16,7 +16,7 @@ from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results, read
 from labkit.apps.teaching.summary import collected, of_class
-from labkit.errors import LabkitError, known
+from labkit.errors import LabkitError, unknown_name
 from labkit.store.campaign import Campaign
 
 _Found = dict[str, dict[str, tuple[float, float, float] | str]]
@@ -34,7 +34,7 @@ def show(folder: str | Path, lab: str = "") -> None:
     """
     diaries = collected(Path(folder))
     if lab and lab not in diaries:
-        raise known("lab handed in", lab, list(diaries))
+        raise unknown_name("lab handed in", lab, list(diaries))
     for name in [lab] if lab else sorted(diaries):
         display(Markdown(of_class(name, diaries[name])))
         asked, unread = predictions(labs.get(name), diaries[name])

@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
-from labkit.errors import known
+from labkit.errors import unknown_name
 from labkit.point.spec import Effort, Spec
 
 EFFORT = Effort(launches=6, time_cap=0.2)
@@ -51,5 +51,5 @@ class Lab:
         """
         every = {one.name: one for one in (*self.predictions, *self.questions)}
         if name not in every:
-            raise known("question", name, list(every))
+            raise unknown_name("question", name, list(every))
         return every[name]

@@ -111,7 +111,7 @@ def _shown(lab: Lab, results: Results) -> list[Any]:
     """Return a cell for each figure, table and sentence of a lab; widgets are left out."""
     things = {name: results.bounded(thing(results)) for name, thing in lab.shows.items()}
     made = {
-        name: notebook.of_frame(thing) if hasattr(thing, "itertuples") else parts.of(thing)
+        name: notebook.of_frame(thing) if hasattr(thing, "itertuples") else parts.as_part(thing)
         for name, thing in things.items()
         if not hasattr(type(thing), "model_id")
     }

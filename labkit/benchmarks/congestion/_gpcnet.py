@@ -20,7 +20,7 @@ PATTERNS = (
 )  # as the kernel counts
 CONGESTORS = ("alltoall", "incast", "put_incast", "get_broadcast")
 RINGS = 30  # number of different rings, as in GPCNeT
-FEWEST = 2  # least number of victims, and of congestors
+MIN_RANKS = 2  # least number of victims, and of congestors
 LARGEST = 2**26  # B of a congestor's message
 
 
@@ -128,8 +128,8 @@ def roles(spec: Spec) -> Roles:
     if "pattern" not in options:
         count = len(units)
     else:
-        units = units if len(units) >= 2 * FEWEST else [[rank] for rank in range(ranks)]
-        count = min(max(int(options["share"] * len(units) // 100), FEWEST), len(units) - FEWEST)
+        units = units if len(units) >= 2 * MIN_RANKS else [[rank] for rank in range(ranks)]
+        count = min(max(int(options["share"] * len(units) // 100), MIN_RANKS), len(units) - MIN_RANKS)
     order = np.random.default_rng(options["seed"]).permutation(len(units)).tolist()
     groups = []
     for members in _slices([units[k] for k in order[:count]]):

@@ -104,7 +104,7 @@ def read(campaign: Campaign, benchmark: str = "*", metric: str = "") -> list[Lau
     return [
         launches
         for name in campaign.benchmarks(benchmark)
-        for launches in _of(reading.of(campaign, benchmark=name, columns=_needed, deciles=True), metric)
+        for launches in _of(reading.read_campaigns(campaign, benchmark=name, columns=_needed, deciles=True), metric)
     ]
 
 

@@ -12,7 +12,7 @@ import torch
 from labkit.kernels.learning.group import Group
 from labkit.kernels.learning.plan import Plan
 
-FEWEST, MOST = 5, 20_000  # timed iterations where their number is left to labkit
+MIN_ITERATIONS, MAX_ITERATIONS = 5, 20_000  # timed iterations where their number is left to labkit
 _PROBES = 2
 
 
@@ -74,7 +74,7 @@ def _fitting(plan: Plan, group: Group, call: Callable[[], Sequence[int]]) -> int
         call()
     group.wait()
     each = group.most(perf_counter() - begin) / _PROBES
-    return max(FEWEST, min(MOST, int(plan.time_cap / each)))
+    return max(MIN_ITERATIONS, min(MAX_ITERATIONS, int(plan.time_cap / each)))
 
 
 def _streaming(count: int, call: Callable[[], Sequence[int]]) -> tuple[list[int], list[Sequence[int]]]:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from labkit.errors import DataError, SpecError, known
+from labkit.errors import DataError, SpecError, unknown_name
 from labkit.io import project, safe_read
 from labkit.point.spec import validated
 from labkit.read.reference._units import UNITS, Written, written
@@ -72,7 +72,7 @@ class Paper:
     def __getitem__(self, name: str) -> Number:
         """The number of that name; SpecError if there is none."""
         if name not in self.numbers:
-            raise known("published number", name, list(self.numbers))
+            raise unknown_name("published number", name, list(self.numbers))
         return self.numbers[name]
 
     def leaves(self, names: Iterable[str]) -> list[Number]:

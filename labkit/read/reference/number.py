@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit import benchmarks
-from labkit.errors import SpecError, alike, known
+from labkit.errors import SpecError, alike, unknown_name
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.units import format_exact, format_number, format_size, parse_size
 from labkit.read.reference._units import RELATIONS, UNITS
@@ -99,16 +99,16 @@ class Number:
         if bool(self.benchmarks) != bool(self.metric):
             raise SpecError(f"{self.name}: benchmarks and metric go together. Set both, or none.")
         if self.statistic and self.statistic not in STATISTICS:
-            raise known("statistic", self.statistic, list(STATISTICS))
+            raise unknown_name("statistic", self.statistic, list(STATISTICS))
         options = {field.name for name in self.benchmarks for field in dataclasses.fields(benchmarks.get(name).options)}
         for option in self.options:
             if option not in options:
-                raise known(f"option of {' or '.join(self.benchmarks)}", option, sorted(options))
+                raise unknown_name(f"option of {' or '.join(self.benchmarks)}", option, sorted(options))
         for name in self.benchmarks:
             benchmark = benchmarks.get(name)
             metrics = [*benchmark.metrics, *benchmark.phases.values(), *benchmark.derived]
             if self.metric not in metrics:
-                raise known(f"metric of {name}", self.metric, metrics)
+                raise unknown_name(f"metric of {name}", self.metric, metrics)
             if self.measures != UNITS[METRICS[self.metric].unit][0]:
                 raise SpecError(f"{self.name}: {self.metric} is no number in {self.unit}.")
         for field in ("ratio", "saving"):

@@ -20,18 +20,18 @@ from labkit.report.markdown import escape
 from labkit.studies.history import changes_table
 
 FILE = "figures/history.svg"
-FEWEST = 3  # campaigns that a reader wants to see over time; of two, a comparison says more
+MIN_CAMPAIGNS = 3  # campaigns that a reader wants to see over time; of two, a comparison says more
 _DRAWN = 4  # series in the figure
 _ROWS = 20
 
 
-def of(content: Content) -> History | None:
+def history_of(content: Content) -> History | None:
     """Return the history of the campaigns of a report; None if they are fewer than three or share no point."""
     runs = [Run(m.name, str(m.facts.get("created") or ""), m.records, m.host) for m in all_members(content)]
-    if len({run.created for run in runs}) < FEWEST:
+    if len({run.created for run in runs}) < MIN_CAMPAIGNS:
         return None
     past = analysis.history(runs)
-    return past if any(len(one.moments) >= FEWEST for one in past.series) else None
+    return past if any(len(one.moments) >= MIN_CAMPAIGNS for one in past.series) else None
 
 
 def picture(past: History) -> tuple[dict[str, Any], str]:
@@ -44,7 +44,7 @@ def picture(past: History) -> tuple[dict[str, Any], str]:
 
 def section(content: Content) -> str:
     """Return the section on the campaigns over time, and add its picture; empty where there is no history."""
-    past = of(content)
+    past = history_of(content)
     if past is None:
         return ""
     parts = ["## Over time {.unnumbered}", escape(past.sentence)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labkit import benchmarks
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 from labkit.host import allocation
 from labkit.host.allocation import Allocation
 from labkit.point import host_list
@@ -216,7 +216,7 @@ def _testbed_hosts(testbed: Testbed, spec: Spec) -> tuple[str, ...]:
     slots = host_list.slots(spec.hosts)
     for host in slots:
         if host not in testbed.hosts:
-            raise known("host", host, testbed.hosts)
+            raise unknown_name("host", host, testbed.hosts)
     if slots:
         return spec.hosts
     count = min(-(-spec.ranks // (spec.ppn or 1)), len(testbed.hosts))

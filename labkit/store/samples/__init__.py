@@ -348,7 +348,7 @@ def _described(text: bytes, where: object, starts: Starts | None) -> tuple[Sampl
     """Decode metadata; return also their format."""
     header = headers.parsed(text, where)
     _readable(header, where)
-    if record := start.of(header, where, starts):
+    if record := start.start_of(header, where, starts):
         header = record.joined(header)
     return Samples(start=record, **headers.checked(header, where)), header["format"]
 

@@ -162,7 +162,7 @@ class Starts:
             return Start(name, problem=str(error))
 
 
-def of(header: Mapping[str, Any], where: object, starts: Starts | None) -> Start | None:
+def start_of(header: Mapping[str, Any], where: object, starts: Starts | None) -> Start | None:
     """Return the record that the metadata of a point name; None if they name none.
 
     Raises

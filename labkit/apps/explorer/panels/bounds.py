@@ -103,7 +103,7 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
         summary, read = records.summary(table), of_samples(some, table)
         rows += [(name, one) for one in verdict.judge(read, summary, stated, known_costs)]
         notes += [f"{one.subject}: {one.sentence} ({one.evidence})" for one in inspector.inspect(read, summary)]
-        curves += limits.of(some, metric, known_costs, stated)
+        curves += limits.limit_curves(some, metric, known_costs, stated)
         tables.append(table)
     if not tables:
         raise SpecError(f"The campaigns on show have no points of {benchmark}. Select others above.")

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 
 from labkit.apps.teaching.definition import Lab
-from labkit.errors import SpecError, known
+from labkit.errors import SpecError, unknown_name
 
 
 def names() -> list[str]:
@@ -23,7 +23,7 @@ def get(name: str) -> Lab:
         If there is none.
     """
     if name not in names():
-        raise known("lab", name, names())
+        raise unknown_name("lab", name, names())
     lab: Lab = importlib.import_module(f"{__name__}.{name}").LAB
     questions = [question.name for question in (*lab.predictions, *lab.questions)]
     if len(set(questions)) < len(questions):

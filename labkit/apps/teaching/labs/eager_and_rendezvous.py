@@ -77,7 +77,7 @@ def _figure(results: Results) -> go.Figure:
     """Draw the curve with the usual limit, the breaks in it, and the limit."""
     rows = results.rows(POINT[0], env_OMPI_MCA_btl_vader_eager_limit=None)
     drawn = figures.versus_size(rows, POINT[1], series=["transport"], tail=None)
-    return mark_breaks(drawn, protocol.of(rows).breaks, {"btl_vader_eager_limit": 4096})
+    return mark_breaks(drawn, protocol.protocol_of(rows).breaks, {"btl_vader_eager_limit": 4096})
 
 
 def _both(results: Results) -> go.Figure:
