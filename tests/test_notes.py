@@ -105,7 +105,7 @@ def test_a_text_without_a_code_is_refused(kind: str, tmp_path: Path) -> None:
     bare = dataclasses.replace(point(), meta={**point().meta, kind: ["busy machine"], "notes": {}})
     path = tmp_path / "c" / "samples" / "mpi.latency" / f"{1:016x}-0.parquet"
     samples.save(bare, path)
-    for reading in (lambda: samples.load(path), lambda: columnar.of(Campaign(tmp_path / "c"))):
+    for reading in (lambda: samples.load(path), lambda: columnar.read_campaigns(Campaign(tmp_path / "c"))):
         with pytest.raises(DataError, match=r"-0.parquet: .*no code for 'busy machine', but .*each badge .*Restore it"):
             reading()
 
