@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.judge.doubts import kinds
+from labkit.point.doubts import kinds
 from labkit.point.notes import badge
 
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from labkit.apps import show
 from labkit.errors import DataError
-from labkit.judge import doubts
-from labkit.point import notes
+from labkit.point import doubts, notes
 from labkit.point.notes import Note, badge, note
 from labkit.point.spec import Spec
 from labkit.read import columnar, records

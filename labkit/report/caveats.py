@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labkit.figures import parts
-from labkit.judge import doubts
+from labkit.point import doubts
 from labkit.point.notes import Note, joined
 from labkit.point.units import plural
 from labkit.report import markdown

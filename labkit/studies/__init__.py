@@ -23,9 +23,9 @@ from labkit import benchmarks, figures, testbeds, tools
 from labkit.errors import LabkitError, LaunchError, SpecError, unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text
 from labkit.io import project
-from labkit.judge import doubts
 from labkit.models import costs
 from labkit.models.costs import Costs
+from labkit.point import doubts
 from labkit.point.columns import end_column
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Keep, Spec, validated

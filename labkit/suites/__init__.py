@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from labkit.errors import AbsentError, LabkitError
 from labkit.io import atomic, extras
-from labkit.judge import doubts
+from labkit.point import doubts
 from labkit.point.units import format_duration, plural
 from labkit.read import columnar
 from labkit.read.records import tables

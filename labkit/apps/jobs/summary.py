@@ -9,7 +9,7 @@ from typing import Any
 
 from labkit.apps.jobs.inside import left_out
 from labkit.apps.jobs.submitted import read
-from labkit.judge import doubts
+from labkit.point import doubts
 from labkit.point.units import format_duration, plural
 from labkit.store import events
 from labkit.store.campaign import Campaign

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from labkit import benchmarks, stats
 from labkit.apps.show.texttable import text_table
-from labkit.point import columns
+from labkit.point import columns, doubts
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import has, joined
 from labkit.point.units import format_count, format_size, plural
@@ -187,7 +187,6 @@ def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
 
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
     """Return the notes below a table: what its intervals are, what is missing and why, badges and warnings."""
-    from labkit.judge import doubts
     from labkit.read import records
     from labkit.read.records import resolution
     from labkit.read.records.value import reasons
