@@ -197,7 +197,7 @@ def alike(wanted: str, names: Sequence[str]) -> str:
     >>> alike("quik", ["quick", "survey"]), alike("x", ["quick"])
     ('Did you mean quick? ', '')
     """
-    import difflib
+    import difflib  # only for an error: every rank imports this module
 
     close = difflib.get_close_matches(wanted[:100], names, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(close)}? " if close else ""

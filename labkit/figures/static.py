@@ -127,7 +127,7 @@ async def _session(specs: Sequence[Mapping[str, Any]], how: Mapping[str, Any]) -
     path = programs.browser()
     if not path:
         return [None] * len(specs), _missing()
-    from kaleido.errors import KaleidoError
+    from kaleido.errors import KaleidoError  # 0.1 s; optional
 
     logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs pieces of its own pipe as errors
     drawn: list[bytes | None] = []
@@ -157,7 +157,7 @@ def _missing() -> str:
 @asynccontextmanager
 async def _browser(path: str) -> AsyncIterator[Any]:
     """Start Chromium with a profile that is deleted at its end, and with little memory for scripts."""
-    import kaleido
+    import kaleido  # 0.1 s; optional
 
     class Kept(kaleido.Kaleido):  # type: ignore[misc]
         """A browser that loads plotly.js once, and not anew after each figure."""

@@ -193,6 +193,6 @@ def drop(top: Path, name: str) -> None:
 
 def copied(source: Path) -> Content:
     """Return content for `put` that is a copy of a regular file, with its times."""
-    import shutil
+    import shutil  # a rank imports this module and should open few files
 
     return lambda fresh: shutil.copy2(safe_read.regular(source), fresh)

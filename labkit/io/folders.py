@@ -28,7 +28,7 @@ def state() -> Path:
 
 def fonts() -> tuple[Path, ...]:
     """Folders that may hold fonts of the user."""
-    import platformdirs
+    import platformdirs  # as in `_folder`
 
     try:
         return platformdirs.user_data_path() / "fonts", Path("~/.fonts").expanduser()

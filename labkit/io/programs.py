@@ -120,7 +120,7 @@ def browser() -> str:
     if not extras.absent("choreographer"):
         words, sys.argv = sys.argv, sys.argv[:1]  # its logging reads them on import, and would end labkit at --log FILE
         try:
-            from choreographer.browsers.chromium import Chromium
+            from choreographer.browsers.chromium import Chromium  # 0.07 s; optional
         finally:
             sys.argv = words
         path = Chromium.find_browser(skip_local=False)

@@ -12,9 +12,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
@@ -26,9 +27,6 @@ from labkit.point.columns import METRICS
 from labkit.read import records
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import TIMING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SOURCES = ("mpi.latency", "mpi.bandwidth", "mpi.delayed_overhead", "mpi.host_overhead")
 REDUCTION = "mpi.reduce_local"  # time to combine two vectors
@@ -250,8 +248,6 @@ def predicted(path: Path, points: Iterable[tuple[str, int, int]]) -> pd.DataFram
     benchmark, collective, algorithm, ranks, message_size_B, transport, testbed, origin, latency_us_p50, latency_us_low,
     latency_us_high, headline, launches. The time is that of the slowest rank, the interval over launches.
     """
-    import pandas as pd
-
     rows = []
     for name, ranks, size in dict.fromkeys(points):
         for algorithm in schedules.ALGORITHMS.get(name, {}):
@@ -295,8 +291,6 @@ def table(every: Iterable[Path]) -> pd.DataFrame:
     transport, testbed, first_B, last_B, parameter, meaning, value, low, high (s or s/B; NaN if not resolved), launches,
     why, quantity, sizes, deviation (root mean square of the relative distances from the line), farthest, worst_B.
     """
-    import pandas as pd
-
     return pd.DataFrame(row for path in every for row in _rows(path))
 
 

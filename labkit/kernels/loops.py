@@ -41,7 +41,7 @@ def latency(work: Work) -> tuple[Step, bool]:
 
 def bandwidth(work: Work) -> tuple[Step, bool]:
     """Window of messages and one answer; see bandwidth.c."""
-    from mpi4py import MPI
+    from mpi4py import MPI  # initialises MPI
 
     comm, _, _, peer = _ends(work)
     size, answer = work.count * work.itemsize, np.zeros(4, np.uint8)
@@ -131,7 +131,7 @@ def bcast_pickle(work: Work) -> tuple[Step, bool]:
 
 def _object(work: Work) -> NDArray[Any]:
     """The message as an array of its elements."""
-    from mpi4py.util import dtlib
+    from mpi4py.util import dtlib  # as above
 
     assert not isinstance(work.send, int)
     return work.send[: work.count * work.itemsize].view(dtlib.to_numpy_dtype(work.datatype)).copy()  # type: ignore[arg-type]

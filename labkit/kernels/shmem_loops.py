@@ -65,10 +65,10 @@ def absent() -> str:
 
 def _shmem() -> Any:
     """Module shmem4py.shmem, which neither starts nor ends OpenSHMEM."""
-    import shmem4py
+    import shmem4py  # optional
 
     shmem4py.rc.initialize, shmem4py.rc.finalize = False, False
-    from shmem4py import shmem
+    from shmem4py import shmem  # reads the settings above
 
     return shmem
 

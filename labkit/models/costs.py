@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.units import format_number, format_range
@@ -14,9 +15,6 @@ from labkit.read import columnar as reading
 from labkit.read import records
 from labkit.read.records import headline_statistic
 from labkit.store.campaign import Campaign
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +106,6 @@ BENCHMARKS = {  # → metric
 
 def read(campaign: Campaign) -> dict[str, Costs]:
     """Host → its costs, of a campaign."""
-    import pandas as pd
-
     tables = [table for name in BENCHMARKS if len(table := reading.read_campaigns(campaign, benchmark=name).records)]
     return measured_costs(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -300,8 +301,6 @@ def sweep(benchmark: str, *, sizes: str | int | Iterable[int] = "1:4Mi", **field
     >>> [spec.setting["env.UCX_TLS"] for spec in sweep("mpi.latency", sizes=8, **{"env.UCX_TLS": ["tcp", "sm"]})]
     ['tcp', 'sm']
     """
-    import itertools
-
     spec_fields = {f.name for f in dataclasses.fields(Spec)} - {"options", "hosts", "environment"}
     hosts, fixed = tuple(fields.pop("hosts", ())), dict(_variables(fields.pop("environment", ())))
     axes = {key: list(value) if isinstance(value, list | tuple) else [value] for key, value in fields.items()}

@@ -20,13 +20,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labkit import __version__
+from labkit import __version__, benchmarks, stats
 from labkit.errors import DataError
 from labkit.io import atomic, beneath, safe_read
-from labkit.point import notes
+from labkit.point import columns, notes
+from labkit.read import records
 from labkit.read.records import MARK
 from labkit.read.records.tables import NOTED, WORDS
-from labkit.store import signatures
+from labkit.store import samples, signatures
 from labkit.store.campaign import Campaign
 
 WORTH = 200  # rows; fewer are computed each time
@@ -51,11 +52,6 @@ def stamp(campaign: Campaign, benchmark: str) -> bytes:
 @cache
 def _rules() -> str:
     """Return a hash of the source that turns samples into records; labkit's version does not change every commit."""
-    from labkit import benchmarks, stats
-    from labkit.point import columns
-    from labkit.read import records
-    from labkit.store import samples
-
     parts = [
         *(Path(str(module.__file__)) for module in (columns, notes)),
         *(p for m in (benchmarks, records, samples, stats) for p in Path(str(m.__file__)).parent.rglob("*.py")),

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from labkit.errors import LaunchError, ReportError, SpecError
+from labkit.figures.static import browser_identity
 from labkit.io import extras, safe_read, scratch
+from labkit.report.sources import Source, described, read
 from labkit.store import derived
 from labkit.store.campaign import Campaign
-
-if TYPE_CHECKING:
-    from labkit.report.sources import Source
+from labkit.suites import rereading
 
 Engine = Literal["auto", "quarto", "plain"]
 
@@ -105,8 +105,7 @@ def build(
     """
     extras.need("nbformat", "plotly", "pypandoc", "typst", "yaml")
     extras.import_notebooks()
-    from labkit.report import build_cache, quarto
-    from labkit.report.sources import read
+    from labkit.report import build_cache, quarto  # nbformat, yaml, …: 1.6 s, and the extra may be missing
     from labkit.report.styles import required
 
     if not campaigns:
@@ -147,8 +146,7 @@ def _made(
     ----------
     given : further options of `labkit.report.stage.stage`.
     """
-    from labkit.figures.static import browser_identity
-    from labkit.report import place, plain, quarto
+    from labkit.report import place, plain, quarto  # as in `build`
     from labkit.report.check import check
     from labkit.report.stage import TEMPLATES, stage
 
@@ -181,7 +179,7 @@ def _is_campaign(path: Path) -> bool:
 
 def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
     """Return the fingerprint of what the report is made from; empty if a folder is no campaign."""
-    from labkit.report import build_cache
+    from labkit.report import build_cache  # as in `build`
 
     paths = [Path(path) for path in campaigns]
     return build_cache.fingerprint(paths, options) if all(map(_is_campaign, paths)) else ""
@@ -189,9 +187,6 @@ def _fingerprint(campaigns: Sequence[Path], options: dict[str, str]) -> str:
 
 def _executed(campaign: Campaign, execute: bool | None, progress: Callable[[str], None]) -> list[str]:
     """Say what a campaign holds, execute labkit's own notebooks on it, and return warnings."""
-    from labkit.report.sources import described
-    from labkit.suites import rereading
-
     try:
         entries = rereading.missing(campaign, all_of_them=bool(execute)) if execute is not False else []
     except SpecError as error:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
@@ -18,9 +20,6 @@ from labkit.report.campaigns import Member
 from labkit.report.choosing import dropped, hard, interval, path_name
 from labkit.report.literature import Experiment, Literature
 from labkit.report.markdown import code, escape
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SHOWN = 3  # settings of a benchmark that a cell shows
 _PATH = ("transport", "testbed")
@@ -74,8 +73,6 @@ def _values(number: Number, rows: pd.DataFrame) -> Iterator[str]:
     """Yield a text for each setting of a benchmark, those with the number of processes nearest the paper's first."""
     if rows.empty:
         return
-    import pandas as pd
-
     name = str(rows["benchmark"].iloc[0])
     rows = by_benchmark(rows)[name]
     others = [one for one in differing(rows) if one not in (*_PATH, "ranks", "fingerprint")]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from labkit import figures
 from labkit.figures.overlay import fitting, overlay
@@ -20,9 +22,6 @@ from labkit.report.literature import Experiment, Literature, matching
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import title
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PART = "papers.qmd"  # the chapter that shows them
 _PATHS = 4  # lines of a figure
@@ -90,7 +89,5 @@ def _entries(one: Experiment, paper: Literature, rows: pd.DataFrame) -> list[Ent
 
 def _curves(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Return the points of one setting on each of the first paths."""
-    import pandas as pd
-
     parts = [curve for _, curve in curves(rows, metric)][:_PATHS]
     return pd.concat(parts) if parts else rows[:0]

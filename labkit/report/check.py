@@ -6,6 +6,7 @@ rendered. Everything that is not on the lists below is refused, so that the plai
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -159,8 +160,6 @@ def _references(row: str, place: str, findings: _Findings) -> None:
 
 
 def _similar(key: str, known: object) -> str:
-    import difflib
-
     close = difflib.get_close_matches(key, list(known), n=3, cutoff=0.6)  # type: ignore[call-overload]
     return f"Close to it: {', '.join(close)}. " if close else ""
 

@@ -91,7 +91,7 @@ def markdown(text: str) -> str:
 
 @cache
 def _sanitizer() -> Any:
-    from nbconvert.preprocessors.sanitize import SanitizeHTML
+    from nbconvert.preprocessors.sanitize import SanitizeHTML  # 1.5 s
 
     return SanitizeHTML(tags=_TAGS.split(), attributes=_ATTRIBUTES, styles=[], strip=True)
 

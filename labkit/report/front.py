@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from labkit import figures
 from labkit.figures import small_print
@@ -21,9 +23,6 @@ from labkit.report.findings import listed
 from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.report.variables import headline_metric, title
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FILE = "figures/front.svg"
 _HEIGHT = 240  # px
@@ -67,8 +66,6 @@ def front_figure(content: Content) -> str:
 
 def _panels(every: Sequence[Member]) -> Iterator[tuple[pd.DataFrame, str]]:
     """Yield the rows and the metric of each panel: of the first benchmark that most campaigns have."""
-    import pandas as pd
-
     for first, kind in zip(_FIRST, ("cost", "rate"), strict=True):
         known = {name for member in every if len(member.summary) for name in member.summary["benchmark"]}
         best: list[pd.DataFrame] = []

@@ -14,6 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pypandoc
+import typst
+
 from labkit.errors import ReportError
 from labkit.report.book import SEAL, Book
 from labkit.report.flatten import flatten
@@ -52,8 +55,6 @@ def render(book: Book, templates: Path) -> tuple[Path, Path]:
 
 def _pandoc(text: str, book: Book, templates: Path, target: str, facts: Mapping[str, Any], *extra: str) -> str:
     """Run pandoc on the whole book: numbered, linked and cited, for ``html`` or ``typst``."""
-    import pypandoc
-
     known = {"link-citations": "true", "target": target, SEAL: book.config.get(SEAL, ""), **_words(book), **facts}
     listed = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
     meta = [f"--metadata={key}:{value}" for key, values in listed.items() for value in values]
@@ -90,8 +91,6 @@ def _front(book: Book) -> dict[str, Any]:
 
 def paper(book: Book, text: str, templates: Path) -> Path:
     """Make the PDF of the whole book with typst."""
-    import typst
-
     settings = book.config["format"].get("report-typst") or {}
     front = _front(book) | {key: value for key, value in settings.items() if key == "papersize"}
     front["lang"] = book.config.get("lang", "en")

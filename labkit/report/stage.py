@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import plotly
 import yaml
 
 from labkit.io import project
@@ -300,8 +301,6 @@ def _distinguish(chapter: notebook.Chapter, stem: str, others: Mapping[str, note
 
 def _plotly(folder: Path) -> None:
     """Copy plotly.js from the installed plotly, once for all pages."""
-    import plotly
-
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", folder)
 
 

@@ -96,6 +96,14 @@ def refuse(specs: Iterable[Spec], effort: Effort) -> None:
     )
 
 
+def told(count: float) -> str:
+    """Estimated bytes in words, with how wrong they may be."""
+    return (
+        f"about {size(count)} on disk, an estimate: 2 B for a time and as many iterations as a point may have; it may "
+        f"be far less, at most {WRONG} times as much"
+    )
+
+
 def size(count: float) -> str:
     """Bytes for people, from 1 kB on in two digits.
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from labkit.errors import SpecError
 from labkit.point.spec import Spec
 from labkit.run import launch
 from labkit.tuning.openmpi import DYNAMIC
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # benchmark → algorithm of labkit.models.schedules → its number in Open MPI (coll_tuned_*_decision.c of 4.1.4 and 5.0),
 # which sends no segments by default
@@ -51,8 +49,6 @@ def forced(specs: Sequence[Spec]) -> Iterator[Spec]:
 
 def tagged(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of collectives with a forced algorithm, and its name in the column ``algorithm``."""
-    import pandas as pd
-
     parts = []
     for benchmark, numbers in NUMBERS.items():
         column = f"env_{_variable(benchmark)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import figures, studies, testbeds
@@ -21,8 +22,6 @@ from labkit.studies import amount, size_words, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labkit.store.campaign import Campaign
     from labkit.store.samples import Samples
 
@@ -175,8 +174,6 @@ class Study(studies.Study):
 
     def bad_table(self) -> pd.DataFrame:
         """Every pair that was slow twice, at every size, with its time alone; if there is none, the three slowest."""
-        import pandas as pd
-
         columns = ["message_size_B", "rank", "other", "host", "other_host", "latency_us", "excess", "alone", "cause"]
         parts = []
         for size, verdict in self.verdicts.items():
@@ -190,8 +187,6 @@ class Study(studies.Study):
 
     def _slowest(self, size: int) -> pd.DataFrame:
         """The three slowest pairs of a size at which none was slow twice."""
-        import pandas as pd
-
         hosts, seconds = all_pairs.hosts_of(self.pairs(size)[0]), self.verdicts[size].seconds
         both, (middle, _) = np.triu((seconds + seconds.T) / 2, 1), all_pairs.limits(seconds, hosts)
         worst = _ordered(-both, both > 0)[:3]
@@ -230,8 +225,6 @@ class Study(studies.Study):
 
     def effects_table(self) -> pd.DataFrame:
         """How far rows, columns and blocks of the matrix lie above the middle pair, at the largest size; the worst."""
-        import pandas as pd
-
         if not self.verdicts:
             return pd.DataFrame(columns=["effect", "part", "pairs", "excess (%)"])
         size = max(self.verdicts)

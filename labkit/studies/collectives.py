@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pandas as pd
+
 from labkit import benchmarks, figures, judge, studies
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
@@ -18,8 +20,6 @@ from labkit.studies import counts, number, size_words, statement, words
 from labkit.studies._derived import of_samples
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labkit.store.samples import Samples
 
 BLOCKING = (
@@ -242,8 +242,6 @@ class Study(studies.Study):
 
     def cadence_table(self) -> pd.DataFrame:
         """Agreed starts of the synchronised cadence: slot (median over launches), error of the clocks, late starts."""
-        import pandas as pd
-
         samples = [s for s in self._samples("synchronised") if SLOT_NS.given(s.meta)]
         rows = [
             {

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
 
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.congestion import _gpcnet
@@ -17,8 +20,6 @@ from labkit.point.spec import Spec, sweep
 from labkit.studies import amount, counts, number, size_words, words
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labkit.store.samples import Samples
 
 ISOLATED, LOADED, LOAD = "congestion.gpcnet_isolated", congestion.LOADED, "congestion.gpcnet_congestors"
@@ -120,8 +121,6 @@ class Study(studies.Study):
 
     def impacts(self, name: str, **options: Any) -> pd.DataFrame:
         """Impact factors of points that differ in one option: statistic, phase, factor, interval, option."""
-        import pandas as pd
-
         parts = []
         for group in self.loaded(**options):
             spec = benchmarks.resolve(group[0].spec)
@@ -175,8 +174,6 @@ class Study(studies.Study):
 
     def impact_table(self) -> pd.DataFrame:
         """Impact factors of every pattern and congestor, loaded and recovered."""
-        import pandas as pd
-
         table = self.impacts("pattern", pattern=None, congestor=None)
         if table.empty:
             return table
@@ -201,8 +198,6 @@ class Study(studies.Study):
 
     def export(self, folder: str = "") -> Text | Omitted:
         """Write GPCNeT's texts of all launches into files beside the samples, and say where they are."""
-        from pathlib import Path
-
         target = Path(folder) if folder else self.campaign.derived / "gpcnet"
         kinds = {
             "network_test": [one for one in self.samples if one.spec.benchmark == ISOLATED],

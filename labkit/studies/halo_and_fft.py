@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from labkit import benchmarks, figures, studies
 from labkit.benchmarks.apps import _grid, halo3d26
@@ -23,8 +24,6 @@ from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import counts, number, size_words, statement, words
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labkit.store.samples import Samples
 
 HALO, FFT = "apps.halo3d26", "apps.fft_subcom3d"
@@ -172,8 +171,6 @@ class Study(studies.Study):
 
     def table(self, benchmark: str) -> pd.DataFrame:
         """Slowest rank and mean over ranks of all points."""
-        import pandas as pd
-
         rows = pd.concat([self.rows(benchmark), self.rows(benchmark, paper=True).assign(kind="as in the paper")])
         columns = [
             "kind",

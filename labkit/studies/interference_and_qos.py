@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from labkit import benchmarks, figures, studies, testbeds
 from labkit.benchmarks.congestion import interference
@@ -21,8 +22,6 @@ from labkit.store.samples.facts import RANK_HOSTS
 from labkit.studies import words
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labkit.store.samples import Samples
 
 PAIR = "congestion.interference"
@@ -148,8 +147,6 @@ class Study(studies.Study):
 
     def table(self) -> pd.DataFrame:
         """Every point: victim, aggressor, classes, times alone and beside, factors with the ends of their interval."""
-        import pandas as pd
-
         rows = []
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])

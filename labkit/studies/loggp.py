@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
@@ -24,9 +25,6 @@ from labkit.point.units import format_number, format_range, format_share, parse_
 from labkit.read import records
 from labkit.studies import _algorithms, counts, number, size_words, words
 from labkit.studies._derived import of_samples
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCALE = {"L": 1e6, "o_s": 1e6, "o_r": 1e6, "g": 1e6, "alpha": 1e6, "G": 1e9, "O_s": 1e9, "O_r": 1e9, "beta": 1e9}
 NAMES = {"alpha": "α", "beta": "β"}
@@ -117,8 +115,6 @@ class Study(studies.Study):
 
         Ranges in which nothing was measured for any of these parameters are left out.
         """
-        import pandas as pd
-
         rows = []
         for path in self.paths:
             for one in path.model.ranges:
@@ -131,8 +127,6 @@ class Study(studies.Study):
 
     def quality(self) -> pd.DataFrame:
         """How well each line fits: sizes, deviation and the size that lies off farthest."""
-        import pandas as pd
-
         rows = [
             {
                 "transport": path.transport,
@@ -201,8 +195,6 @@ class Study(studies.Study):
     @of_samples
     def predicted(self) -> pd.DataFrame:
         """Predictions of the measured collectives by every algorithm, on the path of each."""
-        import pandas as pd
-
         tables = [
             loggp.predicted(path, _points(rows))
             for path in self.paths
@@ -257,8 +249,6 @@ class Study(studies.Study):
 
     def algorithms_table(self) -> pd.DataFrame:
         """Each forced algorithm and size: time measured and predicted, and their ratio."""
-        import pandas as pd
-
         rows, guess = self._forced()
         if rows.empty:
             return pd.DataFrame()
@@ -282,8 +272,6 @@ class Study(studies.Study):
 
     def _forced(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Rows of collectives with a forced algorithm on paths with a prediction, and the predictions of them."""
-        import pandas as pd
-
         rows = _algorithms.tagged(self._collectives())
         if rows.empty:
             return rows, rows
@@ -299,8 +287,6 @@ class Study(studies.Study):
 
     def comparison(self) -> pd.DataFrame:
         """Each measured collective: the algorithm whose prediction deviates least, and those that may be as near."""
-        import pandas as pd
-
         rows = []
         for (transport, name, ranks), group in self._off().groupby(["transport", "collective", "ranks"], sort=False):
             found = {str(algorithm): one for algorithm, one in group.groupby("algorithm")}
@@ -412,8 +398,6 @@ def _points(rows: pd.DataFrame) -> list[tuple[str, int, int]]:
 
 def _together(measured: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
     """Rows for one figure: what was measured first, and columns that both have."""
-    import pandas as pd
-
     columns = [name for name in predicted if name in measured]
     return pd.concat([measured[columns], predicted[columns]], ignore_index=True)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from labkit import figures, studies
 from labkit.benchmarks.compute import _nas, _skeletons
@@ -19,8 +20,6 @@ from labkit.store.samples.facts import COMMUNICATION
 from labkit.studies import counts, statement, words
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from labkit.store.samples import Samples
 
 _PREFIX, _SKELETON = "compute.nas_", "_skeleton"
@@ -198,8 +197,6 @@ class Study(studies.Study):
 
     def messages(self, skeletons: bool = False) -> pd.DataFrame:
         """Messages of a run: how many and how large, with how many partners, and calls of collectives."""
-        import pandas as pd
-
         table = []
         for one in self.examples(skeletons):
             count, sent = _matrices(one)

@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import pandas as pd
 
 from labkit import benchmarks, figures, stats, studies
 from labkit.errors import SpecError
@@ -19,9 +21,6 @@ from labkit.read.reference.comparing import with_arguments
 from labkit.studies import counts, number, size_words, words
 from labkit.testbeds import simulated
 from labkit.testbeds.simulation import calibration, collectives, workloads
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALLREDUCE, ALLTOALL, HALO, FFT = "mpi.allreduce", "mpi.alltoall", "apps.halo3d26", "apps.fft_subcom3d"
 PAPER, WINDOW_B = "ethernet2020", 4 << 20  # its arguments of both applications; the size of its bandwidths, B
@@ -165,8 +164,6 @@ class Study(studies.Study):
         The cost of a message is the latency, and its size over the rate of a link, in which an end sends one message
         and receives one.
         """
-        import pandas as pd
-
         v = self.values
         per_byte = 8 / parse_rate(v.rate)
         line = loggp_engine.Line(parse_duration(v.latency), per_byte)
@@ -200,8 +197,6 @@ class Study(studies.Study):
 
     def beside_engine(self, benchmark: str) -> pd.DataFrame:
         """Rows of a collective on the first network, and those of the engine."""
-        import pandas as pd
-
         rows, modelled = self.rows(benchmark), self.engine()
         modelled = modelled[modelled["benchmark"] == benchmark] if len(modelled) else modelled
         if len(rows):
@@ -217,8 +212,6 @@ class Study(studies.Study):
 
     def engine_table(self) -> pd.DataFrame:
         """Times of the engine with the most ranks of each size, and simulated times over them on each network."""
-        import pandas as pd
-
         modelled = self.engine()
         last = modelled.groupby(["benchmark", "message_size_B"], sort=False).tail(1) if len(modelled) else modelled
         rows = []
@@ -264,8 +257,6 @@ class Study(studies.Study):
 
     def paper_table(self) -> pd.DataFrame:
         """Published and simulated times, their ratio, and what was fitted."""
-        import pandas as pd
-
         return pd.DataFrame(
             {
                 "application": one["name"],

@@ -13,6 +13,7 @@ from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
 from labkit.point.columns import METRICS, split, statistic_column
 from labkit.point.spec import Spec, sweep
+from labkit.point.units import parse_sizes
 from labkit.read import records
 from labkit.studies import number, size_words, statement, tail, words
 from labkit.studies._derived import of_samples
@@ -286,8 +287,6 @@ class Study(studies.Study):
 
 def _largest(sizes: str) -> int:
     """Largest of the sizes."""
-    from labkit.point.units import parse_sizes
-
     return max(parse_sizes(sizes))
 
 

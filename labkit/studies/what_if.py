@@ -161,13 +161,13 @@ class Study(studies.Study):
 
     def sliders(self) -> Sliders:
         """Sliders for the published message."""
-        from labkit.figures.sliders import Sliders
+        from labkit.figures.sliders import Sliders  # ipywidgets, 0.1 s; optional
 
         return Sliders(self.published, dict(COMPONENTS.values()))
 
     def own_sliders(self) -> Sliders | Text | Omitted:
         """Sliders for the measured message."""
-        from labkit.figures.sliders import Sliders
+        from labkit.figures.sliders import Sliders  # ipywidgets, 0.1 s; optional
 
         own = self.own
         if own and not effects.adds_up(own):

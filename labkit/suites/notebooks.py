@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import studies
+from labkit import host, studies
 from labkit.errors import LabkitError, LaunchError, LostError, SpecError, of_point
+from labkit.figures import static
 from labkit.io import atomic, beneath, extras, project, safe_read
 from labkit.run import measuring
 from labkit.store.campaign import Campaign
@@ -108,10 +109,10 @@ def _executed(
     target : where the copy is, as users see it.
     logged : whether the campaign gets events of it.
     """
-    import papermill
+    import papermill  # 1.5 s; optional
     from papermill.exceptions import PapermillException
 
-    from labkit.suites import kernels
+    from labkit.suites import kernels  # papermill
 
     # papermill needs the suffix; the name is random, so that nobody can place a link there in advance
     running = place / f".{target.name}.{os.getpid()}-{secrets.token_hex(8)}.ipynb"
@@ -212,7 +213,7 @@ def _read(path: Path) -> nbformat.NotebookNode:
     DataError
         If it is none.
     """
-    import nbformat
+    import nbformat  # 1.2 s; optional
 
     content = safe_read.text(path, most=safe_read.MOST_NOTEBOOK_B)
     try:
@@ -227,13 +228,9 @@ def add_static_figures(paths: Sequence[Path]) -> None:
 
     If no browser is installed, labkit adds none. The report later draws the missing ones, or warns.
     """
-    from labkit import host
-
     if not paths or not host.browser():
         return
-    import nbformat
-
-    from labkit.figures import static
+    import nbformat  # as in `_read`
 
     books = {path: _read(path) for path in paths}
     bundles = [

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from labkit.errors import DataError, LabkitError
 from labkit.read.records import tables
 from labkit.run import sample_volume
@@ -64,8 +66,6 @@ def plan(suite: Suite, into: str | Path | None = None) -> list[Planned]:
 
 def times_of_earlier_campaigns() -> Mapping[str, float]:
     """Return fingerprint → median time of a point, in s, in the campaigns that labkit run has finished."""
-    import pandas as pd
-
     frames = []
     for path in root().glob("**/records.parquet"):
         try:

@@ -321,7 +321,7 @@ def _ready(tree: supervise.Tree, invocation: Invocation, port: int, place: Place
 
 def _family(pid: int) -> list[int]:
     """Return a process and all its descendants."""
-    import psutil
+    import psutil  # 0.02 s
 
     try:
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from labkit import benchmarks
 from labkit.errors import LabkitError
 from labkit.store import campaign
 
@@ -31,8 +32,11 @@ def open(*names: str, model: str | None = None) -> Any:
     DataError
         If there is no campaign of that name.
     """
+    from labkit.apps.explorer import frame  # as in `prepare`
+
     if "page" not in _open:
-        _open["page"] = page([campaign.name_of(name) for name in names or _wanted()], model=model)
+        shown = [campaign.name_of(name) for name in names or _wanted()]
+        _open["page"] = frame.page(shown, _open.pop("read", None), os.environ.get(VIEW, ""), model=model)
     return _open["page"]
 
 
@@ -46,7 +50,7 @@ def wanted(campaigns: Sequence[str], view: str = "") -> None:
     """
     os.environ[CAMPAIGN] = os.pathsep.join(campaign.name_of(name) for name in campaigns)
     if view:
-        from labkit.apps.explorer import state
+        from labkit.apps.explorer import state  # as in `prepare`
 
         state.load(view)
     os.environ[VIEW] = view
@@ -59,8 +63,7 @@ def _wanted() -> list[str]:
 
 def prepare() -> None:
     """Load what the page needs, and read what it shows first; needs no event loop."""
-    from labkit import benchmarks
-    from labkit.apps.explorer import frame, panels, state, store, theme, view  # noqa: F401
+    from labkit.apps.explorer import frame, panels, store, view  # noqa: F401  # 0.6 s, while the server answers
 
     panels.find()
     benchmarks.find()
@@ -70,28 +73,3 @@ def prepare() -> None:
         if first := view.first(read.benchmarks(names)):
             read.summary(names, first)
     _open["read"] = read
-
-
-def page(campaigns: Sequence[str], *, model: str | None = None) -> Any:
-    """Make a page: all panels, with a new session, in columns that follow the width of the page."""
-    import ipywidgets as widgets
-
-    from labkit.apps.explorer import panels, state, theme
-    from labkit.apps.explorer.frame import Frame
-    from labkit.apps.explorer.session import Session
-
-    session = Session(list(campaigns), _open.pop("read", None))
-    places: dict[str, list[Any]] = {place: [] for place in panels.PLACES}
-    for panel in panels.find():
-        built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>"), panel.build(session)])
-        built.add_class("lab-panel").add_class(f"lab-{panel.__name__.rpartition('.')[2]}")
-        places[panel.PLACE].append(built)
-    columns = [widgets.VBox(children).add_class(f"lab-{place}") for place, children in places.items()]
-    style = widgets.HTML(theme.sheet(), layout={"display": "none"})
-    parts = [style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]
-    made = widgets.VBox(parts, model_id=model).add_class("lab-explorer")
-    session.tell("campaigns")
-    if name := os.environ.get(VIEW, ""):
-        session.show(state.load(name))
-    session.remember()
-    return made

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import anywidget
+import ipywidgets as widgets
 import traitlets
 
-from labkit.apps.explorer import state
+from labkit.apps.explorer import panels, state, theme
 from labkit.apps.explorer.session import Session
+from labkit.apps.explorer.store import Store
 from labkit.errors import LabkitError
 
 
@@ -42,3 +45,30 @@ class Frame(anywidget.AnyWidget):
                 self._session.show(state.read(str(content.get("text"))))
         except LabkitError as error:
             self.why = html.unescape(str(error))
+
+
+def page(campaigns: Sequence[str], read: Store | None = None, view: str = "", *, model: str | None = None) -> Any:
+    """Make a page: all panels, with a new session, in columns that follow the width of the page.
+
+    Parameters
+    ----------
+    campaigns : shown at the start.
+    read : records that were read before.
+    view : a saved view to show; empty for none.
+    model : name of the widget; a new one when left out.
+    """
+    session = Session(list(campaigns), read)
+    places: dict[str, list[Any]] = {place: [] for place in panels.PLACES}
+    for panel in panels.find():
+        built = widgets.VBox([widgets.HTML(f"<h2>{panel.TITLE}</h2>"), panel.build(session)])
+        built.add_class("lab-panel").add_class(f"lab-{panel.__name__.rpartition('.')[2]}")
+        places[panel.PLACE].append(built)
+    columns = [widgets.VBox(children).add_class(f"lab-{place}") for place, children in places.items()]
+    style = widgets.HTML(theme.sheet(), layout={"display": "none"})
+    parts = [style, Frame(session), widgets.VBox(columns).add_class("lab-grid")]
+    made = widgets.VBox(parts, model_id=model).add_class("lab-explorer")
+    session.tell("campaigns")
+    if view:
+        session.show(state.load(view))
+    session.remember()
+    return made

@@ -34,7 +34,7 @@ class Wire:
 
     def connect(self) -> None:
         """Let widgets speak by this wire; to be called before the first is made."""
-        import ipywidgets
+        import ipywidgets  # 0.1 s, while the server answers
 
         wire = self
 

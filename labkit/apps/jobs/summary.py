@@ -11,6 +11,7 @@ from labkit.apps.jobs.inside import left_out
 from labkit.apps.jobs.submitted import read
 from labkit.point import doubts
 from labkit.point.units import format_duration, plural
+from labkit.read.records import tables
 from labkit.store import events
 from labkit.store.campaign import Campaign
 
@@ -70,8 +71,6 @@ def _last_event(campaign: Campaign, note: Mapping[str, Any]) -> str:
 
 def warnings(campaign: Campaign) -> list[tuple[str, int]]:
     """Return the warnings of all points, each with how many points have it."""
-    from labkit.read.records import tables
-
     path = campaign.path / "records.parquet"
     if not path.exists():
         return []

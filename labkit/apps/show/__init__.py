@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from labkit import benchmarks
-from labkit.apps.show.odd import hint
 from labkit.apps.show.texttable import paragraph, text_table, to_file
 from labkit.io import atomic, csv_export
 from labkit.point.columns import METRICS
@@ -43,8 +43,6 @@ def benchmarks_text(form: str) -> str:
 
 def description(name: str) -> str:
     """Return definition, metrics, sizes and options of a benchmark."""
-    import dataclasses
-
     benchmark = benchmarks.get(name)
     low, high = benchmark.ranks
     lines = [f"{benchmark.name}: {benchmark.title}", "", benchmark.doc.strip(), "", "metrics:"]
@@ -69,9 +67,7 @@ def _type(kind: Any) -> str:
 
 def doctor(form: str) -> tuple[str, bool]:
     """Return the checks of this machine as text, and whether none is bad."""
-    import dataclasses
-
-    from labkit import host, testbeds, tools
+    from labkit import host, testbeds, tools  # these, 0.2 s that lists and descriptions need not wait for
     from labkit.kernels import programs as own
     from labkit.run import launch
 
@@ -94,7 +90,7 @@ def doctor(form: str) -> tuple[str, bool]:
 
 def plan(points: Sequence[Point], effort: Effort) -> str:
     """Return the points of a measurement with the settings that differ, and the command lines that start them."""
-    from labkit.run import measuring, sample_volume
+    from labkit.run import measuring, sample_volume  # 0.2 s
 
     first = [p for p in points if p.launch == 0]
     names = dict.fromkeys(name for p in first for name in p.spec.setting if name != "transport")  # in the label
@@ -113,7 +109,7 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
             "",
             f"{plural(len(rows), 'point')} × {plural(launches, 'launch')}; "
             f"at most {format_duration(longest)} of timed iterations.",
-            f"Samples: {_volume(size)}.",
+            f"Samples: {sample_volume.told(size)}.",
             "Starts of a launch, in the order of the first launch:",
             "",
             *measuring.commands(points, effort),
@@ -121,19 +117,9 @@ def plan(points: Sequence[Point], effort: Effort) -> str:
     )
 
 
-def _volume(size: int) -> str:
-    """Estimated bytes in words, with how wrong they may be."""
-    from labkit.run import sample_volume
-
-    return (
-        f"about {sample_volume.size(size)} on disk, an estimate: 2 B for a time and as many iterations as a point may "
-        f"have; it may be far less, at most {sample_volume.WRONG} times as much"
-    )
-
-
 def suite(planned: Sequence[Planned], seed: int | None) -> str:
     """Return the notebooks of a suite in the order of execution: points, places, times and the source of the times."""
-    from labkit.run import sample_volume
+    from labkit.run import sample_volume  # 0.2 s
 
     rows = []
     for notebook in planned:
@@ -161,7 +147,7 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
         f"{plural(missing, 'point')} to measure, about {format_duration(total)} of timed work: "
         f"{plural(known, 'point')} timed from earlier "
         f"campaigns, {missing - known} from their time cap. Starts and figures take extra time.",
-        f"Samples: {_volume(sum(notebook.bytes for notebook in planned))}.",
+        f"Samples: {sample_volume.told(sum(notebook.bytes for notebook in planned))}.",
     ]
     if seed is not None:
         lines.append(f"Swept notebooks run in random order, seed {seed}.")
@@ -173,7 +159,7 @@ def suite(planned: Sequence[Planned], seed: int | None) -> str:
 
 def write(samples: Sequence[Samples], form: str, output: str | None, *, campaign: str = "", full: bool = False) -> None:
     """Print results in a format, or write them to a file; `full` adds the columns of OMB's option -f."""
-    from labkit.read import records
+    from labkit.read import records  # pandas, 0.4 s
 
     _write(records.table(samples, campaign=campaign), samples, form, output, full)
 
@@ -190,7 +176,8 @@ def campaign(
     full : add the columns of OMB's option -f.
     beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
     """
-    from labkit.read import columnar
+    from labkit.apps.show.odd import hint
+    from labkit.read import columnar  # pandas, 0.4 s
 
     frame = columnar.read_campaigns(campaign, benchmark=benchmark).records
     odd = hint(frame, str(campaign.path)) if form == "table" and len(frame) <= MANY else ""
@@ -217,19 +204,18 @@ def _write(
     below: str = "",
 ) -> None:
     """Print or write records, and `below` after a table; take from the samples what records do not hold."""
+    from labkit.apps.show import published
     from labkit.apps.show.results import result_table
-    from labkit.read.records import tables  # pandas: 0.2 s that lists and descriptions need not wait for
+    from labkit.read.records import tables  # pandas, 0.4 s that lists and descriptions need not wait for
 
     if form == "parquet":
-        from labkit.suites import save_records
+        from labkit.suites import save_records  # 0.2 s more
 
         name = str(frame["campaign"].iloc[0]) if len(frame) else ""
         target = output or f"{name or 'records'}.parquet"
         save_records(frame, target)
         print(f"records: {target}", file=sys.stderr)
         return
-    if beside:
-        from labkit.apps.show import published
     forms: dict[str, Callable[[], str]] = {
         "table": lambda: "\n\n".join(
             filter(None, [result_table(frame, samples), published.beside(frame) if beside else "", below])
@@ -247,7 +233,7 @@ def _write(
 
 def _foreign(samples: Iterable[Samples], form: str, full: bool) -> str:
     """Return results in the layout of another program."""
-    from labkit.judge import gpcnet, traces
+    from labkit.judge import gpcnet, traces  # pandas, 0.4 s
     from labkit.read import equivalents
 
     if form == "otlp":

@@ -16,6 +16,7 @@ from labkit.io.sanitize import plain
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
 from labkit.point.units import format_number, format_share, plural
+from labkit.read.records import resolution
 
 if TYPE_CHECKING:
     from labkit.judge.gate import Result, Verdict
@@ -78,8 +79,6 @@ def text(result: Result) -> str:
 
 def _bounds(result: Result) -> list[str]:
     """Return what the signs before values mean, if there are any."""
-    from labkit.read.records import resolution
-
     return [resolution.MEANING] if any(any(one.coarse) for one in result.verdicts) else []
 
 

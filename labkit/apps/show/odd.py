@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
+
+from labkit.judge.lint import Evidence
+from labkit.read import records
 
 _WIDE = 120  # characters of a line
 
@@ -25,9 +26,6 @@ def hint(frame: pd.DataFrame, place: str) -> str:
     -------
     Two lines; empty if nothing is odd.
     """
-    from labkit.judge.lint import Evidence
-    from labkit.read import records
-
     if frame.empty:
         return ""
     odd = [one for one in Evidence(place, frame, records.summary(frame)).odd if one.confidence != "undecided"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from labkit import benchmarks, stats
 from labkit.apps.show.texttable import text_table
@@ -13,11 +15,12 @@ from labkit.point import columns, doubts
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import has, joined
 from labkit.point.units import format_count, format_size, plural
+from labkit.read import records
+from labkit.read.records import resolution
+from labkit.read.records.factors import ASSUMED, UNSTATED, differing, level, named, texts
+from labkit.read.records.value import reasons, values_in
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import BROUGHT, FINGERPRINT, SIZE_UNKNOWN
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
@@ -25,8 +28,6 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
 
     Values over two sizes, such as iozone's, become a table each; they are taken from `samples`.
     """
-    from labkit.read import records
-
     if frame.empty:
         return "no samples"
     parts, summary = [], records.summary(frame)
@@ -48,16 +49,11 @@ def result_table(frame: pd.DataFrame, samples: Iterable[Samples] = ()) -> str:
 
 def _factors(rows: pd.DataFrame) -> list[str]:
     """Return the columns that label the lines of a table; its title shows the others."""
-    from labkit.read.records.factors import differing
-
     return differing(rows, skip=("testbed", "ranks"))
 
 
 def _further(brought: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     """Return a table of the imported values that no column holds: of one rank, or under a name of the tool's own."""
-    from labkit.read.records import resolution
-    from labkit.read.records.factors import named, texts
-
     if not any(brought["further"]):
         return []
     benchmark = benchmarks.get(str(brought["benchmark"].iloc[0]))
@@ -83,8 +79,6 @@ def _further(brought: pd.DataFrame, factors: Sequence[str]) -> list[str]:
 
 def _sorted(rows: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
     """Return rows by their levels, then by size; levels of several types are sorted as texts."""
-    from labkit.read.records.factors import level
-
     return rows.sort_values(
         [*factors, "message_size_B"], kind="stable", key=lambda c: c.map(level) if c.dtype == object else c
     )
@@ -92,15 +86,11 @@ def _sorted(rows: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
 
 def _ranks(row: Mapping[Any, Any]) -> str:
     """Return the number of ranks of a row; marked if labkit assumed it."""
-    from labkit.read.records.factors import ASSUMED
-
     return plural(int(row["ranks"]), "rank") + (ASSUMED if row["ranks_assumed"] else "")
 
 
 def _sizes(rows: pd.DataFrame) -> list[str]:
     """Return the size of each row; a log may not state it."""
-    from labkit.read.records.factors import UNSTATED
-
     return [
         UNSTATED if has(notes, SIZE_UNKNOWN) else format_size(size)
         for notes, size in zip(rows["warnings"], rows["message_size_B"].tolist(), strict=True)
@@ -112,10 +102,6 @@ _SHORT = ("p95", "p99", "max", "min")  # statistics whose names need no words
 
 def _benchmark_table(name: str, rows: pd.DataFrame, factors: Sequence[str]) -> str:
     """Return the table of one benchmark."""
-    from labkit.read import records
-    from labkit.read.records.factors import UNSTATED, named, texts
-    from labkit.read.records.value import values_in
-
     benchmark, first = benchmarks.get(name), rows.iloc[0]
     metrics = [m for m in benchmark.metrics if records.has(rows, m)]
     tails: tuple[str, ...] = ("p95", "p99", "max" if METRICS[metrics[0]].kind == "cost" else "min")
@@ -167,8 +153,6 @@ def _benchmark_table(name: str, rows: pd.DataFrame, factors: Sequence[str]) -> s
 
 def _headlines(rows: pd.DataFrame, metric: str, usual: str) -> list[list[str]]:
     """Return columns with a metric and the ends of its interval; name a statistic that is not that of the column."""
-    from labkit.read.records.value import values_in
-
     values = values_in(rows, metric)
     texts = [value.text + (f" {value.words}" if value.statistic not in (usual, "") else "") for value in values]
     return [texts, *map(list, zip(*(value.ends for value in values), strict=True))]
@@ -176,8 +160,6 @@ def _headlines(rows: pd.DataFrame, metric: str, usual: str) -> list[list[str]]:
 
 def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
     """Return a column of a percentile or an extreme, with a star where fewer than 10 samples lie beyond it."""
-    from labkit.read.records.value import values_in
-
     values = zip(values_in(rows, metric, statistic), rows["unreliable"], strict=True)
     return [
         value.text + ("*" if not math.isnan(value.value) and statistic in unreliable else "")
@@ -187,10 +169,6 @@ def _tails(rows: pd.DataFrame, metric: str, statistic: str) -> list[str]:
 
 def _notes(rows: pd.DataFrame, heads: Mapping[str, str], first: str, tails: Sequence[str]) -> list[str]:
     """Return the notes below a table: what its intervals are, what is missing and why, badges and warnings."""
-    from labkit.read import records
-    from labkit.read.records import resolution
-    from labkit.read.records.value import reasons
-
     notes = [f"low, high: {label}" for label in dict.fromkeys(rows["headline"]) if label]
     for metric, statistic in heads.items():
         if statistic != records.HEADLINES[0]:
@@ -220,8 +198,6 @@ def _beside(metric: str, statistic: str) -> str:
 
 def _listed(row: Mapping[Any, Any], cells: pd.DataFrame, sizes: Sequence[str]) -> str:
     """Return a table of values with labels: a line for each, a column for each quantity; medians over launches."""
-    from labkit.read.records import resolution
-
     whole = cells[cells["rank"].isna() & cells["t"].isna()]  # neither of a rank nor of a moment
     cells = whole if len(whole) else cells
     kept = [c for c in cells.columns[cells.columns.get_loc("t") + 1 :] if cells[c].notna().any()]
@@ -267,9 +243,6 @@ def _quantity(name: str, statistic: str, unit: str) -> str:
 
 def _grids(row: Mapping[Any, Any], samples: Sequence[Samples]) -> list[str]:
     """Return a table for each value over two labels: the median over launches."""
-    from labkit.read import records
-    from labkit.read.records import resolution
-
     cells = records.reported(samples)
     sizes = [column for column in cells if column.endswith("_size_B") and column != "message_size_B"]
     if len(sizes) != 2:

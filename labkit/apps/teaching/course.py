@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 
+from labkit.apps.teaching.summary import collected
 from labkit.errors import DataError, SpecError
 from labkit.io import atomic, project, safe_read
 
@@ -121,9 +122,7 @@ def page(folder: Path, target: Path) -> None:
     DataError
         If there are no diaries below the folder.
     """
-    import papermill
-
-    from labkit.apps.teaching.summary import collected
+    import papermill  # 1.5 s; optional
 
     collected(folder)  # one clear error before a kernel starts
     papermill.execute_notebook(

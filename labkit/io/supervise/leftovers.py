@@ -88,7 +88,7 @@ def remove(leftovers: Mapping[str, int]) -> None:
             if stat.S_ISREG(status.st_mode):
                 os.unlink(path)  # noqa: PTH108
             elif stat.S_ISDIR(status.st_mode) and ("/ompi." in path or _is_abandoned(path)):
-                import shutil
+                import shutil  # 5 ms, and seldom needed
 
                 shutil.rmtree(path, ignore_errors=True)
                 if os.path.basename(above := os.path.dirname(path)).startswith("ompi."):  # noqa: PTH119, PTH120

@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import util
 from typing import Any
 
 # a process that lives that long after SIGKILL cannot be ended; on a machine under load, the signal takes seconds
@@ -89,8 +90,6 @@ def end(find: Callable[[], list[int]], remaining: Callable[[], bool], grace: flo
 
 def _leftovers() -> Any:
     """Load the module `leftovers` beside this file, because its folder is not on the path of this program."""
-    from importlib import util
-
     spec = util.spec_from_file_location("leftovers", os.path.join(os.path.dirname(__file__), "leftovers.py"))  # noqa: PTH118, PTH120
     assert spec is not None and spec.loader is not None  # noqa: PT018
     module = util.module_from_spec(spec)

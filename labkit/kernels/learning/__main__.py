@@ -19,7 +19,7 @@ LIMIT_S = 900.0  # a rank ends itself after this time
 def main(arguments: Sequence[str]) -> int:
     """Run one rank."""
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)
-    from labkit.kernels.learning.plan import Plan
+    from labkit.kernels.learning.plan import Plan  # torch: the limit above holds while it loads
     from labkit.kernels.learning.programs import run
 
     result = run(Plan.decode(arguments[0]), Path.cwd())

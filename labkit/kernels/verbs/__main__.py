@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run one end."""
     faulthandler.dump_traceback_later(LIMIT_S, exit=True)
     role, device, gid, port, *address, word = arguments
-    from labkit.kernels.verbs.plan import Plan
+    from labkit.kernels.verbs.plan import Plan  # pyverbs: the limit above holds while it loads
     from labkit.kernels.verbs.programs import run
 
     plan = Plan.decode(word)

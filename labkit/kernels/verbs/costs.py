@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import time
 from collections.abc import Callable
@@ -28,8 +29,6 @@ def registration(device: str, gid: int, plan: Plan) -> dict[str, Any]:
     room = mmap.mmap(-1, max(plan.size, 1))
     room[:] = b"\x01" * len(room)  # page it in, which is no part of the cost of registration
     with Device(device, gid=gid) as opened:
-        import ctypes
-
         address = ctypes.addressof(ctypes.c_char.from_buffer(room))
         times: list[int] = []
         ends: list[int] = []

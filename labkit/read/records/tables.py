@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from labkit.errors import DataError
 from labkit.io import safe_read
 from labkit.point import notes
 from labkit.point.columns import COLUMNS, SUMMARY
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LISTS = {c.name: c.dtype for c in (COLUMNS | SUMMARY).values() if c.dtype.startswith("list")}
 NOTED = tuple(name for name, dtype in _LISTS.items() if dtype == "list of notes")
@@ -36,8 +34,6 @@ def _texts(cells: Sequence[object]) -> list[object]:
 
 def arrow(frame: pd.DataFrame) -> pa.Table:
     """Convert records or a summary to an Arrow table; notes become lists of code, text and values (a JSON object)."""
-    import pyarrow as pa
-
     note = pa.struct([("code", pa.string()), ("text", pa.string()), ("values", pa.string())])
     types = {name: pa.list_(note) for name in NOTED} | {name: pa.list_(pa.string()) for name in WORDS}
     lists = [name for name in types if name in frame and _several(frame, name)]
@@ -56,9 +52,6 @@ def _several(frame: pd.DataFrame, name: str) -> bool:
 
 def parquet(frame: pd.DataFrame) -> bytes:
     """Return records or a summary as the bytes of a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     sink = pa.BufferOutputStream()
     pq.write_table(arrow(frame), sink)
     return bytes(sink.getvalue())
@@ -102,9 +95,6 @@ def read(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     DataError
         If the file cannot be read.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         with safe_read.regular(path).open("rb") as source, pq.ParquetFile(source) as file:
             size = sum(file.metadata.row_group(k).total_byte_size for k in range(file.metadata.num_row_groups))

@@ -127,6 +127,6 @@ def _run(parameters: Mapping[str, Any]) -> int:
     import site
 
     site.PREFIXES = [parameters["prefix"], parameters["base"]]
-    from labkit.worker.__main__ import main as run
+    from labkit.worker.__main__ import main as run  # from the copy
 
     return run(sys.argv[1:])

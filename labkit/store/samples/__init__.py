@@ -125,7 +125,7 @@ def encoded(samples: Samples) -> bytes:
     DataError
         If its origin is unknown.
     """
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
     import pyarrow.parquet as pq
 
     if samples.origin not in ORIGINS:
@@ -219,7 +219,7 @@ def read(path: Path, *, checked: bool = False) -> Raw:
     DataError
         If the file is unreadable, not labkit's, or its metadata is not what was written.
     """
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
     import pyarrow.parquet as pq
 
     if path.exists():
@@ -267,7 +267,7 @@ def read(path: Path, *, checked: bool = False) -> Raw:
 
 def _plain(file: pq.ParquetFile, path: Path) -> None:
     """Refuse what labkit never writes, before reading it: columns of other types, more rows than memory holds."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     schema, metadata = file.schema_arrow, file.metadata
     if _KEY not in (schema.metadata or {}):

@@ -49,7 +49,7 @@ Name = tuple[str, int]  # fingerprint and launch
 
 def layout() -> pa.Schema:
     """Columns of a file."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     values = pa.list_(pa.int64())
     fields = {
@@ -70,7 +70,7 @@ def fits(raw: Raw) -> bool:
 
 def _batch(points: list[tuple[Name, Raw]]) -> pa.Table:
     """Return points as rows of a file."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     def lists(parts: list[Any], kind: type) -> pa.ListArray:
         offsets = np.cumsum([0, *map(len, parts)]).astype(np.int32)
@@ -113,7 +113,7 @@ def write(points: Iterable[tuple[Name, Raw]], folder: Path) -> tuple[Path, int]:
     DataError
         If what is read back is not what was written; the file is not there then.
     """
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # 0.14 s
 
     count, digest_given, digest_read = 0, hashlib.sha256(), hashlib.sha256()
     with atomic.aside(folder / f"{PREFIX}.parquet") as temporary:
@@ -159,7 +159,7 @@ def write_patterned(points: Points, folder: Path, launches: Callable[[NDArray[np
     DataError
         If what is read back is not what was written; the file is not there then.
     """
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
@@ -194,7 +194,7 @@ def digest(path: Path) -> str:
 
 def opened(path: Path, checked: bool = False) -> pq.ParquetFile:
     """Open a compacted file and check its format."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
     import pyarrow.parquet as pq
 
     if path.exists():
@@ -240,7 +240,7 @@ def _unreadable(path: Path, error: Exception) -> DataError:
 
 def names(path: Path) -> list[Name]:
     """Return fingerprint and launch of every point in a file, in its order."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     with opened(path) as file:
         try:
@@ -316,7 +316,7 @@ def groups(
     DataError
         If the file is unreadable, or of another format.
     """
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     with opened(path, checked) as file:
         for group in range(file.num_row_groups):
@@ -336,7 +336,7 @@ def groups(
 
 def _group(table: pa.Table, path: Path) -> Group:
     """Return the launches of a row group."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     names = _names(table, path)
     if "pattern" in table.column_names:
@@ -361,7 +361,7 @@ def _group(table: pa.Table, path: Path) -> Group:
 
 def of_raws(names: Sequence[Name], raws: Sequence[Raw]) -> Group:
     """Return launches of several files as a group."""
-    import pyarrow as pa
+    import pyarrow as pa  # 0.14 s
 
     def lists(parts: Sequence[Any], kind: type) -> Lists:
         starts = np.cumsum([0, *map(len, parts)], dtype=np.int64)
