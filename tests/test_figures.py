@@ -15,7 +15,7 @@ import pytest
 from labkit import figures, stats
 from labkit.errors import DataError, LabkitWarning
 from labkit.figures import axes, iterations, parts, static, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import badge
 from labkit.point.spec import Reported, Spec
 from labkit.read import records

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import DataError
 from labkit.formats import imb, omb
-from labkit.formats._table import Table
+from labkit.formats.reading.table import Table
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 

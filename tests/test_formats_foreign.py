@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import DataError
 from labkit.formats import imb, omb
-from labkit.formats._lines import KINDS, Lines
+from labkit.formats.reading.lines import KINDS, Lines
 
 GOLDEN = Path(__file__).parent / "golden"
 LATENCY, MPI1 = (GOLDEN / "omb" / "pt2pt_latency.txt").read_text(), (GOLDEN / "imb" / "MPI1.txt").read_text()

@@ -18,8 +18,8 @@ import pytest
 
 from labkit.apps.cli import main
 from labkit.errors import DataError, LabkitError
-from labkit.formats._log import Log
-from labkit.formats._wrapped import documents
+from labkit.formats.reading.log import Log
+from labkit.formats.reading.wrapped import documents
 from labkit.read import records
 from labkit.run import importing
 from labkit.run.importing.text import UnknownError, identify

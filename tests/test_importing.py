@@ -19,7 +19,7 @@ import pytest
 from labkit import benchmarks
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import imb, omb
-from labkit.formats._lines import Lines
+from labkit.formats.reading.lines import Lines
 from labkit.io import scratch
 from labkit.point.notes import joined, texts
 from labkit.point.spec import Spec

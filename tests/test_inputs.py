@@ -18,7 +18,7 @@ from labkit.point.spec import Effort, Spec
 from labkit.report import crate
 from labkit.run import importing, launch
 from labkit.store.samples import header
-from labkit.tools import _nvme
+from labkit.tools import fio
 
 LOGS = list(logs().values())
 CLAUSE = {
@@ -142,7 +142,7 @@ def test_nvme_without_its_guest_names_no_module_of_labkit(capsys: pytest.Capture
     assert "testbed" in told
     assert "_nvme" not in told
     with pytest.raises(SpecError):
-        _nvme.read(Spec(benchmark="storage.nvme_read"), Effort())
+        fio.nvme_read(Spec(benchmark="storage.nvme_read"), Effort())
 
 
 def test_an_archive_in_the_place_of_a_campaign_says_what_to_do(

@@ -15,7 +15,7 @@ from labkit.apps.cli import main
 from labkit.errors import DataError, SpecError
 from labkit.figures.parts import NOTHING
 from labkit.formats import logs
-from labkit.formats._log import Run
+from labkit.formats.reading.log import Run
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.notes import joined
 from labkit.point.spec import Spec

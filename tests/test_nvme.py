@@ -12,7 +12,7 @@ from labkit.errors import DataError, SpecError
 from labkit.point.spec import Effort, Spec
 from labkit.studies import storage_over_the_network
 from labkit.testbeds import soft_roce
-from labkit.tools import _nvme
+from labkit.tools import fio
 
 SOFT_ROCE = "soft-roce"
 
@@ -24,7 +24,7 @@ def spec(testbed: str = SOFT_ROCE, size: int = 4096, **options: object) -> Spec:
 
 
 def test_the_command_sets_the_fabric_up_and_runs_fio() -> None:
-    job = _nvme.read(spec(fabric="tcp", file_size="1Mi", depth=4), Effort())
+    job = fio.nvme_read(spec(fabric="tcp", file_size="1Mi", depth=4), Effort())
     assert job.client[0] == "sh"
     assert Path(job.client[1]).is_file()
     assert job.client[2:6] == ("tcp", "1024", "fio", "--name=labkit")
@@ -47,12 +47,12 @@ def test_wrong_options_are_one_clear_error(values: dict[str, object], text: str)
 
 def test_another_testbed_is_refused() -> None:
     with pytest.raises(SpecError, match=r"testbed=local, but NVMe over Fabrics .* Set testbed=soft-roce"):
-        _nvme.read(spec(testbed="local"), Effort())
+        fio.nvme_read(spec(testbed="local"), Effort())
 
 
 def test_output_without_the_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="fio's log is missing"):
-        _nvme.read(spec(), Effort()).parse("{}", tmp_path)
+        fio.nvme_read(spec(), Effort()).parse("{}", tmp_path)
 
 
 def test_the_notebook_names_the_fabrics() -> None:

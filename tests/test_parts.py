@@ -18,7 +18,7 @@ from labkit import figures, studies
 from labkit.apps import notebook
 from labkit.errors import DataError, LabkitError
 from labkit.figures import data, parts, small_print
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import Note, note
 from labkit.read import records
 from labkit.report import notebook as report_notebook

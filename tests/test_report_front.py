@@ -17,8 +17,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from labkit import benchmarks
 from labkit.figures import parts
-from labkit.figures._plotly import go
 from labkit.figures.parts import NOTHING
+from labkit.figures.plotly import go
 from labkit.judge.contrast import contrast
 from labkit.point.notes import badge, note
 from labkit.point.spec import Spec

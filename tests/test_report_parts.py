@@ -21,9 +21,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from labkit.errors import ReportError
 from labkit.figures import parts, savings, small_print, stacked
-from labkit.figures._plotly import go
 from labkit.figures.data import values
 from labkit.figures.path import Part, Stack
+from labkit.figures.plotly import go
 from labkit.models.breakdown import Time
 from labkit.point.notes import Note, note
 from labkit.report import (

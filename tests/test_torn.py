@@ -17,7 +17,7 @@ import pytest
 import labkit
 from labkit.errors import DataError
 from labkit.formats import logs
-from labkit.formats._log import Run
+from labkit.formats.reading.log import Run
 from labkit.point.notes import has
 from labkit.run import importing
 from labkit.run.importing.text import UnknownError, identify

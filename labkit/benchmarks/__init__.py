@@ -35,7 +35,7 @@ from labkit.benchmarks._kinds import (
     SymmetricBenchmark,
     ToolBenchmark,
 )
-from labkit.benchmarks._simulated import Simulation
+from labkit.benchmarks.simulated import Simulation
 from labkit.errors import SpecError, unknown_name
 from labkit.point.spec import Effort, Spec, validated
 from labkit.point.units import KiB, format_size
@@ -126,7 +126,8 @@ def _files(family: str) -> list[str]:
         if not (error.name or "").startswith(__name__):
             raise
         return []
-    return [module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")]
+    folder = getattr(package, "__path__", ())  # a module is no family
+    return [module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")]
 
 
 @cache

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from labkit.benchmarks._ends import Ends
-from labkit.benchmarks._simulated import Simulation
+from labkit.benchmarks.simulated import Simulation
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.point.units import MiB
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from labkit.errors import SpecError
 from labkit.figures import axes, small_print, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.models import bounds, limits
 from labkit.models.costs import Costs
 from labkit.models.limits import Limit

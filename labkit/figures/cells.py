@@ -10,7 +10,7 @@ import pandas as pd
 
 from labkit.errors import DataError, unknown_name
 from labkit.figures import style
-from labkit.figures._plotly import go, make_subplots
+from labkit.figures.plotly import go, make_subplots
 from labkit.point.columns import METRICS
 from labkit.point.notes import note
 from labkit.point.units import format_number, format_share, format_size, plural

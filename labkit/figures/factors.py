@@ -11,7 +11,7 @@ import pandas as pd
 
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import note
 from labkit.point.units import format_exact, format_number
 

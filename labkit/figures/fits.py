@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.figures.points import error_bars
 from labkit.point.notes import note
 from labkit.point.units import format_number, format_range, format_size

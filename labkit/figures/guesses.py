@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from labkit.errors import DataError
 from labkit.figures import style
-from labkit.figures._plotly import go, make_subplots
 from labkit.figures.looks import COLOURS
+from labkit.figures.plotly import go, make_subplots
 from labkit.point.units import format_number
 
 PREDICTED = "predicted"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from labkit import benchmarks, stats
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
 from labkit.figures.looks import Look
+from labkit.figures.plotly import go
 from labkit.figures.points import metric_of
 from labkit.point.columns import METRICS, STATISTICS, Metric
 from labkit.point.notes import Note, note

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.judge.protocol import Break
 from labkit.point.units import format_share, format_size
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go, make_subplots
+from labkit.figures.plotly import go, make_subplots
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from labkit.errors import SpecError
 from labkit.figures import axes, looks, small_print, style
-from labkit.figures._plotly import go
 from labkit.figures.looks import Look
+from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
 from labkit.point.notes import note
 from labkit.point.units import parse_size

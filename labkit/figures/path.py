@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.units import format_number
 
 _ROW, LINE = 24, 100  # px of a row, characters of small print in a line

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from labkit import benchmarks
 from labkit.errors import DataError, unknown_name
 from labkit.figures import axes, lines, style
-from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line, column, ends_of
+from labkit.figures.plotly import go
 from labkit.point.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.point.columns import title as column_title
 from labkit.point.notes import joined, note

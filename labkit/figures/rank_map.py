@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures import style
-from labkit.figures._plotly import go
 from labkit.figures.cells import SCALE
+from labkit.figures.plotly import go
 from labkit.figures.ranks import launches_of_one_point
 from labkit.point.notes import Note, note
 from labkit.point.units import plural

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from labkit import judge
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import note
 from labkit.point.units import format_count, format_number
 from labkit.read.records import per_rank as of_ranks

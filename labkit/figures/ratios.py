@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import note
 from labkit.point.units import format_number
 

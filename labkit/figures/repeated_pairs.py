@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import note
 from labkit.point.units import format_number
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import note
 from labkit.point.units import format_number, plural
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go, make_subplots
 from labkit.figures.path import LINE, QUIET, print_below
+from labkit.figures.plotly import go, make_subplots
 from labkit.models.breakdown import Time
 from labkit.point.units import format_number
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from labkit.errors import DataError
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.figures.points import metric_of, versus_size
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.read.records import headline_statistic

@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.errors import DataError
 from labkit.figures import axes, looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.judge.comparison import Compared, Comparison
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined, note

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from labkit.figures._plotly import go, raw
+from labkit.figures.plotly import go, raw
 from labkit.point.notes import Note, joined, note
 
 FITS = 96  # characters in a line

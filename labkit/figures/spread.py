@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
 from labkit.figures.lines import column
 from labkit.figures.looks import Look
+from labkit.figures.plotly import go
 from labkit.figures.points import error_bars, metric_of
 from labkit.point.columns import STATISTICS, Metric, statistic_column
 from labkit.point.columns import title as column_title

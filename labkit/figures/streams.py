@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
 from labkit.point.units import format_number
 from labkit.store.samples import Samples

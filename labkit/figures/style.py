@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError, unknown_name
 from labkit.figures import small_print
-from labkit.figures._plotly import go, raw
 from labkit.figures.looks import COLOURS, Look
+from labkit.figures.plotly import go, raw
 from labkit.figures.small_print import LINE
 from labkit.point.notes import Note, joined
 from labkit.point.units import format_count, format_exact, format_number, format_size

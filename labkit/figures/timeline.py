@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.judge.history import History, Series
 from labkit.point.columns import METRICS
 from labkit.point.notes import note

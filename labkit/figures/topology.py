@@ -8,7 +8,7 @@ from typing import Any
 
 from labkit.errors import DataError
 from labkit.figures import looks, style
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.notes import Note, note
 from labkit.point.units import format_number, format_share
 

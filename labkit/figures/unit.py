@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.figures._plotly import go
+from labkit.figures.plotly import go
 from labkit.point.columns import METRICS
 from labkit.point.units import factor
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from labkit.errors import DataError, unknown_name
 from labkit.figures import axes, lines, looks, style
-from labkit.figures._plotly import go
 from labkit.figures.lines import HEADLINE, Line
+from labkit.figures.plotly import go
 from labkit.figures.points import bars_of, described, hover_fields, metric_of, numbers, texts
 from labkit.point.columns import METRICS, STATISTICS, Metric, split
 from labkit.point.columns import title as column_title

@@ -13,18 +13,24 @@ import pkgutil
 import re
 from functools import cache
 
-from labkit.formats._log import Log
-from labkit.formats._values import malformed as malformed
-from labkit.formats._values import metric as metric
+from labkit.formats.reading.log import Log
+from labkit.formats.reading.values import malformed as malformed
+from labkit.formats.reading.values import metric as metric
 
 
 @cache
 def logs() -> dict[str, Log]:
     """Return the kinds of logs that `labkit import` reads, by name: every file of this package that exports `LOG`."""
-    files = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in sorted(_files())]
     kinds: list[Log] = [module.LOG for module in modules if hasattr(module, "LOG")]
     return {kind.name: kind for kind in kinds}
+
+
+@cache
+def _files() -> set[str]:
+    """Names of the files that are a layout each."""
+    modules = pkgutil.iter_modules(__path__)
+    return {module.name for module in modules if not (module.ispkg or module.name.startswith("_"))}
 
 
 @cache
@@ -43,8 +49,8 @@ def clock_ns(kind: str) -> float:
     >>> clock_ns("IOzone"), clock_ns("qperf")
     (1000.0, nan)
     """
-    files, plain = {module.name for module in pkgutil.iter_modules(__path__)}, re.sub(r"\W", "_", kind.lower())
+    plain = re.sub(r"\W", "_", kind.lower())
     for name in (plain, plain.removesuffix("_benchmark")):
-        if name in files:
+        if name in _files():
             return float(getattr(importlib.import_module(f"{__name__}.{name}"), "CLOCK_NS", math.nan))
     return math.nan

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from labkit.formats._lines import TWO_DECIMALS, Lines
-from labkit.formats._omb_names import ATOMICS, OSHM_WIDTH
-from labkit.formats._table import Row, Table, printed
+from labkit.formats.reading.lines import TWO_DECIMALS, Lines
+from labkit.formats.reading.omb_names import ATOMICS, OSHM_WIDTH
+from labkit.formats.reading.table import Row, Table, printed
 
 _OPERATION = re.compile(rf"shmem_(int|longlong)_({'|'.join(ATOMICS)})")
 _TYPES = {"int": 4, "longlong": 8}  # B

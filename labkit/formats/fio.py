@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._json import Entry, document
-from labkit.formats._log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, flat
+from labkit.formats.reading.json import Entry, document
+from labkit.formats.reading.log import NUMBER, SHOWN, SIZE_UNKNOWN, Lines, Log, Run, binary, decimal, flat
 from labkit.io.safe_read import once
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar

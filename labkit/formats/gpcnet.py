@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import Lines, Log, Run, settings
+from labkit.formats.reading.log import Lines, Log, Run, settings
 from labkit.point.notes import note
 
 CLOCK_NS = 100.0  # prints µs with one decimal

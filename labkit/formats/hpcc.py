@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import hpl, malformed, metric, stream
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import NUMBER, REMEDY, Lines, Log, Run, setting_name
 from labkit.point.notes import Note, note
 
 _BEGINS = re.compile(r"This is the DARPA/DOE HPC Challenge Benchmark version (\S+)")

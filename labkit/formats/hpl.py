@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import metric
-from labkit.formats._log import NUMBER, Lines, Log, Run, settings
+from labkit.formats.reading.log import NUMBER, Lines, Log, Run, settings
 from labkit.point.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals

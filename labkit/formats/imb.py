@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
-from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
+from labkit.formats.reading.lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
+from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 

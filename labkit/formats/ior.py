@@ -15,8 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.formats import malformed
-from labkit.formats._json import Entry, document
-from labkit.formats._log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, over_repeats, settings
+from labkit.formats.reading.json import Entry, document
+from labkit.formats.reading.log import MEAN_OF_RATES, REMEDY, Lines, Log, Run, over_repeats, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 

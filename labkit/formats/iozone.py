@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import NUMBER, Lines, Log, Run, setting_name
 from labkit.point.spec import Reported, Scalar
 
 CLOCK_NS = 1000.0  # gettimeofday counts whole µs

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
+from labkit.formats.reading.log import FEW_DIGITS, IN_A_MB, NUMBER, SIZE_UNKNOWN, Lines, Log, Run, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._json import Entry, document
-from labkit.formats._log import (
+from labkit.formats.reading.json import Entry, document
+from labkit.formats.reading.log import (
     CUT,
     FEW_DIGITS,
     IN_A_MB,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats._client import rows
-from labkit.formats._json import last_line
+from labkit.formats.reading.json import last_line
 
 OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE")  # YCSB's words
 _WHAT = "kv_client output"

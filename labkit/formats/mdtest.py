@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from labkit.formats._log import MEAN_OF_RATES, NUMBER, Lines, Log, Run, over_repeats, settings
+from labkit.formats.reading.log import MEAN_OF_RATES, NUMBER, Lines, Log, Run, over_repeats, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

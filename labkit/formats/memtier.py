@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 
 from labkit.formats import metric
-from labkit.formats._json import Entry, document
-from labkit.formats._log import SHOWN, Log, Run, flat
+from labkit.formats.reading.json import Entry, document
+from labkit.formats.reading.log import SHOWN, Log, Run, flat
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from labkit.errors import DataError
 from labkit.formats import otlp
 from labkit.formats._client import rows
-from labkit.formats._json import last_line
+from labkit.formats.reading.json import last_line
 
 _WHAT = "microservices output"
 _COUNTS = ("requests", "unfinished", "origin_ns", "elapsed_ns", "cpu_ns", "sent_B", "received_B", "queries")

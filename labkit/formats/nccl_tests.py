@@ -20,8 +20,8 @@ import re
 from collections.abc import Sequence
 
 from labkit.formats import metric
-from labkit.formats._json import Entry, document
-from labkit.formats._log import NUMBER, Lines, Log, Run, flat, setting_name, settings
+from labkit.formats.reading.json import Entry, document
+from labkit.formats.reading.log import NUMBER, Lines, Log, Run, flat, setting_name, settings
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 

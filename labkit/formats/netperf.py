@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
+from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, setting_name
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import Lines, Log, Run
+from labkit.formats.reading.log import Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import metric
-from labkit.formats._log import CUT, NUMBER, Lines, Log, Run, settings
+from labkit.formats.reading.log import CUT, NUMBER, Lines, Log, Run, settings
 from labkit.point.notes import note
 
 CLOCK_NS = 1e7  # prints s with two decimals

@@ -20,9 +20,9 @@ from functools import lru_cache
 from operator import lt
 
 from labkit.formats import _omb_operations, malformed
-from labkit.formats._lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
-from labkit.formats._omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
-from labkit.formats._table import Meaning, Row, Table, bulk, in_parts, printed
+from labkit.formats.reading.lines import TWO_DECIMALS, WHOLE, Lines, is_damaged_row, is_row
+from labkit.formats.reading.omb_names import COLUMNS, FACTORS, OSHM_WIDTH, PAIRS, PGAS_PAIRS, SHMEM_PAIRS, TESTS, TITLES
+from labkit.formats.reading.table import Meaning, Row, Table, bulk, in_parts, printed
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from labkit.formats._json import Entry, last_line
+from labkit.formats.reading.json import Entry, last_line
 
 SERVER, CLIENT = 2, 3  # SpanKind
 BEGINS = '{"resourceSpans":'  # a line that `dumps` wrote

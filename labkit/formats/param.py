@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import metric
-from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.formats.reading.log import NUMBER, Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import Lines, Log, Run, inside, of_size, settings
+from labkit.formats.reading.log import Lines, Log, Run, inside, of_size, settings
 from labkit.io.safe_read import once, plainly
 from labkit.point.notes import note
 from labkit.point.spec import Reported, Scalar

@@ -14,8 +14,8 @@ from statistics import fmean, median
 from typing import Any
 
 from labkit.formats import metric
-from labkit.formats._json import document
-from labkit.formats._log import SHOWN, Log, Run, flat
+from labkit.formats.reading.json import document
+from labkit.formats.reading.log import SHOWN, Log, Run, flat
 from labkit.point.spec import Reported
 
 _BEGINS = re.compile(r"\s*\{\"benchmarks\": ?\[\{\"(?:metadata|runs)\"|[^\n]{0,200}\"benchmarks\": *\[ *$")

@@ -12,7 +12,7 @@ import re
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import BINARY, FEW_DIGITS, SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats.reading.log import BINARY, FEW_DIGITS, SIZE_UNKNOWN, Lines, Log, Run
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported
 

@@ -13,7 +13,7 @@ import math
 import re
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run
+from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from labkit.formats import malformed, metric
-from labkit.formats._json import Entry, document
-from labkit.formats._log import REMEDY, SHOWN, Log, Run, flat
+from labkit.formats.reading.json import Entry, document
+from labkit.formats.reading.log import REMEDY, SHOWN, Log, Run, flat
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.formats._client import rows
-from labkit.formats._json import last_line
+from labkit.formats.reading.json import last_line
 
 _WHAT = "RPC client output"
 _COUNTS = ("operations", "unfinished", "payload_B", "bulk_operations", "bulk_ns")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from labkit.formats import malformed
-from labkit.formats._log import NUMBER
+from labkit.formats.reading.log import NUMBER
 
 LAYOUT = "%.12r:%i:%m%n"  # SimGrid's own letters: simulated time, actor, message
 _END = "Simulation time"

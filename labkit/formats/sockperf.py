@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.formats import malformed, metric
-from labkit.formats._log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
-from labkit.formats._wrapped import COLOUR
+from labkit.formats.reading.log import NUMBER, SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
+from labkit.formats.reading.wrapped import COLOUR
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

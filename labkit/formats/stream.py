@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 
-from labkit.formats._log import NUMBER, Lines, Log, Run
+from labkit.formats.reading.log import NUMBER, Lines, Log, Run
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

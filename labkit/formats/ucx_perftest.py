@@ -18,7 +18,7 @@ import re
 
 from labkit.errors import DataError
 from labkit.formats import malformed, metric
-from labkit.formats._log import SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
+from labkit.formats.reading.log import SIZE_UNKNOWN, Lines, Log, Run, inside, setting_name
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

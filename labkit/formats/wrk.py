@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from labkit.formats import metric
-from labkit.formats._log import Lines, Log, Run, settings
+from labkit.formats.reading.log import Lines, Log, Run, settings
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from labkit.formats import malformed, metric
-from labkit.formats._json import document
-from labkit.formats._log import NUMBER, REMEDY, Lines, Log, Run, setting_name
-from labkit.formats._wrapped import documents
+from labkit.formats.reading.json import document
+from labkit.formats.reading.log import NUMBER, REMEDY, Lines, Log, Run, setting_name
+from labkit.formats.reading.wrapped import documents
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 
@@ -27,6 +27,15 @@ _BEGINS = re.compile(
     r"|[^\n]{0,40}\"metric\" ?: ?\"OVERALL\""
 )
 
+# operationproportions and requestdistribution of YCSB's files workloads/workloada to workloadf
+WORKLOADS: Mapping[str, tuple[Mapping[str, float], str]] = {
+    "A": ({"reads": 0.5, "updates": 0.5}, "zipfian"),
+    "B": ({"reads": 0.95, "updates": 0.05}, "zipfian"),
+    "C": ({"reads": 1.0}, "zipfian"),
+    "D": ({"reads": 0.95, "inserts": 0.05}, "latest"),
+    "E": ({"scans": 0.95, "inserts": 0.05}, "zipfian"),
+    "F": ({"reads": 0.5, "read_modify_writes": 0.5}, "zipfian"),
+}
 CLOCK_NS = 1000.0  # counts whole µs
 _LINE = re.compile(rf"\[([\w-]+)\], ([^,]+), ({NUMBER})$")
 _GO = re.compile(r"([A-Z_]+) *- Takes\(s\): (\d+\.?\d*), Count: (\d+), OPS: (\d+\.?\d*), (Avg\(us\): .*)$")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit import stats
 from labkit.benchmarks import resolve
-from labkit.benchmarks.congestion import _gpcnet
+from labkit.benchmarks.congestion import gpcnet
 from labkit.errors import DataError
 from labkit.judge import effects
 from labkit.point import notes
@@ -265,7 +265,7 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
     """Why the victims felt nothing; if they felt something, what else than the network may be the cause."""
     first = launches[0]
     spec, reasons = resolve(first.spec), []
-    roles, hosts = _gpcnet.roles(spec), set(RANK_HOSTS.of(first.meta) or ())
+    roles, hosts = gpcnet.roles(spec), set(RANK_HOSTS.of(first.meta) or ())
     felt = bool(len(_felt(table)))
     shared = any(notes.has(s.badges, "oversubscription") for s in launches)
     if felt:
@@ -297,9 +297,9 @@ def _reasons(launches: Sequence[Samples], table: pd.DataFrame) -> tuple[str, ...
 def _load(launches: Sequence[Samples]) -> float:
     """MB/s that the busiest receiver of the congestors took or gave."""
     spec = resolve(launches[0].spec)
-    most = max(len(group) - 1 for group in _gpcnet.roles(spec).congestors)
+    most = max(len(group) - 1 for group in gpcnet.roles(spec).congestors)
     each = np.median([np.median(s.phases["congestor_ns"]) for s in launches]) * 1e-9
-    return float(most * _gpcnet.load_size(spec) / each / 1e6) if each else 0.0
+    return float(most * gpcnet.load_size(spec) / each / 1e6) if each else 0.0
 
 
 def _felt(table: pd.DataFrame, phase: str = "loaded") -> pd.DataFrame:

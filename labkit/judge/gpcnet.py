@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from labkit import stats
 from labkit.benchmarks import resolve
-from labkit.benchmarks.congestion import _gpcnet
+from labkit.benchmarks.congestion import gpcnet as network_tests
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
 from labkit.judge.congestion import LOADED, seconds
@@ -79,7 +79,7 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
     if len(kinds) != 1 or next(iter(kinds))[0] not in NAMES or not all(s.n for s in points):
         raise DataError(f"Points of {sorted(map(str, kinds))}, but they must be of one launch of {' or '.join(NAMES)}.")
     spec = resolve(points[0].spec)
-    roles, hosts = _gpcnet.roles(spec), RANK_HOSTS.of(points[0].meta) or range(spec.ranks)
+    roles, hosts = network_tests.roles(spec), RANK_HOSTS.of(points[0].meta) or range(spec.ranks)
 
     def nodes(groups: Sequence[Sequence[int]]) -> int:
         return len({hosts[rank] for group in groups for rank in group})
@@ -108,9 +108,9 @@ def _result(samples: Samples, phase: str) -> gpcnet.Result:
     name = {"allreduce": "Multiple Allreduce", "alltoall": "Multiple Alltoall"}.get(pattern, ring)
     tail = stats.quantile(times, 0.99)
     if "latency" in pattern or pattern == "allreduce":
-        units = _gpcnet.waits(spec)
+        units = network_tests.waits(spec)
         values = (float(times.mean()) / units * 1e6, tail / units * 1e6, "usec")
     else:
-        work = _gpcnet.moved(spec) / MiB
+        work = network_tests.moved(spec) / MiB
         values = (float((work / times.mean(axis=1)).mean()), work / tail, "MiB/s/rank")
     return gpcnet.Result(f"{name} ({spec.size} B)", *values)

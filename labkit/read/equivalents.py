@@ -19,9 +19,10 @@ import numpy as np
 from labkit import __version__, benchmarks
 from labkit.benchmarks import Benchmark
 from labkit.errors import LabkitWarning, SpecError
-from labkit.formats import _omb_names, imb, omb
-from labkit.formats._lines import Value
-from labkit.formats._table import Row, Table
+from labkit.formats import imb, omb
+from labkit.formats.reading import omb_names
+from labkit.formats.reading.lines import Value
+from labkit.formats.reading.table import Row, Table
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.spec import Scalar
 from labkit.read import records
@@ -30,7 +31,7 @@ from labkit.store.samples import Samples
 from labkit.store.samples.facts import LIBRARY, START, TEST
 
 FORMS = {"omb": "osu_", "imb": "IMB-"}  # format → how its tests begin
-TABLES = _omb_names.TITLES.keys() - {"osu_init", "osu_hello"}  # these print a sentence
+TABLES = omb_names.TITLES.keys() - {"osu_init", "osu_hello"}  # these print a sentence
 # options that make no other test: -T of OMB; IMB always times the whole loop; osu_oshm_atomics has a row for each call
 FREE = ("datatype", "timing", "call")
 _DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT"}
@@ -208,13 +209,13 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
     first = group[0]
     benchmark, options = benchmarks.get(first.spec.benchmark), dict(first.spec.options)
     rate = next(iter(benchmark.metrics)) == "bandwidth_MBps"
-    columns = _omb_names.columns(test, rate=rate, full=full)
+    columns = omb_names.columns(test, rate=rate, full=full)
     datatype = _DATATYPES.get(str(options.get("datatype")), "MPI_CHAR") if benchmark.sized else ""
     remarks = [f"Measured by: {_measured_by(first)}"]
     if benchmark.sampled[0] and first.n:
         of_median, of_value = benchmark.sampled
         remarks.append(f"The values are {of_value}, as in OMB. labkit's median is the median of {of_median}")
-    above = _omb_names.preamble(
+    above = omb_names.preamble(
         test,
         datatype,
         *remarks,
@@ -222,7 +223,7 @@ def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
         window=int(str(options.get("window") or 64)),
     )
     rows = tuple(_cells(one, test, columns) for one in group)
-    return Table(test, _omb_names.TITLES[test], _omb_names.VERSION, {}, columns, rows, above)
+    return Table(test, omb_names.TITLES[test], omb_names.VERSION, {}, columns, rows, above)
 
 
 def _imb_runs(results: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, studies
-from labkit.benchmarks.congestion import _gpcnet
+from labkit.benchmarks.congestion import gpcnet as network_tests
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io import beneath
@@ -164,7 +164,7 @@ class Study(studies.Study):
         if not groups:
             return NOTHING
         first = groups[0][0]
-        waits = _gpcnet.waits(benchmarks.resolve(first.spec))
+        waits = network_tests.waits(benchmarks.resolve(first.spec))
         times = {name: congestion.seconds(first, phase) / waits * 1e6 for phase, name in PHASES.items()}
         caption = (
             f"{first.spec.option('pattern')} beside {first.spec.option('congestor')}, all victims, "

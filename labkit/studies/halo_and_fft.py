@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from labkit import benchmarks, figures, studies
-from labkit.benchmarks.apps import _grid, halo3d26
+from labkit.benchmarks.apps import halo3d26
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
@@ -99,7 +99,7 @@ class Study(studies.Study):
         grids = {}
         for point in self.samples:
             if point.spec.benchmark == benchmark:
-                x, y, z = _grid.shape(benchmarks.resolve(point.spec))
+                x, y, z = halo3d26.shape(benchmarks.resolve(point.spec))
                 grids[point.spec.ranks] = f"{x}\u00a0×\u00a0{y}\u00a0×\u00a0{z}"
         rows = rows.assign(grid=rows["ranks"].map(grids))
         if benchmark == HALO:
@@ -273,10 +273,10 @@ class Study(studies.Study):
             busy = any(effects.disturbed(launch.badges) for launch in launches)
             longest, least = (of_launches(each[:, rank], disturbed=busy) for rank in (slow, fast))
             spec = benchmarks.resolve(launches[0].spec)
-            grid, ranks = _grid.shape(spec), per_rank.ranks(launches[0])
+            grid, ranks = halo3d26.shape(spec), per_rank.ranks(launches[0])
             yield effects.between_times(longest, least).said(
-                f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {_grid.place(grid, slow)} waits longest, "
-                f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {_grid.place(grid, fast)} shortest, "
+                f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {halo3d26.place(grid, slow)} waits longest, "
+                f"{number(medians[slow] * 1e6)} µs, rank {ranks[fast]} at {halo3d26.place(grid, fast)} shortest, "
                 f"{number(medians[fast] * 1e6)} µs (medians over iterations and launches)",
                 f"{name}, ranks of {spec.ranks} from {number(medians[fast] * 1e6)} to {number(medians[slow] * 1e6)} µs",
             )

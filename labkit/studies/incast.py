@@ -17,7 +17,7 @@ from labkit.read import records
 from labkit.store.samples.facts import TESTBED
 from labkit.studies import counts, number, size_words, statement
 from labkit.studies._derived import of_samples
-from labkit.testbeds import _links
+from labkit.testbeds import virtual_cluster
 
 INCAST = "congestion.incast"
 _POINT = ["testbed", "transport", "option_senders", "option_streams", "option_classes", "message_size_B"]
@@ -278,7 +278,7 @@ class Study(studies.Study):
             effect = effects.Effect(*ends)
             if count > 1 and effect.more:
                 text += f"; the greatest gets {effect.times} the least"
-            share = row["bandwidth_MBps_mean"] * 8e6 / _links.bits(place["rate"]) if "rate" in place else 1.0
+            share = row["bandwidth_MBps_mean"] * 8e6 / virtual_cluster.bits(place["rate"]) if "rate" in place else 1.0
             if "ets" in place and share < _SCARCE:
                 text += (
                     f". The link is used to {format_share(share)} only: shares hold where it is full, so nothing can "

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.benchmarks.compute import _nas, _skeletons
+from labkit.benchmarks.compute import nas, nas_skeleton
 from labkit.errors import SpecError, unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
@@ -58,8 +58,8 @@ class Study(studies.Study):
 
     parameters: ClassVar = Parameters
     benchmarks: ClassVar = (
-        *(f"{_PREFIX}{name}" for name in _nas.KERNELS),
-        *(f"{_PREFIX}{name}{_SKELETON}" for name in _skeletons.PROBLEMS),
+        *(f"{_PREFIX}{name}" for name in nas.KERNELS),
+        *(f"{_PREFIX}{name}{_SKELETON}" for name in nas_skeleton.PROBLEMS),
     )
     values: Parameters
 
@@ -70,12 +70,12 @@ class Study(studies.Study):
         if not (many and kernels and classes):
             raise SpecError("kernels, classes or ranks is empty. Set kernels=is,cg, classes=S and ranks=1,2,4.")
         for name in kernels:
-            if name not in _nas.KERNELS:
-                raise unknown_name("NAS kernel", name, list(_nas.KERNELS))
+            if name not in nas.KERNELS:
+                raise unknown_name("NAS kernel", name, list(nas.KERNELS))
         partial = words(v.skeletons.lower())
         for name in partial:
-            if name not in _skeletons.PROBLEMS:
-                raise unknown_name("skeleton", name, list(_skeletons.PROBLEMS))
+            if name not in nas_skeleton.PROBLEMS:
+                raise unknown_name("skeleton", name, list(nas_skeleton.PROBLEMS))
         specs = [
             Spec(
                 benchmark=f"{_PREFIX}{name}",
@@ -107,8 +107,8 @@ class Study(studies.Study):
         rows = rows.assign(
             kernel=names.str.upper(), problem=names.str.upper() + " " + rows["option_npb_class"].astype(str)
         )
-        place = {name: k for k, name in enumerate(_nas.KERNELS)}
-        order = rows.assign(place=names.map(place), size=rows["option_npb_class"].map(_nas.CLASSES.index))
+        place = {name: k for k, name in enumerate(nas.KERNELS)}
+        order = rows.assign(place=names.map(place), size=rows["option_npb_class"].map(nas.CLASSES.index))
         return order.sort_values(["size", "place", "ranks", "transport"]).drop(columns=["place", "size"])
 
     def examples(self, skeletons: bool = False) -> list[Samples]:
@@ -265,23 +265,23 @@ _PHASES = ("computation_ns", "communication_ns")
 def _complaint(spec: Spec) -> str:
     """What is wrong with the ranks of a kernel; empty if nothing is."""
     letter = spec.values["npb_class"]
-    if letter not in _nas.CLASSES:
-        raise unknown_name("class", str(letter), list(_nas.CLASSES))
+    if letter not in nas.CLASSES:
+        raise unknown_name("class", str(letter), list(nas.CLASSES))
     if not spec.benchmark.endswith(_SKELETON):
-        return _nas.KERNELS[spec.benchmark.removeprefix(_PREFIX)].check(spec)
-    return (
-        _skeletons.check(spec) if spec.ranks > 1 else "ranks=1, but a skeleton has messages between ranks. Set ranks=4."
-    )
+        return nas.KERNELS[spec.benchmark.removeprefix(_PREFIX)].check(spec)
+    if spec.ranks == 1:
+        return "ranks=1, but a skeleton has messages between ranks. Set ranks=4."
+    return nas_skeleton.check(spec)
 
 
 def _size(one: Samples) -> int:
     """Place of a point's class among all."""
-    return _nas.CLASSES.index(str(one.spec.values.get("npb_class", "S")))
+    return nas.CLASSES.index(str(one.spec.values.get("npb_class", "S")))
 
 
 def _title(one: Samples) -> str:
     """Kernel, class and ranks in words."""
-    name, letter = one.spec.benchmark.removeprefix(_PREFIX), _nas.CLASSES[_size(one)]
+    name, letter = one.spec.benchmark.removeprefix(_PREFIX), nas.CLASSES[_size(one)]
     kernel = name.removesuffix(_SKELETON).upper()
     return f"{kernel} {letter}, {one.spec.ranks} {'rank' if one.spec.ranks == 1 else 'ranks'}"
 

@@ -18,7 +18,7 @@ from labkit.point.units import format_share, plural
 from labkit.store.samples.facts import EVIDENCE
 from labkit.studies import counts, number, size_words, words
 from labkit.studies._derived import of_samples
-from labkit.testbeds import _links
+from labkit.testbeds import virtual_cluster
 
 STREAM, ALL, TRIP = "sockets.tcp_stream", "mpi.alltoall", "mpi.latency"
 _FRAMES = 1448 / 1514  # TCP's part of full frames
@@ -77,7 +77,7 @@ class Study(studies.Study):
         outline = testbeds.outline(self.place())
         hosts, per_leaf = len(outline.hosts), int(outline.facts["per_leaf"])
         for taper in counts(v.tapers, "tapers") if per_leaf < hosts else []:
-            uplink = f"{per_leaf * _links.bits(v.rate) / taper / 1e6:g}mbit"
+            uplink = f"{per_leaf * virtual_cluster.bits(v.rate) / taper / 1e6:g}mbit"
             tree = self.place(rate=v.rate, uplink=uplink)
             specs += sweep(STREAM, sizes=[128 * 1024], tool="iperf3", ranks=1, testbed=tree)
             how: dict[str, Any] = {"ranks": hosts, "launcher": v.launcher}
@@ -137,7 +137,7 @@ class Study(studies.Study):
 
     def trip_table(self) -> pd.DataFrame:
         """One-way times beside what the bits of the message alone take on a link."""
-        rate = _links.bits(self.values.rate)
+        rate = virtual_cluster.bits(self.values.rate)
         rows = self.of(TRIP)
         if rows.empty:
             return rows

@@ -25,6 +25,7 @@ from labkit.point.notes import badge
 from labkit.point.spec import Spec
 from labkit.testbeds import Kind, Testbed
 from labkit.testbeds._links import Options, address, has_ipv6, options_of, plan
+from labkit.testbeds._links import bits as bits
 from labkit.tools import Place
 from labkit.worker.links import read
 

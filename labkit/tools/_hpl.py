@@ -14,7 +14,7 @@ from pathlib import Path
 from labkit import host
 from labkit.errors import DataError, SpecError
 from labkit.formats import metric
-from labkit.formats._log import Run
+from labkit.formats.reading.log import Run
 from labkit.host import allocation, peak
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar, Spec

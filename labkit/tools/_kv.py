@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
+from labkit.formats import ycsb
 from labkit.kernels import programs
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Scalar, Spec
@@ -15,15 +16,6 @@ from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
 
-# operationproportions and requestdistribution of YCSB's files workloads/workloada to workloadf
-WORKLOADS: Mapping[str, tuple[Mapping[str, float], str]] = {
-    "A": ({"reads": 0.5, "updates": 0.5}, "zipfian"),
-    "B": ({"reads": 0.95, "updates": 0.05}, "zipfian"),
-    "C": ({"reads": 1.0}, "zipfian"),
-    "D": ({"reads": 0.95, "inserts": 0.05}, "latest"),
-    "E": ({"scans": 0.95, "inserts": 0.05}, "zipfian"),
-    "F": ({"reads": 0.5, "read_modify_writes": 0.5}, "zipfian"),
-}
 FIELDS = 10
 _SAMPLES = "samples"
 _MOST = 500_000  # operations of a closed loop
@@ -81,7 +73,7 @@ def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *,
 
 def _arguments(spec: Spec, effort: Effort, *, paced: bool) -> tuple[list[str], float]:
     """Arguments of the client, and the time of the run, s."""
-    shares, distribution = WORKLOADS[spec.option("workload")]
+    shares, distribution = ycsb.WORKLOADS[spec.option("workload")]
     if spec.option("distribution") != "auto":
         distribution = spec.option("distribution")
     given: dict[str, Scalar] = {}

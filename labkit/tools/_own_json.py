@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataError
-from labkit.formats._json import Entry, last_line
+from labkit.formats.reading.json import Entry, last_line
 from labkit.point.notes import note
 from labkit.point.spec import Reported
 from labkit.tools._invocation import Parsed

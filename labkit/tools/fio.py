@@ -6,15 +6,17 @@ direct I/O alone. A run does at most `MAX_IOS`, so that the log stays small.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from labkit.errors import SpecError
+from labkit.errors import DataError, SpecError
 from labkit.formats import fio as layout
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
-from labkit.tools import Invocation, Parsed, Tool, fit, trimmed
+from labkit.point.units import KiB
+from labkit.tools import Facts, Invocation, Parsed, Tool, fit, trimmed
 
 TOOL = Tool(
     name="fio",
@@ -35,6 +37,9 @@ _SECTOR = 512
 _LAYOUT_S = 10.0  # until the file to read is written
 _LISTEN_S = 0.2  # until the other end of a socket listens
 _CLIENT = "labkit"
+_NVME = Path(__file__).parent.parent / "testbeds" / "_nvme.sh"
+_MARK = "== log ==\n"
+_BEFORE_S = 60.0  # modules and the connection, in an emulated guest
 
 
 def read(spec: Spec, effort: Effort) -> Invocation:
@@ -242,6 +247,50 @@ def run(
         definition="fio: latency (lat) of each I/O, submission included; rates are fio's, over its own run time.",
         duration=runtime + _LAYOUT_S,
         time_limit=runtime + _LAYOUT_S + effort.time_limit,
+    )
+
+
+def nvme_read(spec: Spec, effort: Effort) -> Invocation:
+    """Reads of the spec's size over NVMe over Fabrics; the kernel of soft-RoCE's guest serves a memory disk."""
+    return _nvme(spec, effort, "read")
+
+
+def nvme_write(spec: Spec, effort: Effort) -> Invocation:
+    """Writes of the spec's size over NVMe over Fabrics, as in `nvme_read`."""
+    return _nvme(spec, effort, "write")
+
+
+def _nvme(spec: Spec, effort: Effort, direction: Literal["read", "write"]) -> Invocation:
+    if not spec.testbed.startswith("soft-roce"):
+        raise SpecError(
+            f"testbed={spec.testbed}, but NVMe over Fabrics is set up in the guest of the testbed soft-roce only. Set "
+            "testbed=soft-roce."
+        )
+    fabric, file_size = spec.option("fabric"), spec.option("file_size")
+    access = Access(page_cache="is bypassed with O_DIRECT; the blocks are in memory", cached=False, o_direct=True)
+    engine = "psync" if spec.option("depth") == 1 else "libaio"
+    job = run(spec, effort, direction, engine, ["--direct=1"], access)
+
+    def prepare(folder: Path) -> Facts:
+        facts = access.facts(folder, file_size)
+        return facts | {"filesystem": "memory disk of the guest (brd)", "device": "", "mount_options": ""}
+
+    def parsed(text: str, folder: Path) -> Parsed:
+        output, mark, log = text.partition(_MARK)
+        if not mark:
+            raise DataError(f"fio's log is missing after its output {text[-200:]!r}. Run it again.")
+        (folder / LOG).write_text(log)
+        result = job.parse(output, folder)
+        return replace(result, facts={"payload_B": int(result.time_ns.size) * spec.size * (fabric != "local")})
+
+    return replace(
+        job,
+        client=("sh", str(_NVME), fabric, str(file_size // KiB), *job.client),
+        parse=parsed,
+        prepare=prepare,
+        definition="fio on a block device: latency (lat) of each request; the kernel is NVMe target and host.",
+        duration=job.duration + _BEFORE_S / 4,
+        time_limit=job.time_limit + _BEFORE_S,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from labkit.formats import rpc_client as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc, only
+from labkit.tools._rpc import buffers as buffers
 
 _PROGRAM = "rpc_grpc"
 TOOL = Tool(

@@ -7,6 +7,8 @@ from pathlib import Path
 from labkit.formats import hpl as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _hpl
+from labkit.tools._hpl import chosen as chosen
+from labkit.tools._hpl import wrong as wrong
 
 TOOL = Tool(
     name="xhpl",

@@ -111,7 +111,7 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
 
 def _properties(spec: Spec) -> Mapping[str, object]:
     """Properties of the core workload, as YCSB's files workloads/workloada to workloadf have them."""
-    shares, distribution = _kv.WORKLOADS[spec.option("workload")]
+    shares, distribution = layout.WORKLOADS[spec.option("workload")]
     if spec.option("distribution") != "auto":
         distribution = spec.option("distribution")
     return {

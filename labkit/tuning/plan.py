@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from labkit import benchmarks
 from labkit.benchmarks import KernelBenchmark
 from labkit.errors import DataError, SpecError
-from labkit.formats._json import Entry
+from labkit.formats.reading.json import Entry
 from labkit.judge.comparison.judging import RELEVANT
 from labkit.point import ranges
 from labkit.point.spec import Effort, Spec

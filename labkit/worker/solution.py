@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import ApplicationBenchmark
-from labkit.benchmarks.compute import _nas
+from labkit.benchmarks.compute import nas
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, format_number
 from labkit.worker.group import Alone, Prepares, Together
@@ -67,7 +67,7 @@ def wrong(spec: Spec, benchmark: ApplicationBenchmark, buffer: NDArray[np.uint8]
 
 
 def _results(buffer: NDArray[np.uint8]) -> NDArray[np.float64]:
-    return buffer[: 8 * _nas.RESULTS].view(np.float64)
+    return buffer[: 8 * nas.RESULTS].view(np.float64)
 
 
 def facts(ranks: Alone | Together, spec: Spec, buffer: NDArray[np.uint8]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def facts(ranks: Alone | Together, spec: Spec, buffer: NDArray[np.uint8]) -> dic
     ranks those of each pair.
     """
     assert isinstance(ranks, Together)
-    counts = buffer[8 * _nas.RESULTS : _nas.received(spec)].view(np.int64)
+    counts = buffer[8 * nas.RESULTS : nas.received(spec)].view(np.int64)
     messages, sent = counts[: spec.ranks], counts[spec.ranks : 2 * spec.ranks]
     peers = np.flatnonzero(messages)
     rows = np.stack([np.full(len(peers), ranks.rank), peers, messages[peers], sent[peers]], axis=1)
@@ -87,16 +87,16 @@ def facts(ranks: Alone | Together, spec: Spec, buffer: NDArray[np.uint8]) -> dic
     totals = ranks.total(counts[2 * spec.ranks :])
     if ranks.rank:
         return {}
-    kinds, number = totals[: 2 * len(_nas.COLLECTIVES)].reshape(2, -1), spec.ranks
+    kinds, number = totals[: 2 * len(nas.COLLECTIVES)].reshape(2, -1), spec.ranks
     return {
         "results": [float(value) for value in np.trim_zeros(_results(buffer), "b")],
         "communication": {
             "pairs": pairs.reshape(-1, 4).tolist(),
             "collectives": {
                 name: [int(calls) // number, int(moved) // number]
-                for name, calls, moved in zip(_nas.COLLECTIVES, *kinds, strict=True)
+                for name, calls, moved in zip(nas.COLLECTIVES, *kinds, strict=True)
                 if calls
             },
-            "sizes": {str(1 << k >> 1): int(n) for k, n in enumerate(totals[2 * len(_nas.COLLECTIVES) :]) if n},
+            "sizes": {str(1 << k >> 1): int(n) for k, n in enumerate(totals[2 * len(nas.COLLECTIVES) :]) if n},
         },
     }

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from labkit.apps.explorer.view import SIZE, View
 from labkit.figures import small_print
-from labkit.figures._plotly import raw
+from labkit.figures.plotly import raw
 from labkit.point.columns import METRICS
 from labkit.point.columns import title as column_title
 from labkit.point.notes import joined

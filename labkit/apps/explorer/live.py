@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from plotly.basedatatypes import Undefined
 
 from labkit.figures import style
-from labkit.figures._plotly import raw
 from labkit.figures.iterations import thin
+from labkit.figures.plotly import raw
 from labkit.io import extras
 
 POINTS = 3000  # of a line; a page is at most 1920 px wide

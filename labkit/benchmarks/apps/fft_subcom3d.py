@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.apps import _grid
 from labkit.benchmarks.mpi import Values
+from labkit.benchmarks.simulated import Iteration, Rank, Simulation
 from labkit.point.spec import Spec
 
 PAPER = 10_000  # B between two ranks

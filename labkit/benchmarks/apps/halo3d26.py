@@ -21,9 +21,11 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.apps import _grid
+from labkit.benchmarks.apps._grid import place as place
+from labkit.benchmarks.apps._grid import shape as shape
 from labkit.benchmarks.mpi import Values
+from labkit.benchmarks.simulated import Iteration, Rank, Simulation
 from labkit.point.spec import Spec
 
 LARGEST = 2**31 - 1  # B of a message, and messages' places in units of the size

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import ProgramBenchmark
-from labkit.tools import _hpl, hpcc, xhpl
+from labkit.tools import hpcc, xhpl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ BENCHMARK = ProgramBenchmark(
     metrics={"performance_GFLOPS": lambda spec: 1, "run_time_s": lambda spec: 1, "peak_percent": lambda spec: 1},
     tools=(xhpl.solve, hpcc.solve),
     logs={"HPL": {}},
-    chosen=_hpl.chosen,
-    check=_hpl.wrong,
+    chosen=xhpl.chosen,
+    check=xhpl.wrong,
     cadence="streaming",
 )

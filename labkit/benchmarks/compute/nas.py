@@ -17,7 +17,12 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas
+from labkit.benchmarks.compute._nas import CLASSES as CLASSES
+from labkit.benchmarks.compute._nas import COLLECTIVES as COLLECTIVES
+from labkit.benchmarks.compute._nas import KERNELS as KERNELS
+from labkit.benchmarks.compute._nas import RESULTS as RESULTS
 from labkit.benchmarks.compute._nas import Kernel
+from labkit.benchmarks.compute._nas import received as received
 
 
 def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:

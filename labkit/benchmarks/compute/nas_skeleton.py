@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.benchmarks import ApplicationBenchmark
 from labkit.benchmarks.compute import _nas, _skeletons
+from labkit.benchmarks.compute._skeletons import PROBLEMS as PROBLEMS
+from labkit.benchmarks.compute._skeletons import check as check
 from labkit.point.spec import Spec
 
 

@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.congestion import _gpcnet
+from labkit.benchmarks.congestion._gpcnet import load_size as load_size
+from labkit.benchmarks.congestion._gpcnet import moved as moved
+from labkit.benchmarks.congestion._gpcnet import roles as roles
+from labkit.benchmarks.congestion._gpcnet import waits as waits
 
 Phases = Mapping[str, NDArray[np.int64]]
 

@@ -12,7 +12,7 @@ a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 
 from dataclasses import dataclass
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks._simulated import Iteration, Rank, Simulation
+from labkit.benchmarks.simulated import Iteration, Rank, Simulation
 from labkit.point.spec import Spec
 from labkit.point.units import parse_count
 from labkit.tools import iperf3, perftest

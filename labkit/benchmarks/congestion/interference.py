@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import InterferenceBenchmark
-from labkit.benchmarks._simulated import Simulation
+from labkit.benchmarks.simulated import Simulation
 from labkit.point.spec import Spec
 from labkit.tools import iperf3
 

@@ -8,9 +8,9 @@ size is the size of one rank's message. Bus bandwidth is (n-1) times size over t
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import InPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
+from labkit.benchmarks.simulated import BYTE, collective
 
 BENCHMARK = CollectiveBenchmark(
     title="allgather",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import Reduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
+from labkit.benchmarks.simulated import BYTE, collective
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ is the size of the message between two ranks. Bus bandwidth is (n-1) times size 
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import InPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, IN_OSU, counted, forms
+from labkit.benchmarks.simulated import BYTE, collective
 
 BENCHMARK = CollectiveBenchmark(
     title="all to all",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks._simulated import windows
 from labkit.benchmarks.mpi import Window, allowed, first_half, from_active
+from labkit.benchmarks.simulated import windows
 
 
 @dataclass(frozen=True, kw_only=True)

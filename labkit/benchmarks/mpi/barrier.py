@@ -5,9 +5,9 @@ osu_barrier (OMB 7.4, mpi/collective/blocking/osu_barrier.c) and IMB-MPI1 Barrie
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks._simulated import collective
 from labkit.benchmarks.mpi import Timed, allowed
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
+from labkit.benchmarks.simulated import collective
 
 BENCHMARK = CollectiveBenchmark(
     title="barrier",

@@ -7,8 +7,8 @@ A sample is one window each way and the short answer; the bytes of both directio
 import dataclasses
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks._simulated import windows
 from labkit.benchmarks.mpi import Window, allowed, first_half, from_peer
+from labkit.benchmarks.simulated import windows
 
 BENCHMARK = KernelBenchmark(
     title="bidirectional bandwidth",

@@ -8,9 +8,9 @@ is the size of one rank's message.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
+from labkit.benchmarks.simulated import BYTE, collective
 
 BENCHMARK = CollectiveBenchmark(
     title="gather",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks._simulated import Iteration, Rank, Simulation
 from labkit.benchmarks.mpi import FromAny, TwoRanks, allowed, first_half, from_peer
+from labkit.benchmarks.simulated import Iteration, Rank, Simulation
 from labkit.point.spec import Spec
 
 

@@ -8,9 +8,9 @@ bandwidth is size over time.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks._simulated import BYTE, collective
 from labkit.benchmarks.mpi import RootedReduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
+from labkit.benchmarks.simulated import BYTE, collective
 
 BENCHMARK = CollectiveBenchmark(
     title="reduce",

@@ -7,7 +7,7 @@ from typing import Literal
 from labkit.benchmarks import Ends
 from labkit.point.spec import Spec
 from labkit.point.units import MiB, format_size
-from labkit.tools import _rpc
+from labkit.tools import grpc
 
 ENDS = Ends(where="apart", transports=True)
 
@@ -92,7 +92,7 @@ class Tensors(Call):
 
 def payload(spec: Spec) -> int:
     """Return the bytes of a call's payload."""
-    return sum(_rpc.buffers(spec))
+    return sum(grpc.buffers(spec))
 
 
 def check(spec: Spec) -> str:

@@ -18,7 +18,7 @@ from typing import Literal
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
 from labkit.point.spec import Spec
-from labkit.tools import _call_graph, microservices
+from labkit.tools import microservices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Options(_options.Load):
 
 
 def _check(spec: Spec) -> str:
-    services, least, most = spec.option("services"), _call_graph.LEAST, _call_graph.MOST
+    services, (least, most) = spec.option("services"), microservices.SERVICES
     if spec.size < 8 or spec.size % 8:
         return f"size={spec.size} B, but a post has a multiple of 8 B. Set size=256."
     if not least <= services <= most:

@@ -8,7 +8,7 @@ from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.storage.file import METRICS
 from labkit.point.spec import Spec
 from labkit.point.units import KiB, parse_size
-from labkit.tools import _nvme
+from labkit.tools import fio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ _READ = ToolBenchmark(
     check=_check,
     sizes="4Ki:64Ki:*4",
     metrics=METRICS,
-    tools=(_nvme.read,),
+    tools=(fio.nvme_read,),
     cadence="streaming",
     ends=Ends(where="none"),
     size_label="request size (B)",
@@ -68,7 +68,7 @@ FORMS = {
     "nvme_write": dataclasses.replace(
         _READ,
         title="write over NVMe",
-        tools=(_nvme.write,),
+        tools=(fio.nvme_write,),
         doc="""Time of one write to a memory disk, through NVMe over RDMA or TCP or at once, and how many a second.
 
 As storage.nvme_read. A write counts when the target has the data in the memory of its disk.

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from labkit import benchmarks
+from labkit.formats import ycsb
 from labkit.judge.plausibility.oddity import Explanation, Oddity
 from labkit.judge.plausibility.view import PER_BYTE, View, headline
 from labkit.point.columns import METRICS, statistic_column
 from labkit.point.testbed import parse
 from labkit.point.units import format_number, format_size, plural
 from labkit.read.records.factors import level
-from labkit.tools import _kv
 
 _CROWDED = {"busy-machine": "busy machine", "oversubscription": "more ranks than cores", "stolen-time": "stolen time"}
 _CACHE = 256 * 1024  # B in flight from which a core's own cache is too small on any processor of this decade
@@ -193,7 +193,7 @@ _MIXES: Mapping[str, tuple[Callable[[Any], float], str]] = {  # option → % of 
     "read_percent": (float, "reads and writes"),
     "reads": (lambda share: 100 * float(share), "reads and writes"),
     "reuse": (float, "messages from the same buffer and from others"),
-    "workload": (lambda name: 100 * max(_kv.WORKLOADS[name][0].values(), default=0.0), "kinds of operations"),
+    "workload": (lambda name: 100 * max(ycsb.WORKLOADS[name][0].values(), default=0.0), "kinds of operations"),
 }
 _SHARE = 0.05  # tolerance between the share of a mode and the share of its kind
 
@@ -205,7 +205,7 @@ def mixed(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     uppers = view.shares[str(rows[0]["fingerprint"])]
     for option, (percent, kinds) in _MIXES.items():
         value = rows[0].get(f"option_{option}")
-        if pd.isna(value) or (option == "workload" and value not in _kv.WORKLOADS):
+        if pd.isna(value) or (option == "workload" and value not in ycsb.WORKLOADS):
             continue
         share = percent(value) / 100
         if 0 < share < 1 and all(min(abs(upper - share), abs(1 - upper - share)) <= _SHARE for upper in uppers):

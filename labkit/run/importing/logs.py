@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit import benchmarks, formats
 from labkit.benchmarks import Benchmark, LogBenchmark
-from labkit.formats._log import SIZE_UNKNOWN, Run
+from labkit.formats.reading.log import SIZE_UNKNOWN, Run
 from labkit.point.notes import Note
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.run.importing.known import Known

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.formats._table import Table
+from labkit.formats.reading.table import Table
 from labkit.point.units import plural
 
 MOST = 40  # different messages of a kind
@@ -95,7 +95,7 @@ class Messages:
 
         Parameters
         ----------
-        skipped : the sentence of `labkit.formats._lines.Skipped` on lines that belong to no table.
+        skipped : the sentence of `labkit.formats.reading.lines.Skipped` on lines that belong to no table.
         """
         warned = []
         for text, occurrence in self._tables.items():

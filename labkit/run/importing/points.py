@@ -20,8 +20,8 @@ from operator import itemgetter
 from typing import Any
 
 from labkit import benchmarks, formats
-from labkit.formats._lines import Value
-from labkit.formats._table import Meaning, Row, Table
+from labkit.formats.reading.lines import Value
+from labkit.formats.reading.table import Meaning, Row, Table
 from labkit.point.notes import Note, note
 from labkit.point.ranges import shown
 from labkit.point.spec import Effort, Spec

@@ -11,8 +11,8 @@ from labkit import benchmarks
 from labkit.benchmarks import Benchmark
 from labkit.errors import SpecError
 from labkit.formats import omb
-from labkit.formats._log import setting_name
-from labkit.formats._table import Row, Table
+from labkit.formats.reading.log import setting_name
+from labkit.formats.reading.table import Row, Table
 from labkit.point.notes import Note, has, note
 from labkit.point.spec import Scalar, Spec
 from labkit.store.samples.facts import RANKS_ASSUMED

@@ -14,10 +14,11 @@ from pathlib import Path
 from types import ModuleType
 
 from labkit.errors import DataError
-from labkit.formats import _wrapped, imb, logs, malformed, omb
-from labkit.formats._lines import LONGEST, Lines
-from labkit.formats._log import LARGEST, Log, Run
-from labkit.formats._table import Table
+from labkit.formats import imb, logs, malformed, omb
+from labkit.formats.reading import wrapped
+from labkit.formats.reading.lines import LONGEST, Lines
+from labkit.formats.reading.log import LARGEST, Log, Run
+from labkit.formats.reading.table import Table
 from labkit.point.notes import Note, note
 
 FORMATS: dict[str, ModuleType] = {"OMB": omb, "IMB": imb}  # of any length, read in pieces; all others are logs
@@ -88,7 +89,7 @@ class Text:
         if self.size > LARGEST:
             raise malformed(str(self.path), 0, f"{self.size:,} B", f"a log of {log.name}, {LARGEST >> 20} MiB at most")
         text = "".join(piece for _, piece in _pieces(self.path, self.encoding)).removeprefix(_BOM)
-        text, number = _wrapped.bare(text)
+        text, number = wrapped.bare(text)
         try:
             made = _runs(log, text, str(self.path))
         except DataError as error:
@@ -128,7 +129,7 @@ class Text:
 
 def _runs(log: Log, text: str, where: str) -> list[Run]:
     """Return the runs of a text, or of each JSON document in it. Refuse a mixture of different runs."""
-    found, outside = _wrapped.documents(text, _BEGINS[log.name])
+    found, outside = wrapped.documents(text, _BEGINS[log.name])
     if not found:
         return log.runs(text, where)
     # newlines replace the text above, so that line numbers stay right
@@ -248,7 +249,7 @@ def _encoding(path: str | Path) -> str:
 
 def _pieces(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Yield the text in pieces, without the prefixes of its lines, each with the number of bytes read."""
-    return _wrapped.pieces(_decoded(path, encoding))
+    return wrapped.pieces(_decoded(path, encoding))
 
 
 def _decoded(path: str | Path, encoding: str) -> Iterator[tuple[int, str]]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from labkit import benchmarks
 from labkit.benchmarks import KernelBenchmark, Simulation
-from labkit.benchmarks._simulated import SAME, Iteration
-from labkit.benchmarks._simulated import Rank as Rank
+from labkit.benchmarks.simulated import SAME, Iteration
+from labkit.benchmarks.simulated import Rank as Rank
 from labkit.errors import SpecError
 from labkit.point.spec import Spec
 from labkit.testbeds.simulation import collectives

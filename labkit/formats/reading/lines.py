@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from labkit.errors import DataError
-from labkit.formats._values import malformed
+from labkit.formats.reading.values import malformed
 
 Value = float | int | str | None
 WHOLE, TWO_DECIMALS, NO_NUMBER = r"[0-9]{1,18}", r"[0-9]{1,18}\.[0-9][0-9]", r"-?(?:nan|inf)"

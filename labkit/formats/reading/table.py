@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
 
-from labkit.formats._lines import Lines, Value, block_form, converter
+from labkit.formats.reading.lines import Lines, Value, block_form, converter
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from labkit.errors import DataError
-from labkit.formats._log import REMEDY
-from labkit.formats._values import malformed
+from labkit.formats.reading.log import REMEDY
+from labkit.formats.reading.values import malformed
 from labkit.io.safe_read import once, plainly
 
 DEEPEST = 100  # levels of objects and lists

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.errors import DataError
-from labkit.formats._values import malformed
-from labkit.formats._wrapped import COLOUR
+from labkit.formats.reading.values import malformed
+from labkit.formats.reading.wrapped import COLOUR
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar
 from labkit.store.samples import facts
