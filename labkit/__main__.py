@@ -24,7 +24,7 @@ def main() -> int:
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored by the parent, as under nohup
             signal.signal(number, end)
-    from labkit.apps.cli import main as command
+    from labkit.apps.cli import main as command  # after the handlers
 
     return command()
 

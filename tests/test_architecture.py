@@ -2,10 +2,12 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,54 @@ def test_mpi_is_never_initialised_by_an_import_outside_ranks() -> None:
     imports = "\n".join(f"import {name}" for name in names)
     check = f"{imports}\nimport sys\nassert 'mpi4py.MPI' not in sys.modules"
     subprocess.run([sys.executable, "-c", check], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=240)
+
+
+def nodes(tree: ast.AST, inside: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Imports, each with whether it stands inside a function."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node, inside
+        yield from nodes(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def test_no_package_uses_what_another_keeps_to_itself() -> None:
+    """A name with an underscore belongs to its package, such as `labkit.tools`."""
+    wrong = []
+    for path in MODULES:
+        own, source = path.relative_to(ROOT).parts[1], path.read_text()
+        if not re.search(r"^\s*(?:from|import) labkit(?:[^\n(]|\([^)]*\))*\b_[a-z]", source, re.M):
+            continue  # parsing takes a second for 250 files
+        for node, _ in nodes(ast.parse(source)):
+            names = [f"{node.module}.{one.name}" for one in node.names] if isinstance(node, ast.ImportFrom) else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                first, *rest = name.split(".")
+                private = [part for part in rest if part.startswith("_") and not part.startswith("__")]
+                if first == "labkit" and private and rest[0] != own:
+                    wrong.append(f"{path.relative_to(ROOT)}: {name}")
+    assert wrong == []
+
+
+# a command and a rank load what they run; the docstring of the third says why
+LATE = ("apps/cli", "worker", "kernels/programs/rpc_python.py")
+
+
+def test_an_import_inside_a_function_says_why() -> None:
+    """Imports stand at the top of a module, unless starting without them is worth it, or a package may be missing."""
+    unexplained = []
+    for path in MODULES:
+        source = path.read_text()
+        if str(path.relative_to(ROOT / "labkit")).startswith(LATE) or not re.search(
+            r"^[ \t]+(?:from [\w.]+ )?import ", source, re.M
+        ):
+            continue
+        lines, known = source.splitlines(), 0
+        for node, inside in nodes(ast.parse(source)):
+            told = "#" in "".join(lines[node.lineno - 1 : node.end_lineno])
+            if inside and not told and known != node.lineno - 1:  # a comment holds for the imports below it too
+                unexplained.append(f"{path.relative_to(ROOT)}:{node.lineno}: {lines[node.lineno - 1].strip()}")
+            known = node.end_lineno if told or known == node.lineno - 1 else 0
+    assert unexplained == []
 
 
 def test_a_module_is_named_for_its_concept() -> None:

@@ -176,6 +176,8 @@ def test_a_file_may_export_forms_without_a_benchmark_of_its_own_name() -> None:
         benchmarks.get("mpi.hotspot")
     with pytest.raises(SpecError, match=r"There is no benchmark 'mp.latency'"):
         benchmarks.get("mp.latency")
+    with pytest.raises(SpecError, match=r"There is no benchmark 'simulated.latency'"):
+        benchmarks.get("simulated.latency")  # a module, but no family
 
 
 def test_what_a_rank_prepares_does_not_depend_on_the_name_of_a_kernel() -> None:

@@ -20,7 +20,7 @@ from labkit.errors import SpecError
 from labkit.point import ranges, units, validation_messages
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter  # as in `validated`
 
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
@@ -269,7 +269,7 @@ def _is_default(field: dataclasses.Field[Any], values: Mapping[str, Any]) -> boo
 @cache
 def _adapter(cls: type) -> TypeAdapter[Any]:
     """Pydantic's adapter for a dataclass, cached because making it takes longer than using it."""
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter  # as in `validated`
 
     return TypeAdapter(cls)
 

@@ -176,8 +176,8 @@ def campaign(
     full : add the columns of OMB's option -f.
     beside : print published numbers of the same benchmarks after the results, as a table or in JSON.
     """
-    from labkit.apps.show.odd import hint
-    from labkit.read import columnar  # pandas, 0.4 s
+    from labkit.apps.show.odd import hint  # pandas, 0.4 s
+    from labkit.read import columnar
 
     frame = columnar.read_campaigns(campaign, benchmark=benchmark).records
     odd = hint(frame, str(campaign.path)) if form == "table" and len(frame) <= MANY else ""
@@ -204,9 +204,9 @@ def _write(
     below: str = "",
 ) -> None:
     """Print or write records, and `below` after a table; take from the samples what records do not hold."""
-    from labkit.apps.show import published
+    from labkit.apps.show import published  # pandas, 0.4 s that lists and descriptions need not wait for
     from labkit.apps.show.results import result_table
-    from labkit.read.records import tables  # pandas, 0.4 s that lists and descriptions need not wait for
+    from labkit.read.records import tables
 
     if form == "parquet":
         from labkit.suites import save_records  # 0.2 s more

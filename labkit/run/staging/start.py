@@ -81,7 +81,7 @@ def main(parameters: Mapping[str, Any]) -> int:
         looks for an MPI; ``folders`` of the environment and the ``names`` of modules there; ``rank``, the script that
         starts ranks.
     """
-    import fcntl
+    import fcntl  # a file more, which `packed` does without
 
     copy = os.path.dirname(os.path.abspath(sys.argv[0]))
     try:
@@ -114,7 +114,7 @@ def packed(parameters: Mapping[str, Any]) -> int:
     sys.path[:] = parameters["path"]
     sys.meta_path.insert(2, PackedFinder(file, modules))  # behind what is built in or frozen, before any folder
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the threads of numpy's library would spin for a while
-    import site
+    import site  # found by the path above; after -S it sets nothing up
 
     site.ENABLE_USER_SITE, site.USER_BASE = parameters["user_site"], parameters["user_base"]
     return _run(parameters)
@@ -124,7 +124,7 @@ def _run(parameters: Mapping[str, Any]) -> int:
     """Be a rank of an environment that `site` has not set up; mpi4py looks for an MPI library there."""
     sys.prefix = sys.exec_prefix = parameters["prefix"]
     sys.base_prefix = sys.base_exec_prefix = parameters["base"]
-    import site
+    import site  # as in `packed`
 
     site.PREFIXES = [parameters["prefix"], parameters["base"]]
     from labkit.worker.__main__ import main as run  # from the copy
