@@ -548,7 +548,7 @@ def test_without_chromium_there_is_one_warning_and_no_picture(monkeypatch: pytes
     with pytest.warns(LabkitWarning, match="BROWSER_PATH=/nowhere is no file: set it") as caught:
         assert figures.svgs([spec(), spec()]) == [None, None]
     assert len(caught) == 1
-    monkeypatch.setattr(static.host, "browser", lambda: "")
+    monkeypatch.setattr(static.programs, "browser", lambda: "")
     monkeypatch.delenv("BROWSER_PATH")
     with pytest.warns(LabkitWarning, match="Chromium is missing: install it with '.*chromium-headless-shell'"):
         assert figures.svgs([spec()]) == [None]
