@@ -83,7 +83,7 @@ def ours(name: str, transport: str, memory: str) -> Results:
                     print(f"{name}: a point failed: {frame.header['reason']}", flush=True)
                 continue
             spec, phases = specs[frame.header["index"]], frame.values.reshape(frame.header["shape"])
-            key, times, overlap = str(spec.option("call") if name == "shmem.atomic" else spec.size), phases[0], np.nan
+            key, times, overlap = str(spec.values["call"] if name == "shmem.atomic" else spec.size), phases[0], np.nan
             if name.endswith("_rate"):
                 time = np.median(times)
             elif name == "shmem.put_overlap":

@@ -93,10 +93,10 @@ def _recorded() -> Mapping[str, list[Samples]]:
 @cache
 def _like(spec: Spec) -> Samples | None:
     """Return the recorded point that has most options in common with a spec."""
-    options = set(spec.options)
+    options = set(spec.values.items())
     found = _recorded().get(spec.benchmark, ())
     return max(
-        found, key=lambda one: (one.spec.ranks == spec.ranks, len(options & set(one.spec.options))), default=None
+        found, key=lambda one: (one.spec.ranks == spec.ranks, len(options & set(one.spec.values.items()))), default=None
     )
 
 

@@ -248,9 +248,9 @@ RMA = {"pattern": "get_latency", "ring": "random", "window": 8, "hugepages": Fal
 def test_windows_are_allocated_as_gpcnet_does_unless_they_are_to_be_created() -> None:
     asked = Spec(benchmark="congestion.gpcnet_isolated", size=8, options=RMA)
     created, usual = benchmarks.resolve(asked.replace(options=RMA | {"memory": "create"})), benchmarks.resolve(asked)
-    assert usual.option("memory") == "allocate"
+    assert usual.values["memory"] == "allocate"
     assert benchmarks.identity(usual).fingerprint({}) != benchmarks.identity(created).fingerprint({})
-    assert not benchmarks.identity(created).has("memory"), "as in the names of the recorded points"
+    assert "memory" not in benchmarks.identity(created).values, "as in the names of the recorded points"
     table = records.table(made.samples(spec, np.full((2, 3), 2000)) for spec in (created, usual))
     assert sorted(table["option_memory"]) == ["allocate", "create"]
     assert table["fingerprint"].nunique() == 2
@@ -279,4 +279,4 @@ def test_points_without_windows_are_the_same_as_before(name: str, options: dict[
     old = Spec(benchmark=name, size=8, ranks=4, options=options)
     for memory in ("allocate", "create"):
         new = benchmarks.resolve(old.replace(options=options | {"memory": memory}))
-        assert "memory" not in dict(benchmarks.identity(new).options)
+        assert "memory" not in benchmarks.identity(new).values

@@ -295,5 +295,5 @@ def test_the_gpu_is_part_of_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(host, "gpus", lambda model=model: [model])
         names.add(fingerprints.fingerprint(spec, "none"))
     assert len(names) == 2
-    stand_in = spec.replace(options=dict(spec.options) | STAND_IN)
+    stand_in = spec.replace(options=spec.values | STAND_IN)
     assert "gpu" not in fingerprints.facts(stand_in, "none")

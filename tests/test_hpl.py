@@ -58,7 +58,7 @@ def test_the_order_follows_from_the_memory(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_small_matrix_has_small_blocks() -> None:
     small = benchmarks.resolve(Spec(benchmark="compute.hpl", ranks=4, options={"n": 128})).values
     assert (small["n"], small["nb"]) == (128, 16)
-    assert benchmarks.resolve(Spec(benchmark="compute.hpl", ranks=1, options={"n": 10})).option("nb") == 8
+    assert benchmarks.resolve(Spec(benchmark="compute.hpl", ranks=1, options={"n": 10})).values["nb"] == 8
 
 
 def test_wrong_options_are_one_clear_error() -> None:
@@ -239,7 +239,7 @@ def test_hpcc_runs_under_the_launcher_of_its_own_mpi(tmp_path: Path) -> None:
         assert {"-np", str(one.spec.ranks), "hpcc"} <= set(
             one.meta["commands"][-1] if "commands" in one.meta else one.command
         )
-        assert (one.spec.option("n"), one.spec.option("p"), one.spec.option("q")) == (128, *_hpl.grid(one.spec.ranks))
+        assert (one.spec.values["n"], one.spec.values["p"], one.spec.values["q"]) == (128, *_hpl.grid(one.spec.ranks))
         (run,) = layout.runs(hpcc.of_hpl(one.source), "source")
         assert run.ranks == one.spec.ranks
     rows = records.table(points)

@@ -111,7 +111,7 @@ def test_what_the_text_tells_is_in_the_options(tmp_path: Path) -> None:
     files = [GOLDEN / "omb" / f"opt_allreduce_{name}.txt" for name in ("f", "c_mpi_int", "c_mpi_float")]
     campaign = importing.bring([*files, MPI1], into=tmp_path / "c", ranks=16).campaign
     settings = {
-        (one.spec.testbed, one.spec.option("datatype"), one.spec.ranks) for one in campaign.samples("mpi.allreduce")
+        (one.spec.testbed, one.spec.values["datatype"], one.spec.ranks) for one in campaign.samples("mpi.allreduce")
     }
     assert settings == {
         ("opt_allreduce_f.txt", "uint8", 16),
@@ -159,7 +159,7 @@ def test_buffers_in_the_memory_of_a_gpu_are_another_benchmark(
     importing.bring([tmp_path / "log.txt"], into=tmp_path / "c")
     points = list(Campaign(tmp_path / "c").samples())
     assert {one.spec.benchmark for one in points} == {benchmark}
-    assert all(one.spec.option(name) == value for one in points for name, value in options.items())
+    assert all(one.spec.values[name] == value for one in points for name, value in options.items())
 
 
 def test_a_test_without_a_benchmark_is_named_and_the_rest_imported(
@@ -514,9 +514,7 @@ def test_an_import_that_fails_late_leaves_a_campaign_as_it_was(tmp_path: Path) -
 
 def measured(benchmark: str, size: int, us: list[list[float]], launch: int = 0, **options: object) -> Samples:
     """Samples with given times of every rank."""
-    spec = benchmarks.resolve(
-        Spec(benchmark=benchmark, size=size, ranks=max(len(us), 2), options=tuple(options.items()))
-    )  # type: ignore[arg-type]
+    spec = benchmarks.resolve(Spec(benchmark=benchmark, size=size, ranks=max(len(us), 2), options=options))  # type: ignore[arg-type]
     meta = {"library": "Open MPI 4.1.4", "start": "2026-11-21T00:46:42+00:00"}
     host = {"architecture": "x86_64", "kernel": "6.1"}
     return made.samples(spec, np.asarray(us) * 1000, launch=launch, host=host, meta=meta)

@@ -234,7 +234,7 @@ def test_a_command_repeats_the_point_with_its_setting() -> None:
     words = "-m 8 --transport rc --device mlx5_0 --factor 'env.UCX_TLS=rc,self;' -x 5"
     assert rerun.command(spec, "-x", "5") == f"labkit measure mpi.latency {words}"
     assert rerun.command(Spec(benchmark="mpi.barrier", ranks=4)) == "labkit measure mpi.barrier --ranks 4"
-    rotating = benchmarks.resolve(Spec(benchmark="mpi.reduce", launcher="mpich", options=(("rotate", True),)))
+    rotating = benchmarks.resolve(Spec(benchmark="mpi.reduce", launcher="mpich", options={"rotate": True}))
     assert rerun.command(rotating) == "labkit measure mpi.reduce -m 8 --launcher mpich -o rotate=true"
 
 

@@ -166,7 +166,7 @@ def test_a_guest_which_keeps_its_files_has_the_socket_measured_by_a_tool_that_pr
 ) -> None:
     study = waterfall.Study(measure=False, campaign=str(EXAMPLES / "virtual-cluster"), transport="tcp", testbed=testbed)
     (socket,) = [spec for spec in study.specs() if spec.benchmark == "sockets.tcp_rr"]
-    assert socket.option("tool") == tool
+    assert socket.values["tool"] == tool
     assert layers.tcp(64, testbed).where["option_tool"] == tool
 
 

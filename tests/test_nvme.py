@@ -58,7 +58,7 @@ def test_output_without_the_log_is_an_error(tmp_path: Path) -> None:
 def test_the_notebook_names_the_fabrics() -> None:
     study = storage_over_the_network.Study(measure=False, campaign="none", sizes="4Ki", nvme="local,rdma")
     nvme = [one for one in study.specs() if one.benchmark.startswith("storage.nvme")]
-    assert [(one.benchmark, one.option("fabric")) for one in map(benchmarks.resolve, nvme)] == [
+    assert [(one.benchmark, one.values["fabric"]) for one in map(benchmarks.resolve, nvme)] == [
         (name, fabric) for fabric in ("local", "rdma") for name in ("storage.nvme_read", "storage.nvme_write")
     ]
     with pytest.raises(SpecError, match="fabric"):
@@ -76,7 +76,7 @@ def test_a_disk_is_served_over_each_fabric(tmp_path: Path) -> None:
         for way in ("read", "write")
     ]  # fmt: skip
     campaign = labkit.measure(specs, Effort(launches=1, iterations=20, time_limit=120), into=tmp_path / "c")
-    points = {(one.spec.benchmark, one.spec.option("fabric")): one for one in campaign.samples()}
+    points = {(one.spec.benchmark, one.spec.values["fabric"]): one for one in campaign.samples()}
     assert len(points) == len(specs)
     for (_, fabric), one in points.items():
         assert one.time_ns.shape == (1, 20)

@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "data/campaigns/examples/two-cores"
 LATENCY, BANDWIDTH = (
     Spec(benchmark="mpi.latency", size=8),
-    Spec(benchmark="mpi.bandwidth", size=1000, options=(("window", 1),)),
+    Spec(benchmark="mpi.bandwidth", size=1000, options={"window": 1}),
 )
 
 

@@ -338,7 +338,7 @@ def test_no_rule_asks_for_more_launches_of_a_simulation(tmp_path: Path) -> None:
 
 @pytest.mark.simgrid
 def test_a_halo_exchange_counts_its_sleep_once(tmp_path: Path) -> None:
-    spec = Spec(benchmark="apps.halo3d26", ranks=8, testbed="simulated", options=(("sleep_us", 100.0),))
+    spec = Spec(benchmark="apps.halo3d26", ranks=8, testbed="simulated", options={"sleep_us": 100.0})
     (only,) = measure([spec], ONE, into=tmp_path / "c").samples()
     assert (only.time_ns - only.extras["exchange_ns"] == 100_000).all()
     assert 0 < only.extras["exchange_ns"].max() < 100_000
@@ -350,7 +350,7 @@ def test_an_incast_has_the_rate_of_the_receiver_and_shares_it(tmp_path: Path) ->
         benchmark="congestion.incast",
         size=1 << 20,
         testbed="simulated:fat-tree,nodes=8,per_leaf=4,rate=80gbit",
-        options=(("senders", 3), ("streams", 2)),
+        options={"senders": 3, "streams": 2},
     )
     (only,) = measure([spec], ONE, into=tmp_path / "c").samples()
     assert only.origin == "simulated"
@@ -359,7 +359,7 @@ def test_an_incast_has_the_rate_of_the_receiver_and_shares_it(tmp_path: Path) ->
     assert [one.labels["sender"] for one in streams] == [0, 0, 1, 1, 2, 2]
     assert [one.value for one in streams] == pytest.approx([10_000 / 6] * 6, rel=0.01)
     with pytest.raises(SpecError, match="Set senders=7, or nodes=9"):
-        measure([spec.replace(options=(("senders", 8),))], ONE, into=tmp_path / "d")
+        measure([spec.replace(options={"senders": 8})], ONE, into=tmp_path / "d")
 
 
 @pytest.mark.simgrid

@@ -29,14 +29,14 @@ def resolved(name: str, ranks: int, size: int, **options: Any) -> Spec:
 @pytest.mark.slow
 def test_a_victim_waits_for_a_halo_that_shares_its_uplinks_and_for_no_other(tmp_path: Path) -> None:
     bed = "simulated:fat-tree,nodes=16,per_leaf=4,taper=4,latency=1us"
-    spec = Spec(benchmark="congestion.interference", size=10_000, ranks=8, testbed=bed, options=(("cells", 100),))
+    spec = Spec(benchmark="congestion.interference", size=10_000, ranks=8, testbed=bed, options={"cells": 100})
     (beside,) = measure([spec], ONE, into=tmp_path / "c").samples()
     assert beside.origin == "simulated"
     alone = beside.extras["alone_ns"]
     assert beside.time_ns.shape == alone.shape
     assert beside.time_ns.mean() > 1.2 * alone.mean()
     with pytest.raises(SpecError, match="aggressor=udp, but simulated jobs have halo3d26 or incast"):
-        measure([spec.replace(options=(("aggressor", "udp"),))], ONE, into=tmp_path / "d")
+        measure([spec.replace(options={"aggressor": "udp"})], ONE, into=tmp_path / "d")
 
 
 @pytest.mark.simgrid

@@ -88,7 +88,7 @@ def test_without_samples_a_notebook_says_what_is_missing(name: str, tmp_path: Pa
 
 def test_every_service_is_asked_for_what_it_can_carry(tmp_path: Path) -> None:
     study = verbs_latency_bandwidth.Study(campaign=str(tmp_path), measure=False, sizes="8,64Ki", bandwidth_sizes="")
-    asked = [(s.benchmark, s.size, s.option("connection"), s.option("tool")) for s in study.specs()]
+    asked = [(s.benchmark, s.size, s.values["connection"], s.values["tool"]) for s in study.specs()]
     assert [a for a in asked if a[2] == "UD"] == [("verbs.send_latency", 8, "UD", "perftest")]
     assert {a[0] for a in asked if a[2] == "UC"} == {"verbs.send_latency", "verbs.write_latency"}
     assert {a[1] for a in asked if a[0] == "verbs.atomic_latency"} == {8}

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
 from labkit import benchmarks, tools
+from labkit.benchmarks.verbs import Ucx, atomic_bandwidth
 from labkit.errors import DataError, SpecError
 from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
@@ -17,6 +19,17 @@ from labkit.tools import Invocation, perftest, qperf, ucx_perftest
 GOLDEN = Path(__file__).parent / "golden" / "tools"
 SHORT = Effort(time_cap=0.2, time_limit=20)
 Make = Callable[[Spec, Effort], Invocation]
+
+
+def asked(make: Make, size: int = 8, **options: object) -> Spec:
+    """A spec with options of the class that a tool reads."""
+    kinds: dict[str, Any] = {qperf.__name__: atomic_bandwidth.Options, ucx_perftest.__name__: Ucx}
+    kind = kinds.get(make.__module__)
+    return verbs(size).replace(options=kind(**options) if kind else options)
+
+
+def ucx(size: int = 8, transport: str = "auto", **options: Any) -> Spec[Ucx]:
+    return verbs(size, transport).replace(options=Ucx(**options)).of(Ucx)
 
 
 def verbs(size: int = 8, transport: str = "auto", **options: object) -> Spec:
@@ -176,7 +189,7 @@ def test_what_a_tool_cannot_do_is_refused(
     make: Make, size: int, options: dict[str, object], effort: Effort, message: str
 ) -> None:
     with pytest.raises(SpecError, match=message):
-        make(verbs(size, **options), effort)
+        make(asked(make, size, **options), effort)
 
 
 # ---- qperf
@@ -197,12 +210,12 @@ def test_what_a_tool_cannot_do_is_refused(
     ],
 )
 def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> None:
-    job = make(verbs(**options), SHORT)
+    job = make(asked(make, **options), SHORT)
     assert " ".join(job.server) == "qperf -lp {port}"
     assert " ".join(job.client) == "qperf {rdma_address} -lp {port} -cm1 -t 1 " + rest
     assert job.stands_in_for == "perftest"
     assert "the options did not request" in job.warnings[0].text
-    assert make(verbs(rdma_cm=True, **options), SHORT).warnings == ()
+    assert make(asked(make, rdma_cm=True, **options), SHORT).warnings == ()
 
 
 # ---- ucx_perftest
@@ -211,40 +224,40 @@ def test_qperf_over_rdma(make: Make, options: dict[str, object], rest: str) -> N
 @pytest.mark.parametrize(
     ("make", "spec", "words", "rest"),
     [
-        (ucx_perftest.latency, verbs(), "", "-t tag_lat -s 8 -n 1000 -w 20"),
+        (ucx_perftest.latency, ucx(), "", "-t tag_lat -s 8 -n 1000 -w 20"),
         (
             ucx_perftest.latency,
-            verbs(8, "tcp", operation="put"),
+            ucx(8, "tcp", operation="put"),
             "env UCX_TLS=tcp UCX_NET_DEVICES=lo ",
             "-t ucp_put_lat -s 8 -n 1000 -w 20",
         ),
         (
             ucx_perftest.latency,
-            verbs(8, "shm", operation="am"),
+            ucx(8, "shm", operation="am"),
             "env UCX_TLS=sm,self ",
             "-t ucp_am_lat -s 8 -n 1000 -w 20",
         ),
         (
             ucx_perftest.latency,
-            verbs(8, "rc", operation="get"),
+            ucx(8, "rc", operation="get"),
             "env UCX_TLS=rc UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ",
             "-t ucp_get -s 8 -n 1000 -w 20",
         ),
         (
             ucx_perftest.bandwidth,
-            verbs(1048576, "ud", operation="get", gid=0),
+            ucx(1048576, "ud", operation="get", gid=0),
             "env UCX_TLS=ud UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX=0 ",
             "-t ucp_get -O 32 -s 1048576 -n 64 -w 20",
         ),
         (
             ucx_perftest.latency,
-            verbs().replace(device="mlx5_1"),
+            ucx().replace(device="mlx5_1"),
             "env UCX_NET_DEVICES={device}:1 UCX_IB_GID_INDEX={gid} ",
             "-t tag_lat -s 8 -n 1000 -w 20",
         ),
         (
             ucx_perftest.bandwidth,
-            verbs(65536, "tcp").replace(device="eth0"),
+            ucx(65536, "tcp").replace(device="eth0"),
             "env UCX_TLS=tcp UCX_NET_DEVICES=eth0 ",
             "-t tag_bw -s 65536 -n 1000 -w 20",
         ),
@@ -260,14 +273,14 @@ def test_ucx_perftest(make: Make, spec: Spec, words: str, rest: str) -> None:
 
 def test_ucx_perftest_refuses_paths_and_hosts_it_cannot_reach() -> None:
     with pytest.raises(SpecError, match=r"transport=srd.*auto, tcp, shm, rc, ud"):
-        ucx_perftest.latency(verbs(8, "srd"), SHORT)
+        ucx_perftest.latency(ucx(8, "srd"), SHORT)
     with pytest.raises(SpecError, match="hosts=node1"):
-        ucx_perftest.latency(verbs(8, "tcp").replace(hosts=("node1",)), SHORT)
+        ucx_perftest.latency(ucx(8, "tcp").replace(hosts=("node1",)), SHORT)
 
 
 def test_bandwidth_tests_report_no_latency() -> None:
     text = (GOLDEN / "ucx_perftest" / "rc_get_O.txt").read_text()
-    reported = ucx_perftest.bandwidth(verbs(65536, operation="get"), SHORT).parse(text, Path()).reported
+    reported = ucx_perftest.bandwidth(ucx(65536, operation="get"), SHORT).parse(text, Path()).reported
     assert {v.name for v in reported} == {"overhead", "bandwidth_MBps", "message_rate_per_s"}
 
 

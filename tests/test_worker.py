@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labkit import benchmarks
 from labkit.errors import KernelError
 from labkit.point.spec import Effort, Spec
 from labkit.worker import Frame, Plan, Reader, failure, reported_failure
@@ -38,11 +39,13 @@ def test_a_plan_survives_the_command_line() -> None:
         Spec(benchmark="mpi.bandwidth", hosts=("a",), environment={"B": "1"}),
         Spec(benchmark="mpi.latency", hosts=("a",), size=7),
     ]
+    specs = list(map(benchmarks.resolve, specs))
     for count in range(1, len(specs) + 1):
         plan = Plan(specs[:count], Effort(seed=7), mpi=False)
         word = plan.encode()
         decoded = Plan.decode(word)
         assert list(decoded.specs) == specs[:count]
+        assert all(one.options == benchmarks.get(one.benchmark).options(**one.values) for one in decoded.specs)
         assert (decoded.effort, decoded.mpi) == (plan.effort, plan.mpi)
         assert word.isascii()
         assert not set(word) & set(" '\"$\\\n:")

@@ -37,7 +37,7 @@ from labkit.benchmarks._kinds import (
 )
 from labkit.benchmarks.simulated import Simulation
 from labkit.errors import SpecError, unknown_name
-from labkit.point.spec import Effort, Spec, validated
+from labkit.point.spec import Effort, Given, Spec, validated
 from labkit.point.units import KiB, format_size
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ __all__ = [
     "StartBenchmark",
     "SymmetricBenchmark",
     "ToolBenchmark",
+    "cadence",
     "checked",
     "every",
     "find",
@@ -76,7 +77,9 @@ __all__ = [
     "moved",
     "resolve",
     "runnable",
+    "threads",
     "tools_of",
+    "typed",
 ]
 
 ENOUGH_PAYLOAD = 64 * KiB  # B, from which the messages of a start or of a barrier do not matter
@@ -215,7 +218,7 @@ def resolve(spec: Spec) -> Spec:
             f"labkit does not run {spec.benchmark}: it imports the output of the original ({originals}). "
             "Run that, and import what it prints: labkit import FILE."
         )
-    options = dataclasses.asdict(validated(benchmark.options, dict(spec.options), what=spec.benchmark))
+    options = validated(benchmark.options, spec.values, what=spec.benchmark)
     low, high = benchmark.ranks
     if benchmark.single:
         spec = spec.replace(ranks=1)
@@ -231,7 +234,7 @@ def resolve(spec: Spec) -> Spec:
         )
     spec = spec.replace(options=options)
     if isinstance(benchmark, ProgramBenchmark):
-        spec = spec.replace(options=options | dict(benchmark.chosen(spec)))
+        spec = spec.replace(options=dataclasses.replace(options, **benchmark.chosen(spec)))
     return checked(spec)
 
 
@@ -261,8 +264,34 @@ def checked(spec: Spec) -> Spec:
 def identity(spec: Spec) -> Spec:
     """A resolved spec without the options that have their defaults, so that a new option changes no fingerprint."""
     benchmark = get(spec.benchmark)
-    defaults = dataclasses.asdict(benchmark.options()) | dict(benchmark.formerly(spec))
-    return spec.replace(options={key: value for key, value in spec.options if defaults.get(key) != value})
+    defaults, whole = dataclasses.asdict(benchmark.options()), typed(spec)
+    if not isinstance(whole.options, Given):
+        defaults |= benchmark.formerly(whole)
+    return spec.replace(options={key: value for key, value in spec.values.items() if defaults.get(key) != value})
+
+
+def typed(spec: Spec) -> Spec:
+    """The spec of a plan or of stored samples with its options as the class of its benchmark, unchecked.
+
+    Options that it does not state have their defaults. A spec stays as it is if labkit does not run its benchmark, if
+    the benchmark does not have one of its options, or if a log left one open.
+    """
+    benchmark, values = runnable(spec.benchmark), spec.values
+    if benchmark is None or isinstance(spec.options, benchmark.options):
+        return spec
+    if not values.keys() <= benchmark.options.__dataclass_fields__.keys() or None in values.values():
+        return spec
+    return spec.replace(options=benchmark.options(**values))
+
+
+def threads(spec: Spec) -> int:
+    """Threads of a rank, each of which does the same; one where the benchmark has no such option."""
+    return int(spec.values.get("threads") or 1)
+
+
+def cadence(spec: Spec) -> str:
+    """How iterations follow one another: the option of that name, or that of the benchmark."""
+    return str(spec.values.get("cadence") or get(spec.benchmark).cadence)
 
 
 def label(spec: Spec) -> str:
@@ -276,7 +305,7 @@ def label(spec: Spec) -> str:
         words.append(spec.transport)
     if spec.ranks > 2:
         words.append(f"{spec.ranks} ranks")
-    words += [f"{key}={value}" for key, value in spec.options if defaults.get(key) != value]
+    words += [f"{key}={value}" for key, value in spec.values.items() if defaults.get(key) != value]
     return " ".join([spec.benchmark, ", ".join(words)]).strip()
 
 
@@ -316,7 +345,7 @@ def moved(spec: Spec, iterations: int) -> dict[int, float]:
     import numpy as np  # 0.1 s, which the help of a command does not need
 
     benchmark = get(spec.benchmark)
-    if not isinstance(benchmark, KernelBenchmark) or benchmark.ranks != (2, 2) or spec.values.get("threads", 1) != 1:
+    if not isinstance(benchmark, KernelBenchmark) or benchmark.ranks != (2, 2) or threads(spec) != 1:
         return {}
     if "bandwidth_MBps" in benchmark.metrics:
         total = benchmark.metrics["bandwidth_MBps"](spec) * iterations

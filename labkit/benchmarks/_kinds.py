@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
 
 from labkit.benchmarks._ends import Ends
 from labkit.benchmarks.simulated import Simulation
@@ -19,13 +19,17 @@ from labkit.point.units import MiB
 
 if TYPE_CHECKING:
     import numpy as np
+    import typing_extensions
     from numpy.typing import NDArray
 
     from labkit.tools import Invocation
 
+    Options = typing_extensions.TypeVar("Options", default=Any)
     Values = NDArray[Any]
-    Expected = Callable[[Spec, int, Callable[[int], Values]], Values | int | None]
+    Expected = Callable[[Spec[Options], int, Callable[[int], Values]], Values | int | None]
     Parts = Sequence[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
+else:
+    Options = TypeVar("Options")
 
 
 T = TypeVar("T")
@@ -48,7 +52,7 @@ def _kind(cls: type[T]) -> type[T]:
 
 
 @_kind
-class Benchmark:
+class Benchmark(Generic[Options]):
     """What one iteration is, and which metrics follow from it. All kinds of benchmark share these fields.
 
     Fields that only some kinds may set have a fixed value here, so that code can read them from any benchmark.
@@ -97,23 +101,23 @@ class Benchmark:
     own_start: ClassVar[bool] = False  # whether each point has a start of its own
 
     title: str
-    metrics: Mapping[str, Callable[[Spec], float]]
-    options: type[Any] = NoOptions
+    metrics: Mapping[str, Callable[[Spec[Options]], float]]
+    options: type[Options] = NoOptions  # type: ignore[assignment]  # where mypy finds no other
     sized: bool = True
     sizes: str = "1:4Mi"
     max_size: int = 1024 * MiB
     size_label: str = ""
-    check: Callable[[Spec], str] = lambda spec: ""
-    formerly: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
+    check: Callable[[Spec[Options]], str] = lambda spec: ""
+    formerly: Callable[[Spec[Options]], Mapping[str, Scalar]] = lambda spec: {}
     phases: Mapping[str, str] = field(default_factory=dict)
-    phase_work: Mapping[str, Callable[[Spec], float]] = field(default_factory=dict)
+    phase_work: Mapping[str, Callable[[Spec[Options]], float]] = field(default_factory=dict)
     derived: Mapping[str, Callable[[Mapping[str, NDArray[np.int64]]], float]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
-    timed: Callable[[Spec, Mapping[str, Scalar]], float] | None = None
+    timed: Callable[[Spec[Options], Mapping[str, Scalar]], float] | None = None
     cadence: str = "isolated"
     directions: int = 0
     crossings: int = 0
-    simulation: Simulation | None = None
+    simulation: Simulation[Options] | None = None
     name: str = ""
     doc: str = ""
     ranks: tuple[int, int | None] = field(default=(1, 1), init=False)
@@ -123,7 +127,7 @@ class Benchmark:
     ends: Ends = field(default=Ends(), init=False)
     pgas: bool = field(default=False, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
-    converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict, init=False)
+    converted: Mapping[str, Callable[[Spec[Options]], Mapping[str, float]]] = field(default_factory=dict, init=False)
     unlike: Mapping[str, str] = field(default_factory=dict, init=False)
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict, init=False)
 
@@ -149,7 +153,7 @@ class Benchmark:
         """Whether it has at most one rank."""
         return self.ranks[1] == 1
 
-    def start(self, spec: Spec) -> str:
+    def start(self, spec: Spec[Options]) -> str:
         """A word that points have in common if one start can measure them, as far as the benchmark decides."""
         return "" if self.mpi else spec.benchmark
 
@@ -164,7 +168,7 @@ class Benchmark:
 
 
 @_kind
-class ToolBenchmark(Benchmark):
+class ToolBenchmark(Benchmark[Options]):
     """A benchmark that external programs serve.
 
     Parameters
@@ -179,13 +183,13 @@ class ToolBenchmark(Benchmark):
     by_size: ClassVar[bool] = True
     own_start: ClassVar[bool] = True
 
-    tools: tuple[Callable[[Spec, Effort], Invocation], ...]
+    tools: tuple[Callable[[Spec[Options], Effort], Invocation], ...]
     ends: Ends = field(default=Ends())
     logs: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
 
 
 @_kind
-class ProgramBenchmark(ToolBenchmark):
+class ProgramBenchmark(ToolBenchmark[Options]):
     """A run of an MPI program that labkit did not write, whose ranks a launcher starts.
 
     The command of its tools is that of one rank.
@@ -201,11 +205,11 @@ class ProgramBenchmark(ToolBenchmark):
     ranks: tuple[int, int | None] = (1, None)
     mpi: bool = field(default=True, init=False)
     pgas: bool = False
-    chosen: Callable[[Spec], Mapping[str, Scalar]] = lambda spec: {}
+    chosen: Callable[[Spec[Options]], Mapping[str, Scalar]] = lambda spec: {}
 
 
 @_kind
-class LogBenchmark(Benchmark):
+class LogBenchmark(Benchmark[Options]):
     """A benchmark that labkit does not run: its numbers come from logs of the original.
 
     Its points have any option that the log names, and any number of ranks.
@@ -222,7 +226,7 @@ class LogBenchmark(Benchmark):
 
 
 @_kind
-class RankBenchmark(Benchmark):
+class RankBenchmark(Benchmark[Options]):
     """A benchmark that times MPI ranks: the fields that these kinds share.
 
     Parameters
@@ -236,11 +240,11 @@ class RankBenchmark(Benchmark):
     ranks: tuple[int, int | None] = (1, 1)
     mpi: bool = field(default=True, init=False)
     equivalents: Mapping[str, Mapping[str, Scalar]] = field(default_factory=dict)
-    active: Callable[[Spec, int], bool] = lambda spec, rank: True
+    active: Callable[[Spec[Options], int], bool] = lambda spec, rank: True
 
 
 @_kind
-class StartBenchmark(RankBenchmark):
+class StartBenchmark(RankBenchmark[Options]):
     """A benchmark of a start itself, which gives one value.
 
     Parameters
@@ -255,7 +259,7 @@ class StartBenchmark(RankBenchmark):
 
 
 @_kind
-class KernelBenchmark(RankBenchmark):
+class KernelBenchmark(RankBenchmark[Options]):
     """A benchmark whose iterations a kernel times: which data move between which ranks.
 
     Parameters
@@ -283,25 +287,25 @@ class KernelBenchmark(RankBenchmark):
     kernel: str
     mpi: bool = True
     reduce: Literal["max", "mean"] = "max"
-    converted: Mapping[str, Callable[[Spec], Mapping[str, float]]] = field(default_factory=dict)
+    converted: Mapping[str, Callable[[Spec[Options]], Mapping[str, float]]] = field(default_factory=dict)
     unlike: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
-    dtype: Callable[[Spec], str] = lambda spec: "uint8"
-    window: Callable[[Spec], int] = lambda spec: 1
+    dtype: Callable[[Spec[Options]], str] = lambda spec: "uint8"
+    window: Callable[[Spec[Options]], int] = lambda spec: 1
     apart: bool = False
-    requests: Callable[[Spec], int] | None = None
-    buffers: Callable[[Spec], tuple[int, int]] = lambda spec: (spec.size, spec.size)
-    expected: Expected = lambda spec, rank, send: None
-    peer: Callable[[Spec, int], int] = lambda spec, rank: (rank + spec.ranks // 2) % spec.ranks
-    peers: Callable[[Spec, int], Sequence[int]] = lambda spec, rank: ()
-    splits: Callable[[Spec, int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
+    requests: Callable[[Spec[Options]], int] | None = None
+    buffers: Callable[[Spec[Options]], tuple[int, int]] = lambda spec: (spec.size, spec.size)
+    expected: Expected[Options] = lambda spec, rank, send: None
+    peer: Callable[[Spec[Options], int], int] = lambda spec, rank: (rank + spec.ranks // 2) % spec.ranks
+    peers: Callable[[Spec[Options], int], Sequence[int]] = lambda spec, rank: ()
+    splits: Callable[[Spec[Options], int], Sequence[tuple[int, int]]] = lambda spec, rank: ()
     warmup: tuple[int, int] = (100, 10)
-    work: Callable[[Spec], Mapping[str, Any]] = lambda spec: {}
+    work: Callable[[Spec[Options]], Mapping[str, Any]] = lambda spec: {}
     every_time: bool = False
 
 
 @_kind
-class ApplicationBenchmark(KernelBenchmark):
+class ApplicationBenchmark(KernelBenchmark[Options]):
     """A benchmark of a whole program: its kernel computes as well, and its result is verified instead of bytes.
 
     Its send buffer is the program's memory. Its receive buffer takes results and counts of messages, as in
@@ -312,11 +316,11 @@ class ApplicationBenchmark(KernelBenchmark):
     wrong : what is wrong with the results (float64) of a run; empty if nothing is.
     """
 
-    wrong: Callable[[Spec, Values], str]
+    wrong: Callable[[Spec[Options], Values], str]
 
 
 @_kind
-class CollectiveBenchmark(KernelBenchmark):
+class CollectiveBenchmark(KernelBenchmark[Options]):
     """A benchmark of a collective, or of another call that may work in place.
 
     Parameters
@@ -326,13 +330,13 @@ class CollectiveBenchmark(KernelBenchmark):
     replaces : with ``in_place``, the buffer that MPI_IN_PLACE replaces.
     """
 
-    counts: Callable[[Spec, int], Sequence[int]] | None = None
-    placed: Callable[[Spec, int], int | None] = lambda spec, rank: None
+    counts: Callable[[Spec[Options], int], Sequence[int]] | None = None
+    placed: Callable[[Spec[Options], int], int | None] = lambda spec, rank: None
     replaces: Literal["send", "recv"] = "send"
 
 
 @_kind
-class OneSidedBenchmark(KernelBenchmark):
+class OneSidedBenchmark(KernelBenchmark[Options]):
     """A benchmark of calls that access the window of another rank.
 
     Parameters
@@ -343,12 +347,12 @@ class OneSidedBenchmark(KernelBenchmark):
     """
 
     loop: bool = True
-    exposed: Expected
+    exposed: Expected[Options]
     compares: bool = False
 
 
 @_kind
-class SymmetricBenchmark(KernelBenchmark):
+class SymmetricBenchmark(KernelBenchmark[Options]):
     """A benchmark of OpenSHMEM, whose buffers are symmetric memory.
 
     Parameters
@@ -358,15 +362,15 @@ class SymmetricBenchmark(KernelBenchmark):
     """
 
     pgas: bool = field(default=True, init=False)
-    work_array: Callable[[Spec], int] = lambda spec: 0
+    work_array: Callable[[Spec[Options]], int] = lambda spec: 0
 
-    def start(self, spec: Spec) -> str:
+    def start(self, spec: Spec[Options]) -> str:
         """As in `Benchmark`: the library is started with settings of its own."""
         return spec.family
 
 
 @_kind
-class DeviceBenchmark(KernelBenchmark):
+class DeviceBenchmark(KernelBenchmark[Options]):
     """A benchmark of a GPU, or of messages from and to its memory.
 
     Its options name the `accelerator`.
@@ -377,16 +381,16 @@ class DeviceBenchmark(KernelBenchmark):
     maps : whether each of two ranks maps the receive buffer of the other (``recv``), or its send buffer (``send``).
     """
 
-    memories: Callable[[Spec, int], tuple[str, str]] = lambda spec, rank: ("device", "device")
-    maps: Callable[[Spec], Literal["", "send", "recv"]] = lambda spec: ""
+    memories: Callable[[Spec[Options], int], tuple[str, str]] = lambda spec, rank: ("device", "device")
+    maps: Callable[[Spec[Options]], Literal["", "send", "recv"]] = lambda spec: ""
 
-    def start(self, spec: Spec) -> str:
+    def start(self, spec: Spec[Options]) -> str:
         """As in `Benchmark`: ranks have the GPU, or the stand-in for one, from their start on."""
-        return f"{spec.family} on {spec.values.get('accelerator', 'cuda')}, MPI: {self.mpi}"
+        return f"{spec.family} on {spec.values['accelerator']}, MPI: {self.mpi}"
 
 
 @_kind
-class FileBenchmark(KernelBenchmark):
+class FileBenchmark(KernelBenchmark[Options]):
     """A benchmark of MPI-IO.
 
     Parameters
@@ -398,7 +402,7 @@ class FileBenchmark(KernelBenchmark):
 
 
 @_kind
-class ParallelFileBenchmark(FileBenchmark):
+class ParallelFileBenchmark(FileBenchmark[Options]):
     """A benchmark whose kernel opens and closes its files itself, in a folder that the point has to itself.
 
     Parameters
@@ -418,21 +422,21 @@ class ParallelFileBenchmark(FileBenchmark):
         of the file. A part has its array's sizes, its own sizes, and where it starts; the first varies fastest.
     """
 
-    file_size: Callable[[Spec], int]
-    path: Callable[[Spec, int], str] = lambda spec, rank: "data"
-    fields: Callable[[Spec, int], Mapping[str, Any]] = lambda spec, rank: {}
-    owns: Callable[[Spec, int], bool] = lambda spec, rank: rank == 0
-    alone: Callable[[Spec], bool] = lambda spec: False
+    file_size: Callable[[Spec[Options]], int]
+    path: Callable[[Spec[Options], int], str] = lambda spec, rank: "data"
+    fields: Callable[[Spec[Options], int], Mapping[str, Any]] = lambda spec, rank: {}
+    owns: Callable[[Spec[Options], int], bool] = lambda spec, rank: rank == 0
+    alone: Callable[[Spec[Options]], bool] = lambda spec: False
     amode: tuple[str, ...] = ("RDONLY",)
-    folders: Callable[[Spec], Sequence[str]] = lambda spec: ()
-    fill: Callable[[Spec, int, str], None] = lambda spec, rank, folder: None
-    checked: Callable[[Spec], Spec] = lambda spec: spec
-    complaint: Callable[[Spec, int, str, Values], str]
-    types: Callable[[Spec, int], tuple[int, Parts, Parts]] | None = None
+    folders: Callable[[Spec[Options]], Sequence[str]] = lambda spec: ()
+    fill: Callable[[Spec[Options], int, str], None] = lambda spec, rank, folder: None
+    checked: Callable[[Spec[Options]], Spec[Options]] = lambda spec: spec
+    complaint: Callable[[Spec[Options], int, str, Values], str]
+    types: Callable[[Spec[Options], int], tuple[int, Parts, Parts]] | None = None
 
 
 @_kind
-class InterferenceBenchmark(RankBenchmark):
+class InterferenceBenchmark(RankBenchmark[Options]):
     """A benchmark of two jobs: a victim, whose ranks are timed alone and beside the other, and an aggressor.
 
     Parameters
@@ -449,12 +453,12 @@ class InterferenceBenchmark(RankBenchmark):
     runner: ClassVar[Runner] = "two jobs"
     by_size: ClassVar[bool] = True
 
-    victim: Callable[[Spec, Sequence[str]], Spec]
-    aggressor: Callable[[Spec, Sequence[str]], Spec | None]
-    flows: Callable[[Spec, int, int], Sequence[tuple[Invocation, int, int]]]
-    lead: Callable[[Spec], float]
+    victim: Callable[[Spec[Options], Sequence[str]], Spec]
+    aggressor: Callable[[Spec[Options], Sequence[str]], Spec | None]
+    flows: Callable[[Spec[Options], int, int], Sequence[tuple[Invocation, int, int]]]
+    lead: Callable[[Spec[Options]], float]
     warmup: int = 2
 
-    def start(self, spec: Spec) -> str:
+    def start(self, spec: Spec[Options]) -> str:
         """As in `Benchmark`: its victim has a start of its own."""
         return spec.benchmark

@@ -10,8 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from labkit.point.spec import Spec
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    from labkit.benchmarks.mpi import Rooted, Window
+
+    Options = typing_extensions.TypeVar("Options", contravariant=True, default=Any)
+else:
+    Options = TypeVar("Options", contravariant=True)
 
 BYTE = 6  # SimGrid's number of MPI_CHAR
 # options that make no difference to a simulation
@@ -63,7 +73,7 @@ Iteration = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation:
+class Simulation(Generic[Options]):
     """How a benchmark is simulated.
 
     Parameters
@@ -82,20 +92,20 @@ class Simulation:
     extra_ns : per iteration, time that a further column of the samples is shorter than the iteration: column → ns.
     """
 
-    iteration: Callable[[Spec, Rank, str], Iteration] | None = None
-    messages: Callable[[Spec], int] = lambda spec: 0
+    iteration: Callable[[Spec[Options], Rank, str], Iteration] | None = None
+    messages: Callable[[Spec[Options]], int] = lambda spec: 0
     follows: tuple[str, ...] = ()
     algorithms: tuple[str, ...] = ()
     collective: str = ""
-    ranks: Callable[[Spec], int] = lambda spec: spec.ranks
-    places: Callable[[Spec], tuple[int, ...]] = lambda spec: ()
-    sent: Callable[[Spec], int] | None = None
+    ranks: Callable[[Spec[Options]], int] = lambda spec: spec.ranks
+    places: Callable[[Spec[Options]], tuple[int, ...]] = lambda spec: ()
+    sent: Callable[[Spec[Options]], int] | None = None
     delivered: bool = False
-    extra_ns: Callable[[Spec], Mapping[str, int]] = lambda spec: {}
+    extra_ns: Callable[[Spec[Options]], Mapping[str, int]] = lambda spec: {}
 
 
-def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation:
-    """Make the simulation of a collective: one action, whose messages SimGrid sends.
+def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[Any]:
+    """Make the simulation of a collective without a root: one action, whose messages SimGrid sends.
 
     Parameters
     ----------
@@ -104,8 +114,17 @@ def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation:
     """
 
     def of_rank(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+        return lambda k: rank.actions.append(f"{name} {arguments(spec, 0)}".rstrip())
+
+    return Simulation(iteration=of_rank, collective=name)
+
+
+def rooted(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[Rooted]:
+    """Make the simulation of a collective with a root; parameters as of `collective`."""
+
+    def of_rank(spec: Spec[Rooted], rank: Rank, algorithm: str) -> Iteration:
         def iteration(k: int) -> None:
-            root = (int(spec.values.get("root", 0)) + (k if spec.values.get("rotate") else 0)) % spec.ranks
+            root = (spec.options.root + (k if spec.options.rotate else 0)) % spec.ranks
             rank.actions.append(f"{name} {arguments(spec, root)}".rstrip())
 
         return iteration
@@ -113,7 +132,7 @@ def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation:
     return Simulation(iteration=of_rank, follows=("root", "rotate"), collective=name)
 
 
-def windows(*, both: bool) -> Simulation:
+def windows(*, both: bool) -> Simulation[Window]:
     """Make the simulation of a window of messages between two ranks and its answer.
 
     Parameters
@@ -121,8 +140,8 @@ def windows(*, both: bool) -> Simulation:
     both : whether both ranks send.
     """
 
-    def of_rank(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
-        peer, window = 1 - rank.number, int(spec.option("window"))
+    def of_rank(spec: Spec[Window], rank: Rank, algorithm: str) -> Iteration:
+        peer, window = 1 - rank.number, spec.options.window
 
         def iteration(k: int) -> None:
             if both or rank.number:
@@ -142,6 +161,6 @@ def windows(*, both: bool) -> Simulation:
 
     return Simulation(
         iteration=of_rank,
-        messages=lambda spec: (2 if both else 1) * int(spec.option("window")) + 1,
+        messages=lambda spec: (2 if both else 1) * spec.options.window + 1,
         follows=("window",),
     )

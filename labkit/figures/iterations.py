@@ -40,7 +40,10 @@ def _name(samples: Samples, launches: Sequence[Samples]) -> str:
         (spec.transport, lambda s: s.spec.transport),
         (f"{spec.ranks} ranks", lambda s: s.spec.ranks),
         (spec.testbed, lambda s: s.spec.testbed),
-        (", ".join(f"{k}={spec.values[k]}" for k in varying), lambda s: s.spec.options if varying else ()),
+        (
+            ", ".join(f"{k}={spec.values[k]}" for k in varying),
+            lambda s: tuple(s.spec.values.items()) if varying else (),
+        ),
         (str(LIBRARY.of(samples.meta)), lambda s: LIBRARY.of(s.meta)),
     ]
     words = [text for text, get in facts if len({get(s) for s in launches}) > 1]

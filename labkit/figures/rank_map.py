@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.errors import DataError
 from labkit.figures import style
 from labkit.figures.cells import SCALE
@@ -167,7 +168,7 @@ def _laid_out(
 ) -> tuple[list[str], Floats, NDArray[np.int64]]:
     """Nodes in the order of the rows, and (nodes, most ranks in a node): values, and the rank; NaN and -1 for none."""
     hosts = RANK_HOSTS.of(samples.meta)
-    threads = max(1, int(samples.spec.values.get("threads", 1)))
+    threads = max(1, benchmarks.threads(samples.spec))
     each = [hosts[rank // threads] if hosts else f"ranks from {rank // _UNKNOWN * _UNKNOWN}" for rank in ranks]
     first = {node: place for place, node in reversed(list(enumerate(each)))}
     nodes = sorted(first, key=lambda node: (natural(switches.get(node, "")), natural(node) if hosts else [first[node]]))

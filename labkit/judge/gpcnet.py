@@ -11,6 +11,7 @@ from labkit.benchmarks.congestion import gpcnet as network_tests
 from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.formats import gpcnet
 from labkit.judge.congestion import LOADED, seconds
+from labkit.point.spec import Spec
 from labkit.point.units import MiB
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import LIBRARY, RANK_HOSTS
@@ -49,9 +50,11 @@ def text(samples: Sequence[Samples]) -> str:
         warnings.warn(message, LabkitWarning, stacklevel=2)
     for point in (point for point in samples if point.spec.benchmark in NAMES):
         options = {
-            name: value for name, value in resolve(point.spec).options if name not in ("pattern", "ring", "window")
+            name: value
+            for name, value in resolve(point.spec).values.items()
+            if name not in ("pattern", "ring", "window")
         }
-        where = point.spec.replace(size=0, options=())
+        where = point.spec.replace(size=0, options={})
         groups.setdefault((where, tuple(options.items()), str(LIBRARY.of(point.meta)), point.launch), []).append(point)
     return "\n".join(gpcnet.write(report(sorted(group, key=_place))) for group in groups.values())
 
@@ -59,7 +62,11 @@ def text(samples: Sequence[Samples]) -> str:
 def _place(samples: Samples) -> tuple[int, int]:
     """Where a test stands in the tables: in GPCNeT's order, by size."""
     order = ("latency", "get_latency", "bandwidth", "bandwidth_sync", "put_bandwidth", "allreduce", "alltoall")
-    return order.index(resolve(samples.spec).option("pattern")), samples.spec.size
+    return order.index(_resolved(samples).options.pattern), samples.spec.size
+
+
+def _resolved(samples: Samples) -> Spec[network_tests.Victims]:
+    return resolve(samples.spec).of(network_tests.Victims)
 
 
 def report(points: Sequence[Samples]) -> gpcnet.Report:
@@ -100,8 +107,8 @@ def report(points: Sequence[Samples]) -> gpcnet.Report:
 
 def _result(samples: Samples, phase: str) -> gpcnet.Result:
     """Average over ranks and 99 % of all times of one phase, in GPCNeT's units."""
-    spec, times = resolve(samples.spec), seconds(samples, phase)
-    pattern, natural = spec.option("pattern"), spec.option("ring") == "natural"
+    spec, times = _resolved(samples), seconds(samples, phase)
+    pattern, natural = spec.options.pattern, spec.options.ring == "natural"
     two_sided = {"latency": "Two-sided Lat", "bandwidth": "Two-sided BW", "bandwidth_sync": "Two-sided BW+Sync"}
     rest = {"get_latency": "Get Lat", "put_bandwidth": "Put BW"}
     ring = f"{'Nat' if natural else 'RR'} {(two_sided | rest).get(pattern, '')}"

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from labkit import benchmarks, stats
+from labkit.benchmarks.mpi import Window
 from labkit.judge import protocol
 from labkit.models import loggp, schedules
 from labkit.models.loggp import Model, Times
@@ -107,7 +108,9 @@ def _plain(samples: Samples) -> bool:
     if name not in (*SOURCES, REDUCTION) or not samples.n or (TIMING.of(samples.meta) or "each") != "each":
         return False
     usual = dataclasses.asdict(benchmarks.get(name).options())
-    return spec.size > 0 and all(value == usual.get(key) or key in _OTHER_SETTINGS for key, value in spec.options)
+    return spec.size > 0 and all(
+        value == usual.get(key) or key in _OTHER_SETTINGS for key, value in spec.values.items()
+    )
 
 
 def _path(group: Mapping[str, list[Samples]], local: Sequence[Samples]) -> Path | None:
@@ -160,9 +163,13 @@ def _quantities(group: Mapping[str, list[Samples]]) -> dict[str, BySize]:
                     median = stats.quantile(one.extras[phase], 0.5) * 1e-9
                     quantities.setdefault(quantity, {}).setdefault(one.spec.size, {})[one.launch] = median
     windows = group.get("mpi.bandwidth", [])
-    largest = max((one.spec.option("window") for one in windows), default=0)
-    quantities["gap"] = _gaps([one for one in windows if one.spec.option("window") == largest], quantities["time"])
+    largest = max(map(_window, windows), default=0)
+    quantities["gap"] = _gaps([one for one in windows if _window(one) == largest], quantities["time"])
     return {name: {size: values for size, values in sizes.items() if values} for name, sizes in quantities.items()}
+
+
+def _window(samples: Samples) -> int:
+    return samples.spec.of(Window).options.window
 
 
 def _gaps(windows: Iterable[Samples], time: BySize) -> BySize:
@@ -172,7 +179,7 @@ def _gaps(windows: Iterable[Samples], time: BySize) -> BySize:
     """
     gaps: BySize = {}
     for one in windows:
-        n, size, launch = int(one.spec.option("window")), one.spec.size, one.launch
+        n, size, launch = _window(one), one.spec.size, one.launch
         small = min(time, key=lambda other: abs(np.log(other / ANSWER)), default=0)
         if n < 2 or launch not in time.get(size, {}) or launch not in time.get(small, {}):
             continue

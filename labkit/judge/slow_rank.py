@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.errors import DataError
 from labkit.point.spec import Spec
 from labkit.point.units import format_number, format_share, plural
@@ -125,7 +126,7 @@ def _check(samples: Samples) -> None:
         wrong = f"is no collective in which ranks wait for one another in a known way ({', '.join(WAITS)})"
     elif (len(samples.over.ranks) if samples.over else len(samples.time_ns)) != max(spec.ranks, 2) or not samples.n:
         wrong = f"has times of shape {samples.time_ns.shape}, but it needs those of {max(spec.ranks, 2)} ranks"
-    elif given.get("timing") == "total" or given.get("threads", 1) > 1 or given.get("rotate"):
+    elif given.get("timing") == "total" or benchmarks.threads(spec) > 1 or given.get("rotate"):
         wrong = "was measured with timing=total, threads or rotate, but each time must be of one rank, iteration, root"
     if wrong:
         raise DataError(f"'{spec}' {wrong}. Measure a collective with its defaults, such as mpi.allreduce.")
@@ -144,7 +145,7 @@ def _explanations(spec: Spec) -> list[dict[Runs, int]]:
 
     A set that several ranks explain equally well has -1.
     """
-    root = int(spec.values.get("root", 0))
+    root = int(spec.values.get("root") or 0)
     kinds = {WAITS[collective(spec.benchmark)], *([_everybody] if spec.size > _SMALL else [])}
     likely: dict[Runs, int] = {}
     alone: dict[Runs, int] = {}

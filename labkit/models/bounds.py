@@ -247,7 +247,7 @@ def path(samples: Samples, stated: Stated) -> Wire | None:
         return None
     delay = _seconds(str(facts.get("delay") or ""))
     if "rate_bps" in facts:
-        name, rate = _emulated(facts, EVIDENCE.of(samples.meta), several=samples.spec.has("senders"))
+        name, rate = _emulated(facts, EVIDENCE.of(samples.meta), several="senders" in samples.spec.values)
         efficiency = links.ethernet(stated.mtu or 1500, _protocol(samples), frame=links.SHAPED_FRAME)
         burst = max(_FRAMES, rate / 8 * _BURST_S)
         return Wire(

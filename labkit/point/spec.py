@@ -10,17 +10,25 @@ import copy
 import dataclasses
 import itertools
 import json
+import operator
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, get_args
 
 from labkit.errors import SpecError
 from labkit.point import ranges, units, validation_messages
 
 if TYPE_CHECKING:
+    import typing_extensions
     from pydantic import TypeAdapter  # as in `validated`
+    from typing_extensions import TypeIs
+
+    # `Spec` alone is a spec of any benchmark: mypy lets nobody read an option of it
+    Options = typing_extensions.TypeVar("Options", covariant=True, default=object)
+else:
+    Options = TypeVar("Options", covariant=True)  # a rank loads the standard library and numpy only
 
 Scalar = str | int | float | bool | None
 T = TypeVar("T")
@@ -32,9 +40,61 @@ STRICT: Any = {"extra": "forbid"}  # pydantic's setting for nested dataclasses: 
 _IF_SET: Mapping[str, Any] = {"bind": "auto", "environment": {}}  # in metadata and fingerprints only with other values
 
 
+class NotStatedError(SpecError, AttributeError):
+    """Options that were not checked lack one that is asked for."""
+
+
+class Given:
+    """Options as a command line, a file or a log gave them: plain values that no benchmark has checked.
+
+    They are attributes here too, so that what reads a checked option can read that of a stored point. The object is
+    frozen.
+    """
+
+    def __init__(self, values: Mapping[str, Scalar] | Iterable[tuple[str, Scalar]] = ()) -> None:
+        vars(self).update((str(name), value) for name, value in dict(values).items())
+
+    if not TYPE_CHECKING:  # mypy would take it for any option
+
+        def __getattr__(self, name: str) -> Scalar:
+            raise NotStatedError(f"no option {name!r} is stated. Stated are: {sorted(vars(self))}.")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to option {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if isinstance(other, Given) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(frozenset(vars(self).items()))
+
+    def __repr__(self) -> str:
+        return f"Given({dict(sorted(vars(self).items()))})"
+
+
+def _fields(kind: type) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+def has(options: object, kind: type[T]) -> TypeIs[T]:
+    """Whether options are those of a class; of unchecked ones, whether all are stated that the class itself declares.
+
+    Unlike ``isinstance`` it gives one answer for a point that is measured and for the same point read from its file.
+    """
+    if isinstance(options, Given):
+        return all(name in vars(options) for name in kind.__annotations__ or _fields(kind))
+    return isinstance(options, kind)
+
+
+_NOTHING = Given()
+
+
 @dataclass(frozen=True, kw_only=True)
-class Spec:
+class Spec(Generic[Options]):
     """One measurement point.
+
+    `labkit.benchmarks.resolve` checks the options and makes them the frozen dataclass that the benchmark's file
+    declares, so that ``spec.options.window`` reads one. Before that, and in stored points, they are as given (`Given`).
 
     Parameters
     ----------
@@ -48,7 +108,7 @@ class Spec:
     transport : path of the messages: ``auto``, ``shm``, ``tcp``; of MPI ``rc`` or ``ud`` too, over UCX and RDMA.
     device : network device to use (default: the library decides).
     testbed : where to run: ``local``, or an emulated network as ``NAME[:ARG][,key=value…]``.
-    options : the benchmark's own options as sorted pairs; a mapping is accepted.
+    options : the benchmark's own options; a mapping is accepted.
     bind : bind each rank to a ``core``, a ``socket`` or ``none``; ``auto`` binds to cores if there are enough.
     environment : variables the ranks run with, as sorted pairs; a mapping is accepted. MCA parameters, CVARs.
     """
@@ -62,13 +122,15 @@ class Spec:
     transport: str = "auto"
     device: str = ""
     testbed: str = "local"
-    options: tuple[tuple[str, Scalar], ...] = ()
+    options: Options = _NOTHING  # type: ignore[assignment]  # of a spec whose options are not known yet
     bind: str = "auto"
     environment: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        pairs = self.options.items() if isinstance(self.options, Mapping) else self.options
-        object.__setattr__(self, "options", tuple(sorted((str(key), value) for key, value in pairs)))
+        if isinstance(self.options, Mapping):
+            object.__setattr__(self, "options", Given(self.options))
+        elif not isinstance(self.options, Given) and not dataclasses.is_dataclass(self.options):
+            raise SpecError(f"options={self.options!r}, but they must be a mapping. Set options={{'window': 4}}.")
         object.__setattr__(self, "hosts", tuple(self.hosts))
         object.__setattr__(self, "environment", _variables(self.environment))
         size: object = self.size
@@ -86,26 +148,41 @@ class Spec:
         """Family of the benchmark, the part before the dot."""
         return self.benchmark.partition(".")[0]
 
-    def option(self, name: str) -> Any:
-        """Value of one of the benchmark's own options."""
-        if not self.has(name):
-            raise SpecError(f"{self.benchmark} has no option {name!r}. It has: {[k for k, _ in self.options]}.")
-        return self.values[name]
-
     @property
     def values(self) -> dict[str, Any]:
-        """The benchmark's own options by name."""
-        return dict(self.options)
+        """The benchmark's own options by name, sorted: for code that treats options as data."""
+        return dict(sorted(vars(self.options).items()))
 
-    def has(self, name: str) -> bool:
-        """Whether the benchmark has an option of that name."""
-        return name in dict(self.options)
+    def of(self, kind: type[T]) -> Spec[T]:
+        """This spec as one with the options of a class, for code that knows which benchmarks it handles.
 
-    def replace(self, **changes: Any) -> Spec:
+        Raises
+        ------
+        SpecError
+            If they are those of another class.
+        """
+        if not isinstance(self.options, kind | Given):
+            raise SpecError(f"{self.benchmark} has no options of {kind.__module__}.{kind.__qualname__}.")
+        return cast("Spec[T]", self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spec):
+            return NotImplemented
+        return self._without_options == other._without_options and vars(self.options) == vars(other.options)
+
+    def __hash__(self) -> int:
+        return hash((self._without_options, frozenset(vars(self.options).items())))
+
+    @property
+    def _without_options(self) -> tuple[object, ...]:
+        """All other fields. Options are compared by value, checked or not."""
+        return _WITHOUT_OPTIONS(self)
+
+    def replace(self, **changes: Any) -> Spec[Options]:
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
-    def sized(self, size: int) -> Spec:
+    def sized(self, size: int) -> Spec[Options]:
         """A copy with a size that was checked when it was measured: many times as fast as `replace`."""
         if size == self.size:
             return self
@@ -116,7 +193,7 @@ class Spec:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `from_dict` reverses it. Omits fields of `_IF_SET` that are not set."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        values |= {"hosts": list(self.hosts), "options": dict(self.options), "environment": dict(self.environment)}
+        values |= {"hosts": list(self.hosts), "options": self.values, "environment": dict(self.environment)}
         return {name: value for name, value in values.items() if name not in _IF_SET or value != _IF_SET[name]}
 
     @classmethod
@@ -136,7 +213,7 @@ class Spec:
         return plain | {"hosts": ",".join(self.hosts)} | {f"env.{name}": value for name, value in self.environment}
 
     @property
-    def work(self) -> Spec:
+    def work(self) -> Spec[Options]:
         """The spec without its setting. Comparable specs have equal work."""
         return self.replace(launcher="auto", transport="auto", device="", ppn=0, bind="auto", hosts=(), environment=())
 
@@ -157,8 +234,11 @@ class Spec:
         shown = [units.format_size(self.size), self.transport if self.transport != "auto" else ""]
         if self.family == "mpi":
             shown.append(f"{self.ranks} ranks")
-        shown += [f"{key}={value}" for key, value in self.options if value not in (None, "")]
+        shown += [f"{key}={value}" for key, value in self.values.items() if value not in (None, "")]
         return f"{self.benchmark} " + ", ".join(part for part in shown if part)
+
+
+_WITHOUT_OPTIONS = operator.attrgetter(*(field.name for field in dataclasses.fields(Spec) if field.name != "options"))
 
 
 @dataclass(frozen=True, kw_only=True)

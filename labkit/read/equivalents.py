@@ -65,7 +65,7 @@ def test_of(samples: Samples, form: str) -> str:
         If there is none.
     """
     check(samples.spec.benchmark, form)
-    benchmark, options = benchmarks.get(samples.spec.benchmark), dict(samples.spec.options)
+    benchmark, options = benchmarks.get(samples.spec.benchmark), samples.spec.values
     defaults, candidates = dataclasses.asdict(benchmark.options()), []
     for test, test_options in tests(benchmark, form).items():
         theirs = defaults | dict(test_options)
@@ -108,7 +108,7 @@ def text(samples: Sequence[Samples], form: str, *, full: bool = False) -> str:
 def _measured_by(samples: Samples) -> str:
     """Who measured, for a line above the table."""
     spec, meta = samples.spec, samples.meta
-    words = [spec.benchmark, *(f"{key}={value}" for key, value in spec.options)]
+    words = [spec.benchmark, *(f"{key}={value}" for key, value in spec.values.items())]
     program = f"labkit {__version__}" if samples.n else f"{LIBRARY.of(meta)}, imported by labkit {__version__}"
     setting = f"{LIBRARY.of(meta)}, {spec.ranks} ranks, transport {spec.transport}, launch {samples.launch}"
     return f"{program}; {' '.join(words)}; {setting}"
@@ -138,7 +138,7 @@ def _latencies(samples: Samples, row: Mapping[str, Any]) -> tuple[float | None, 
         reported = {v.statistic: v.value for v in samples.reported if v.name == "latency_us"}
         mean = _value(row, "latency_us", "osu_mean", "mean", "value", "p50")
         return reported.get("rank_min", mean), reported.get("rank_max", mean), mean
-    work = benchmarks.get(samples.spec.benchmark).metrics["latency_us"](samples.spec)
+    work = benchmarks.get(samples.spec.benchmark).metrics["latency_us"](benchmarks.typed(samples.spec))
     means = per_rank.means(samples) / work * METRICS["latency_us"].factor
     return float(means.min()), float(means.max()), float(means.mean())
 
@@ -183,7 +183,7 @@ def _cells(samples: Samples, test: str, columns: Sequence[str]) -> Row:
         **dict.fromkeys(("Pure Comm.(us)", "t_pure[usec]"), _value(row, "pure_us", *order)),
         **dict.fromkeys(("Iterations", "#repetitions"), _iterations(samples)),
         "Messages/s": rate,
-        "Operation": str(dict(spec.options).get("call")),
+        "Operation": str(spec.values.get("call")),
         "Million ops/s": _divided(_value(row, "operation_rate_per_s", *order), 1e6),
         "Msg/sec": _whole(rate),
         "Overlap(%)": _value(row, "overlap_osu_percent", *order),
@@ -207,7 +207,7 @@ def _whole(value: float | None) -> int | None:
 def _omb(test: str, group: Sequence[Samples], full: bool) -> Table:
     """A table of OMB."""
     first = group[0]
-    benchmark, options = benchmarks.get(first.spec.benchmark), dict(first.spec.options)
+    benchmark, options = benchmarks.get(first.spec.benchmark), first.spec.values
     rate = next(iter(benchmark.metrics)) == "bandwidth_MBps"
     columns = omb_names.columns(test, rate=rate, full=full)
     datatype = _DATATYPES.get(str(options.get("datatype")), "MPI_CHAR") if benchmark.sized else ""
@@ -236,7 +236,7 @@ def _imb_runs(results: Sequence[tuple[str, Sequence[Samples]]]) -> list[Table]:
         above: tuple[str, ...] = imb.opening(program, facts, names)
         for test, group in of_program:
             columns, spec = imb.columns(test), group[0].spec
-            threads = int(str(dict(spec.options).get("threads") or 1)) if program == "IMB-MT" else 1
+            threads = benchmarks.threads(spec) if program == "IMB-MT" else 1
             sized = benchmarks.get(spec.benchmark).sized
             rows = [_cells(one, test, columns) for one in group]
             if threads > 1:

@@ -288,14 +288,14 @@ class Start:
             self._describe()
         assert self._record is not None
         point, spec, machine = self._current, self._current.spec, self._machine
-        benchmark, options = benchmarks.get(spec.benchmark), spec.values
+        benchmark = benchmarks.get(spec.benchmark)
         chunks = CHUNKS.of(facts)
         load_end = host.load_snapshot() | {"others": self._watch.since(self._load["monotonic_s"])}
         facts |= {name: self._ready[name] for name in _OF_LOOP if name in self._ready}
         facts |= {
             "library": point.library,
-            "timing": options.get("timing", "each"),
-            "cadence": options.get("cadence", benchmark.cadence),
+            "timing": spec.values.get("timing") or "each",
+            "cadence": benchmarks.cadence(spec),
             "fingerprint": point.fingerprint,
             "start": self._began.isoformat(timespec="milliseconds"),
             "seed": self._effort.seed,

@@ -70,7 +70,7 @@ def _rows(spec: Spec) -> int:
     benchmark = benchmarks.get(spec.benchmark)
     assert isinstance(benchmark, KernelBenchmark)
     timing = sum(bool(benchmark.active(spec, rank)) for rank in range(spec.ranks))
-    return timing * max(1, int(spec.values.get("threads", 1)))
+    return timing * max(1, benchmarks.threads(spec))
 
 
 def refuse(specs: Iterable[Spec], effort: Effort) -> None:

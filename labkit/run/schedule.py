@@ -43,7 +43,7 @@ def _groups(points: Sequence[Point]) -> list[list[Point]]:
     for point in points:
         spec = point.spec
         alone = point.fingerprint if benchmarks.get(spec.benchmark).own_start else None
-        threads = dict(spec.options).get("threads", 1)  # the thread level
+        threads = benchmarks.threads(spec)  # the thread level
         groups.setdefault((setting(spec), threads, alone), []).append(point)
     return list(groups.values())
 

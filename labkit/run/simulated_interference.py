@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks
+from labkit.benchmarks.congestion.interference import Options
 from labkit.errors import LaunchError, SpecError
 from labkit.point.spec import Reported, Spec
 from labkit.point.units import KiB
@@ -51,7 +52,7 @@ def jobs(spec: Spec, network: Network, seed: int = 0) -> Jobs:
     SpecError
         If the jobs cannot be simulated, or the hosts do not hold them.
     """
-    if (value := spec.option("aggressor")) not in AGGRESSORS:
+    if (value := spec.of(Options).options.aggressor) not in AGGRESSORS:
         raise SpecError(
             f"aggressor={value}, but simulated jobs have {' or '.join(AGGRESSORS)}. Set aggressor={AGGRESSORS[0]}."
         )
@@ -81,13 +82,14 @@ def _incast(spec: Spec, others: Sequence[str]) -> Spec:
     SpecError
         If its messages are so short that their senders would not wait for them.
     """
-    size = spec.option("aggressor_size") or _CALL
+    asked = spec.of(Options).options
+    size = asked.aggressor_size or _CALL
     if size < EAGER:
         raise SpecError(
             f"aggressor_size={size}, but a simulated incast sends {EAGER} B or more: the senders of shorter messages "
             f"wait for nothing. Set aggressor_size={_CALL}, or 0."
         )
-    options = (("senders", len(others) - 1), ("streams", spec.option("streams")))
+    options = {"senders": len(others) - 1, "streams": asked.streams}
     return benchmarks.resolve(Spec(benchmark="congestion.incast", size=size, testbed=spec.testbed, options=options))
 
 

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, host, testbeds, tools
+from labkit.benchmarks.congestion import incast
 from labkit.errors import SpecError
 from labkit.formats import metric
-from labkit.point.spec import Effort, Reported, Spec
+from labkit.point.spec import Effort, Reported, Spec, has
 from labkit.point.units import MB
 from labkit.run import bounds
 from labkit.run import simulated_interference as two_jobs
@@ -122,8 +123,8 @@ def overheads(network: Network) -> list[str]:
 
 def _hosts(spec: Spec, network: Network, seed: int = 0) -> list[str]:
     """Return the hosts of the ranks; of an incast those of the senders and of the receiver."""
-    if spec.has("senders"):
-        return network.ends_of(spec.option("senders"), spec.hosts, seed)
+    if has(spec.options, incast.Options):
+        return network.ends_of(spec.options.senders, spec.hosts, seed)
     return network.hosts_of(spec.ranks, spec.ppn, spec.hosts, seed)
 
 
@@ -191,7 +192,7 @@ def _keep(point: Point, effort: Effort, campaign: Campaign, testbed: Testbed) ->
         "verified": False,
         "stopped_by": "count",
         "timing": "each" if outcome.ranks else "",
-        "cadence": spec.values.get("cadence", benchmarks.get(spec.benchmark).cadence),
+        "cadence": benchmarks.cadence(spec),
         "fingerprint": point.fingerprint,
         "start": began.isoformat(timespec="milliseconds"),
         "seed": point.launch,

@@ -78,7 +78,7 @@ def _foreign(point: Samples) -> bool:
 
 def _setting(spec: Spec, place: Callable[[str], str]) -> Mapping[str, Any]:
     """Values that must be the same: testbed, path, and options that differ from their defaults."""
-    options = dict(benchmarks.identity(spec).options)
+    options = benchmarks.identity(spec).values
     return {"testbed": place(spec.testbed), "transport": spec.transport, **options}
 
 

@@ -100,8 +100,8 @@ class Study(studies.Study):
             )
         sentences += _gain(rows)
         if sentences:
-            size = next(bt_io.file_size(spec) for spec in self.specs()) / 1e6
-            sets = next(bt_io.data_sets(spec) for spec in self.specs())
+            size = next(bt_io.file_size(spec.of(bt_io.Options)) for spec in self.specs()) / 1e6
+            sets = next(bt_io.data_sets(spec.of(bt_io.Options)) for spec in self.specs())
             sentences.insert(
                 0, f"Class {self.values.problem} writes {format_number(size, 'MB', digits=3)} in {sets} data sets."
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
+from labkit.benchmarks.verbs import Verbs
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
 from labkit.point.spec import Spec, sweep
@@ -132,7 +133,7 @@ class Study(_rdma.Study):
         smallest = rows[rows["message_size_B"] == rows["message_size_B"].min()] if len(rows) else rows
         wanted = set(smallest["fingerprint"]) if len(rows) else set()
         samples = [s for s in self.samples if FINGERPRINT.of(s.meta) in wanted and s.launch == 0 and s.n]
-        samples.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.option("completion") == "event"))
+        samples.sort(key=lambda s: (ENGINE.of(s.meta), s.spec.of(Verbs).options.completion == "event"))
         return Figure(figures.distribution(samples, "latency_us")) if samples else NOTHING
 
     def stream_figure(self, by: str) -> Figure | Omitted:

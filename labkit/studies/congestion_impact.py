@@ -106,11 +106,11 @@ class Study(studies.Study):
         """Launches of each loaded point with these options, those not named as usual; None for any value."""
         first = words(self.values.patterns)[0]
         usual = {"pattern": first, "congestor": words(self.values.congestors)[0], **self._load()} | options
-        groups: dict[Spec, list[Samples]] = {}
+        groups: dict[Spec[network_tests.Loaded], list[Samples]] = {}
         for point in self.samples:
             if point.spec.benchmark == LOADED:
-                spec = benchmarks.resolve(point.spec)
-                if all(value is None or spec.option(name) == value for name, value in usual.items()):
+                spec = _resolved(point)
+                if all(value is None or spec.values[name] == value for name, value in usual.items()):
                     groups.setdefault(spec, []).append(point)
         patterns, congestors = self.values.patterns, self.values.congestors
         order = sorted(
@@ -123,9 +123,9 @@ class Study(studies.Study):
         """Impact factors of points that differ in one option: statistic, phase, factor, interval, option."""
         parts = []
         for group in self.loaded(**options):
-            spec = benchmarks.resolve(group[0].spec)
-            value = f"{spec.option('pattern')}, {size_words(spec.size)}" if name == "pattern" else spec.option(name)
-            table = congestion.impact(group).table.assign(**{name: value, "congestor": spec.option("congestor")})
+            spec = _resolved(group[0])
+            value = f"{spec.options.pattern}, {size_words(spec.size)}" if name == "pattern" else spec.values[name]
+            table = congestion.impact(group).table.assign(**{name: value, "congestor": spec.options.congestor})
             parts.append(table.assign(words=table["statistic"].map(STATISTICS)))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -164,10 +164,11 @@ class Study(studies.Study):
         if not groups:
             return NOTHING
         first = groups[0][0]
-        waits = network_tests.waits(benchmarks.resolve(first.spec))
+        spec = _resolved(first)
+        waits = network_tests.waits(spec)
         times = {name: congestion.seconds(first, phase) / waits * 1e6 for phase, name in PHASES.items()}
         caption = (
-            f"{first.spec.option('pattern')} beside {first.spec.option('congestor')}, all victims, "
+            f"{spec.options.pattern} beside {spec.options.congestor}, all victims, "
             f"launch {first.launch}, n={first.time_ns.size:,} in each phase"
         )
         return Figure(figures.phases(times, title="time (µs)", small=caption))
@@ -222,12 +223,11 @@ class Study(studies.Study):
     def _impacts(self) -> Iterator[str]:
         """Effect of the congestors on every pattern; if there was none, possible reasons."""
         points = [
-            (benchmarks.resolve(group[0].spec), congestion.impact(group))
-            for group in self.loaded(pattern=None, congestor=None)
+            (_resolved(group[0]), congestion.impact(group)) for group in self.loaded(pattern=None, congestor=None)
         ]
         doubts = Counter(impact.doubt for _, impact in points if impact.doubt)
         for spec, impact in points:
-            name = f"{spec.option('pattern')} with {size_words(spec.size)} beside {spec.option('congestor')}"
+            name = f"{spec.options.pattern} with {size_words(spec.size)} beside {spec.options.congestor}"
             yield f"{name}: {impact.effect if doubts[impact.doubt] > 1 else impact.sentence}"
         for doubt, count in doubts.items():
             if count > 1:
@@ -259,7 +259,11 @@ class Study(studies.Study):
             )
 
 
+def _resolved(point: Samples) -> Spec[network_tests.Loaded]:
+    return benchmarks.resolve(point.spec).of(network_tests.Loaded)
+
+
 def _rank(names: str, spec: Spec, option: str) -> int:
     """Place of an option's value in a parameter; after all others if it is not named."""
-    known, value = words(names), str(spec.option(option))
+    known, value = words(names), str(spec.values[option])
     return known.index(value) if value in known else len(known)

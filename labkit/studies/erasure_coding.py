@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
+from labkit.benchmarks.storage.erasure_code import Encoding
 from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.judge import effects
 from labkit.point.spec import Spec, sweep
@@ -125,7 +126,7 @@ class Study(studies.Study):
         values = values[values["name"] == "cpu"]
         if values.empty:
             return NOTHING
-        codes = {FINGERPRINT.of(one.meta): str(one.spec.option("code")) for one in self.samples}
+        codes = {FINGERPRINT.of(one.meta): one.spec.of(Encoding).options.code for one in self.samples}
         values = values.assign(code=values["fingerprint"].map(codes))
         shares = values.groupby(["code", "benchmark"])["value"].agg(["median", "min", "max"])
         rows = [

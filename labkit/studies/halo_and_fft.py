@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from labkit import benchmarks, figures, studies
-from labkit.benchmarks.apps import halo3d26
+from labkit.benchmarks.apps import fft_subcom3d, halo3d26
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
@@ -99,7 +99,7 @@ class Study(studies.Study):
         grids = {}
         for point in self.samples:
             if point.spec.benchmark == benchmark:
-                x, y, z = halo3d26.shape(benchmarks.resolve(point.spec))
+                x, y, z = halo3d26.shape(_resolved(point))
                 grids[point.spec.ranks] = f"{x}\u00a0×\u00a0{y}\u00a0×\u00a0{z}"
         rows = rows.assign(grid=rows["ranks"].map(grids))
         if benchmark == HALO:
@@ -141,7 +141,7 @@ class Study(studies.Study):
     def example(self, benchmark: str) -> list[Samples]:
         """Launches of the point with most ranks, neighbours and bytes that is not the paper's."""
         candidates = [s for s in self.samples if s.spec.benchmark == benchmark and s.n]
-        candidates = [s for s in candidates if benchmarks.resolve(s.spec).option("preset") != PAPER]
+        candidates = [s for s in candidates if _resolved(s).options.preset != PAPER]
         if not candidates:
             return []
 
@@ -272,7 +272,7 @@ class Study(studies.Study):
             fast, slow = int(medians.argmin()), int(medians.argmax())
             busy = any(effects.disturbed(launch.badges) for launch in launches)
             longest, least = (of_launches(each[:, rank], disturbed=busy) for rank in (slow, fast))
-            spec = benchmarks.resolve(launches[0].spec)
+            spec = _resolved(launches[0])
             grid, ranks = halo3d26.shape(spec), per_rank.ranks(launches[0])
             yield effects.between_times(longest, least).said(
                 f"{name} with {spec.ranks} ranks: rank {ranks[slow]} at {halo3d26.place(grid, slow)} waits longest, "
@@ -293,6 +293,11 @@ class Study(studies.Study):
                     f"{number(row['latency_us_osu_mean'] / 1e3)} ms, mean over ranks. The paper has {known}, on 48 "
                     "nodes with 100 Gb/s Ethernet."
                 )
+
+
+def _resolved(samples: Samples) -> Spec[halo3d26.Preset]:
+    spec = benchmarks.resolve(samples.spec)
+    return spec.of(halo3d26.Options) if spec.benchmark == HALO else spec.of(fft_subcom3d.Options)
 
 
 def _published(benchmark: str) -> dict[str, float]:

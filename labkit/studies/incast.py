@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, stats, studies, testbeds
+from labkit.benchmarks.congestion import incast
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
 from labkit.point.spec import Spec, sweep
@@ -143,13 +144,13 @@ class Study(studies.Study):
             for s in self.samples
             if s.spec.transport == "tcp"
             and s.spec.size == most["message_size_B"]
-            and (s.spec.option("senders"), s.spec.option("streams")) == (most["option_senders"], most["option_streams"])
+            and (s.spec.values["senders"], s.spec.values["streams"]) == (most["option_senders"], most["option_streams"])
         ]
         return Figure(figures.streams(chosen, "bandwidth_MBps"))
 
     def classes_figure(self) -> Figure | Omitted:
         """Bandwidth of the streams of two classes of RDMA traffic, in one queue and with shares."""
-        chosen = [s for s in self.samples if benchmarks.resolve(s.spec).option("classes")]
+        chosen = [s for s in self.samples if benchmarks.resolve(s.spec).of(incast.Options).options.classes]
         return Figure(figures.streams(chosen, "bandwidth_MBps")) if chosen else NOTHING
 
     def table(self, transport: str = "tcp") -> pd.DataFrame:

@@ -134,13 +134,13 @@ class Study(studies.Study):
     @staticmethod
     def _key(samples: Samples) -> tuple[str, str, str, str]:
         """Mode, victim, aggressor and testbed."""
-        spec = benchmarks.resolve(samples.spec)
+        spec = _resolved(samples)
         mode = testbeds.parse(spec.testbed)[2].get("qos", "off")
-        return mode, str(spec.option("victim")), str(spec.option("aggressor")), spec.testbed
+        return mode, spec.options.victim, spec.options.aggressor, spec.testbed
 
     def factor(self, group: Sequence[Samples], statistic: str = "p50") -> congestion.Factor:
         """How much longer the victim's slowest rank takes beside the aggressor."""
-        waits = interference.waits(benchmarks.resolve(group[0].spec))
+        waits = interference.waits(_resolved(group[0]))
         phases = [[s.phases[phase].max(axis=0) * 1e-9 / waits for s in group] for phase in ("alone_ns", "time_ns")]
         busy = effects.disturbed(note for s in group for note in s.badges)
         return congestion.interference(phases[0], phases[1], statistic, disturbed=busy)
@@ -150,7 +150,7 @@ class Study(studies.Study):
         rows = []
         for group in self.groups():
             mode, victim, aggressor, _ = self._key(group[0])
-            waits = interference.waits(benchmarks.resolve(group[0].spec))
+            waits = interference.waits(_resolved(group[0]))
             middle, tail = (self.factor(group, name) for name in STATISTICS)
             alone, beside = (
                 float(np.median([np.median(s.phases[phase].max(axis=0)) for s in group])) * 1e-3 / waits
@@ -178,7 +178,7 @@ class Study(studies.Study):
         """Every node of every iteration of the first victim beside the first aggressor, one launch."""
         for group in self.groups():
             if self._key(group[0])[:3] == (mode, words(self.values.victims)[0], words(self.values.aggressors)[0]):
-                return Figure(figures.scatter(group[0], interference.waits(benchmarks.resolve(group[0].spec))))
+                return Figure(figures.scatter(group[0], interference.waits(_resolved(group[0]))))
         return NOTHING
 
     def pairs_figure(self) -> Figure | Omitted:
@@ -265,3 +265,7 @@ class Study(studies.Study):
             )
             return Text(notes=(*text.notes, note("omitted", reason)))
         return text
+
+
+def _resolved(samples: Samples) -> Spec[interference.Options]:
+    return benchmarks.resolve(samples.spec).of(interference.Options)

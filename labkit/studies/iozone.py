@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies
+from labkit.benchmarks.storage.iozone import Options
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io.mounts import mount_of
 from labkit.point import storage
@@ -100,9 +101,12 @@ class Study(studies.Study):
         """Cells of a test by file system and way of opening; reads without those of O_SYNC, which changes writes."""
         chosen: dict[str, list[Samples]] = {}
         for one in self.samples:
-            if one.spec.benchmark != TABLE or (one.spec.option("sync") and test not in WRITES):
+            if one.spec.benchmark != TABLE:
                 continue
-            flag = ", O_SYNC" if one.spec.option("sync") else ", O_DIRECT" if one.spec.option("direct") else ""
+            options = one.spec.of(Options).options
+            if options.sync and test not in WRITES:
+                continue
+            flag = ", O_SYNC" if options.sync else ", O_DIRECT" if options.direct else ""
             chosen.setdefault(f"{FILESYSTEM.of(one.meta)}{flag}", []).append(one)
         panels = {}
         for title, points in chosen.items():

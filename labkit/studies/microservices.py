@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from labkit import figures, studies
+from labkit.benchmarks.services import Load
 from labkit.errors import unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.formats.microservices import BETWEEN, CLIENT
@@ -180,8 +181,8 @@ class Study(studies.Study):
         own = [s for s in own if f"path_{CLIENT}_ns" in s.extras and s.spec.transport != "unix"]
         if not own:
             return {}
-        most = max((s.spec.option("load"), s.spec.values.get("leaves", 0)) for s in own)
-        own = [s for s in own if (s.spec.option("load"), s.spec.values.get("leaves", 0)) == most]
+        most = max((s.spec.of(Load).options.load, s.spec.values.get("leaves") or 0) for s in own)
+        own = [s for s in own if (s.spec.of(Load).options.load, s.spec.values.get("leaves") or 0) == most]
         names = [name for name in own[0].extras if name.startswith("path_")]
         columns = {name: np.concatenate([s.extras[name].ravel() for s in own]) for name in names}
         ordered = sorted(columns, key=lambda name: -columns[name].mean())

@@ -90,9 +90,9 @@ class Study(studies.Study):
             for ranks in many
             for path in words(v.transports)
         ]
-        possible = [spec for spec in dict.fromkeys(specs) if not _complaint(spec)]
+        possible = [spec for spec in dict.fromkeys(specs) if not _complaint(spec.of(nas.Options))]
         if not possible:
-            raise SpecError(f"ranks={v.ranks}: {_complaint(specs[0])}")
+            raise SpecError(f"ranks={v.ranks}: {_complaint(specs[0].of(nas.Options))}")
         return possible
 
     # ---- rows --------------------------------------------------------------------------------------------------
@@ -262,9 +262,9 @@ class Study(studies.Study):
 _PHASES = ("computation_ns", "communication_ns")
 
 
-def _complaint(spec: Spec) -> str:
+def _complaint(spec: Spec[nas.Options]) -> str:
     """What is wrong with the ranks of a kernel; empty if nothing is."""
-    letter = spec.values["npb_class"]
+    letter = nas.letter(spec)
     if letter not in nas.CLASSES:
         raise unknown_name("class", str(letter), list(nas.CLASSES))
     if not spec.benchmark.endswith(_SKELETON):
@@ -276,7 +276,7 @@ def _complaint(spec: Spec) -> str:
 
 def _size(one: Samples) -> int:
     """Place of a point's class among all."""
-    return nas.CLASSES.index(str(one.spec.values.get("npb_class", "S")))
+    return nas.CLASSES.index(nas.letter(one.spec.of(nas.Options)))
 
 
 def _title(one: Samples) -> str:

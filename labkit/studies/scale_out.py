@@ -134,7 +134,7 @@ class Study(studies.Study):
             size=8 if name == HALO else 10_000,
             ranks=48,
             testbed=f"simulated:{PAPER},placement={application},{network(path)}",
-            options=tuple(options.items()),
+            options=options,
         )
 
     # ---- tables and figures ------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Study(studies.Study):
         for path, name, key, chosen in PUBLISHED:
             spec = self.of_paper(path, name)
             of_path = rows[(rows["benchmark"] == name) & (rows["testbed"].map(_sorted) == _sorted(spec.testbed))]
-            of_path = with_arguments(of_path, dict(spec.options))
+            of_path = with_arguments(of_path, spec.values)
             for row in of_path.to_dict("records"):
                 compared.append(
                     {

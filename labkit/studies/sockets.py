@@ -187,7 +187,7 @@ class Study(studies.Study):
         wait = [
             s
             for s in first
-            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size and s.spec.option("tool") == "sockperf"
+            if s.spec.benchmark == "sockets.tcp_rr" and s.spec.size == size and s.spec.values["tool"] == "sockperf"
         ]
         return Figure(figures.distribution([*load, *wait], "round_trip_us")) if load else NOTHING
 

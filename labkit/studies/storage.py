@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
+from labkit.benchmarks.storage import iozone
 from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.io.mounts import mount_of
 from labkit.judge import effects
@@ -165,7 +166,11 @@ class Study(studies.Study):
         test : ``read``, ``reread``, ``write`` or ``rewrite``.
         sync : with O_SYNC.
         """
-        chosen = [s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.option("sync") == sync]
+        chosen = [
+            s
+            for s in self.samples
+            if s.spec.benchmark == "storage.iozone" and s.spec.of(iozone.Options).options.sync == sync
+        ]
         cells = records.reported(chosen)
         if cells.empty:
             return NOTHING

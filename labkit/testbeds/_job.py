@@ -65,7 +65,7 @@ def place(spec: Spec) -> Place:
     """
     client, *others = hosts(spec)
     others = others or [client]
-    ip = str(spec.values.get("ip", "ipv4"))
+    ip = str(spec.values.get("ip") or "ipv4")
     there = [[_address(host, ip), *_step(host)] for host in others]
     services = benchmarks.get(spec.benchmark).ends.where == "all"  # each is started where it belongs
     return Place(

@@ -266,7 +266,7 @@ def _testbed(place: Guest | _ThisMachine, facts: Mapping[str, Any]) -> Testbed:
             raise SpecError(
                 f"{spec.benchmark}: the testbed soft-roce has two devices of its own. Leave hosts and device out."
             )
-        if spec.has("senders") and spec.transport != "verbs":
+        if "senders" in spec.values and spec.transport != "verbs":
             raise SpecError(f"{spec.benchmark}: TCP would stay on the guest's loopback. Set transport=verbs.")
         # UCX works with the link's own address only
         places = (0, 0) if benchmarks.get(spec.benchmark).ends.rdma == "ucx" else (server.index, client.index)

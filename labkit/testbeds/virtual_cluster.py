@@ -183,7 +183,7 @@ def attach(handle: Mapping[str, Any]) -> Testbed:
             address=address(options.hosts.index(server), str(spec.values.get("ip"))),
             server=tuple(on(server, [])),
             client=words[0],
-            clients=words if spec.has("senders") else (),
+            clients=words if "senders" in spec.values else (),
         )
 
     return Testbed(
@@ -243,7 +243,7 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
     if benchmark.ends.where == "all":
         client, server, *_ = _serving(spec, options)
         return [client], server
-    if not spec.has("senders"):
+    if "senders" not in spec.values:
         if len(hosts) > 2:
             raise SpecError(
                 f"--hosts {','.join(spec.hosts)}, but {spec.benchmark} has a client and a server. Name two."
@@ -251,7 +251,7 @@ def _ends(spec: Spec, options: Options) -> tuple[list[str], str]:
         client, server = (options.hosts[0], *hosts)[-2:] if hosts else (options.hosts[0], options.hosts[-1])
         return [client], server
     *clients, server = hosts or options.hosts
-    senders = spec.option("senders")
+    senders = spec.values["senders"]
     if len(clients) < senders or (hosts and len(clients) > senders):
         raise SpecError(
             f"senders={senders}, but beside the receiver, the last host, there is room for {len(clients)}. "

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from labkit import host
 from labkit.errors import LaunchError, SpecError
@@ -59,7 +60,7 @@ def available(factories: Sequence[Callable[[Spec, Effort], Invocation]], spec: S
     LaunchError
         If no suitable tool is installed. The error lists the commands that install one.
     """
-    requested = dict(spec.options).get("tool", "auto")
+    requested = spec.values.get("tool", "auto")
     invocations, refusals = list[Invocation](), dict[str, str]()
     for factory in factories:
         name = factory.__module__.rpartition(".")[2].lstrip("_")
@@ -128,10 +129,9 @@ def only(spec: Spec, tool: str, instead: str, **defaults: Scalar) -> None:
         If the spec has another value of one of them.
     """
     for name, value in defaults.items():
-        if spec.values.get(name, value) != value:
+        if (asked := spec.values.get(name, value)) != value:
             raise SpecError(
-                f"{name}={spec.values[name]}, but {tool} cannot set it. Set {name}={value or repr(value)}, "
-                f"or use {instead}."
+                f"{name}={asked}, but {tool} cannot set it. Set {name}={value or repr(value)}, or use {instead}."
             )
 
 
@@ -168,6 +168,14 @@ def fit(folder: Path, access: Access, file_size: int) -> Facts:
     return access.facts(folder, file_size)
 
 
-def this_machine(spec: Spec) -> str:
+class OverIp(Protocol):
+    """Options of a benchmark over the internet protocol."""
+
+    @property
+    def ip(self) -> str:
+        """Its version."""
+
+
+def this_machine(spec: Spec[OverIp]) -> str:
     """Return the loopback address of the spec's option ``ip``; a testbed replaces it with the address of its host."""
-    return "::1" if spec.option("ip") == "ipv6" else "127.0.0.1"
+    return "::1" if spec.options.ip == "ipv6" else "127.0.0.1"

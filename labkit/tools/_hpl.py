@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit import host
 from labkit.errors import DataError, SpecError
@@ -21,6 +22,9 @@ from labkit.point.spec import Reported, Scalar, Spec
 from labkit.point.units import format_number, plural
 from labkit.tools import Invocation, Parsed, Tool
 from labkit.tools._linked import blas, mpi
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.compute.hpl import Options
 
 MEMORY = 0.8  # part of the memory that a matrix takes whose order labkit chooses
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -34,7 +38,7 @@ _SOME_GFLOPS = 10.0  # of a core whose peak is unknown
 _RESIDUAL = re.compile(r"\|\|Ax-b\|\|_oo[^=\n]*= *(\S+) \.+ (PASSED|FAILED)")
 
 
-def chosen(spec: Spec) -> dict[str, Scalar]:
+def chosen(spec: Spec[Options]) -> dict[str, Scalar]:
     """Return the grid, the order and the block that are left to labkit (0).
 
     The grid is the most square one with P ≤ Q. The matrix takes `MEMORY` of the memory of the hosts, and N is a whole
@@ -45,8 +49,8 @@ def chosen(spec: Spec) -> dict[str, Scalar]:
     SpecError
         If the grid does not hold exactly the ranks.
     """
-    p, q = grid(spec.ranks, spec.option("p"), spec.option("q"))
-    n, nb = spec.option("n"), spec.option("nb")
+    p, q = grid(spec.ranks, spec.options.p, spec.options.q)
+    n, nb = spec.options.n, spec.options.nb
     most = math.isqrt(int(MEMORY * _memory() * _hosts(spec) / _DOUBLE_B))
     nb = nb or max(_SMALLEST, min(_BLOCK, (n or most) // (_BLOCKS * q) // _STEP * _STEP))
     return {"n": n or most // nb * nb, "nb": nb, "p": p, "q": q}
@@ -77,37 +81,37 @@ def grid(ranks: int, p: int = 0, q: int = 0) -> tuple[int, int]:
     return p, q
 
 
-def wrong(spec: Spec) -> str:
+def wrong(spec: Spec[Options]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    n, nb = spec.option("n"), spec.option("nb")
+    n, nb = spec.options.n, spec.options.nb
     if n < 1 or nb < 1:
         return f"n={n} and nb={nb}, but both must be 1 or more. Set n=1000, or 0 to leave it to labkit."
-    if not VARIANT.fullmatch(spec.option("variant")):
-        return f"variant={spec.option('variant')!r}, but it must be like WR11C2R4, as HPL prints it."
+    if not VARIANT.fullmatch(spec.options.variant):
+        return f"variant={spec.options.variant!r}, but it must be like WR11C2R4, as HPL prints it."
     return ""
 
 
-def input_text(spec: Spec) -> str:
+def input_text(spec: Spec[Options]) -> str:
     """Return HPL.dat, which is also the beginning of hpccinf.txt.
 
     The variant in HPL's own words (``HPL_pdtest.c``): W, mapping, depth, broadcast, recursive factorisation, its parts,
     panel factorisation, its smallest part.
     """
-    values = spec.values
-    found = VARIANT.fullmatch(values["variant"])
+    options = spec.options
+    found = VARIANT.fullmatch(options.variant)
     assert found is not None  # `wrong` has refused others
     mapping, depth, broadcast, recursive, parts, panel, least = found.groups()
     lines: Sequence[tuple[object, str]] = (
         ("HPL.out", "output file name (if any)"),
         (6, "device out (6=stdout,7=stderr,file)"),
         (1, "# of problems sizes (N)"),
-        (values["n"], "Ns"),
+        (options.n, "Ns"),
         (1, "# of NBs"),
-        (values["nb"], "NBs"),
+        (options.nb, "NBs"),
         (int(mapping == "C"), "PMAP process mapping (0=Row-,1=Column-major)"),
         (1, "# of process grids (P x Q)"),
-        (values["p"], "Ps"),
-        (values["q"], "Qs"),
+        (options.p, "Ps"),
+        (options.q, "Qs"),
         ("16.0", "threshold"),
         (1, "# of panel fact"),
         (_FACTORS[panel], "PFACTs (0=left, 1=Crout, 2=Right)"),
@@ -134,7 +138,7 @@ def input_text(spec: Spec) -> str:
 
 def invocation(
     tool: Tool,
-    spec: Spec,
+    spec: Spec[Options],
     *,
     file: str,
     tail: str,
@@ -157,7 +161,7 @@ def invocation(
     library = blas(program)
     variables = dict.fromkeys(THREADS, "1") | dict(spec.environment)
     best = peak_of(spec)[0] or _SOME_GFLOPS
-    work = operations(spec.option("n")) / 1e9
+    work = operations(spec.options.n) / 1e9
 
     def prepare(where: Path) -> Mapping[str, Scalar]:
         _refuse_too_large(spec)
@@ -176,7 +180,7 @@ def invocation(
         mpi=kind,
         mpi_folder=folder,
         libraries=(library,) if library else (),
-        directory=spec.option("directory"),
+        directory=spec.options.directory,
         prepare=prepare,
         definition=definition,
         duration=work / (best * _FAST) + more / 10,
@@ -201,7 +205,7 @@ def peak_of(spec: Spec) -> tuple[float, str]:
     return cores * one.gflops, f"{plural(cores, 'core')} × {one.method}"
 
 
-def result(run: Run, spec: Spec, text: str, seconds: float | None = None) -> Parsed:
+def result(run: Run, spec: Spec[Options], text: str, seconds: float | None = None) -> Parsed:
     """Make a result of a row of HPL, if its residual passed.
 
     Parameters
@@ -215,7 +219,7 @@ def result(run: Run, spec: Spec, text: str, seconds: float | None = None) -> Par
     DataError
         If HPL's own check failed or is missing, or it solved another system than it was told.
     """
-    told = {name: spec.option(name) for name in ("n", "nb", "p", "q")}
+    told = {name: spec.values[name] for name in ("n", "nb", "p", "q")}
     if {name: run.options[name] for name in told} != told:
         raise DataError(f"HPL solved {dict(run.options)}, but was told {told}. Report this with its output.")
     check = _RESIDUAL.search(text)
@@ -245,14 +249,14 @@ def result(run: Run, spec: Spec, text: str, seconds: float | None = None) -> Par
     return Parsed(reported=tuple(values), facts=facts, warnings=tuple(doubts))
 
 
-def _refuse_too_large(spec: Spec) -> None:
+def _refuse_too_large(spec: Spec[Options]) -> None:
     """Refuse a matrix that does not fit the free memory of this machine."""
     free, hosts = host.describe()["memory_available_B"] or 0, _hosts(spec)
-    needs = spec.option("n") ** 2 * _DOUBLE_B / hosts
+    needs = spec.options.n**2 * _DOUBLE_B / hosts
     if free and needs > free:
         most = math.isqrt(int(MEMORY * free * hosts / _DOUBLE_B))
         raise SpecError(
-            f"n={spec.option('n')}: a matrix of {format_number(needs / 1e9, 'GB')} on each host, but "
+            f"n={spec.options.n}: a matrix of {format_number(needs / 1e9, 'GB')} on each host, but "
             f"{format_number(free / 1e9, 'GB')} are free. Set n={most} or less, or end other programs."
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
@@ -16,6 +17,9 @@ from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
 
+if TYPE_CHECKING:
+    from labkit.benchmarks.kv import Loop, open_loop
+
 FIELDS = 10
 _SAMPLES = "samples"
 _MOST = 500_000  # operations of a closed loop
@@ -23,23 +27,25 @@ ABSENT = programs.how("kv_client", "a C compiler")
 _LOADED_PER_S = 2000  # records at least, over a slow link
 
 
-def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *, paced: bool) -> Invocation:
+def invocation(
+    tool: Tool, spec: Spec[Loop], effort: Effort, server: Sequence[str], paced: open_loop.Options | None = None
+) -> Invocation:
     """A run of the client against servers of a store.
 
     Parameters
     ----------
     tool : the store.
     server : its command line; ``@port@`` and ``@socket@`` stand for where one of several listens.
-    paced : whether operations are due at the spec's rate.
+    paced : the spec's options if operations are due at their rate.
 
     Raises
     ------
     SpecError
         If the spec asks for another store.
     """
-    if spec.option("store") != tool.name:
-        raise SpecError(f"store={spec.option('store')}, but this is {tool.name}. Set store={tool.name}.")
-    count, unix = spec.option("servers"), spec.transport == "unix"
+    if spec.options.store != tool.name:
+        raise SpecError(f"store={spec.options.store}, but this is {tool.name}. Set store={tool.name}.")
+    count, unix = spec.options.servers, spec.transport == "unix"
     where = "unix:{socket}" if unix else "tcp:{address}:{port}"
     if count > 1:
         kind = "unix" if unix else "tcp"
@@ -47,12 +53,12 @@ def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *,
         server, where = [*words, *server], f"@{_servers.LIST}"
     else:
         server = [word.replace("@port@", "{port}").replace("@socket@", "{socket}") for word in server]
-    arguments, seconds = _arguments(spec, effort, paced=paced)
-    load = spec.option("records") / _LOADED_PER_S
+    arguments, seconds = _arguments(spec, effort, paced)
+    load = spec.options.records / _LOADED_PER_S
     client = program()
 
     def parsed(text: str, folder: Path) -> Parsed:
-        return _parsed(text, folder, effort, paced=paced)
+        return _parsed(text, folder, effort, paced=paced is not None)
 
     counted = "from the moment when it was due" if paced else "from its first request"
     return Invocation(
@@ -60,35 +66,35 @@ def invocation(tool: Tool, spec: Spec, effort: Effort, server: Sequence[str], *,
         package=tool.package,
         programs=(*tool.programs, client),
         server=tuple(server),
-        client=(client, f"store={spec.option('store')}", f"address={where}", *arguments, f"out={_SAMPLES}"),
+        client=(client, f"store={spec.options.store}", f"address={where}", *arguments, f"out={_SAMPLES}"),
         listens="unix" if unix else "tcp",
         parse=parsed,
         address="" if unix else this_machine(spec),
-        definition=f"labkit kv_client, YCSB workload {spec.option('workload')}: time of an operation {counted} to the "
+        definition=f"labkit kv_client, YCSB workload {spec.options.workload}: time of an operation {counted} to the "
         "end of its last answer.",
         duration=seconds + load,
         time_limit=3 * seconds + load + effort.time_limit,
     )
 
 
-def _arguments(spec: Spec, effort: Effort, *, paced: bool) -> tuple[list[str], float]:
+def _arguments(spec: Spec[Loop], effort: Effort, paced: open_loop.Options | None) -> tuple[list[str], float]:
     """Arguments of the client, and the time of the run, s."""
-    shares, distribution = ycsb.WORKLOADS[spec.option("workload")]
-    if spec.option("distribution") != "auto":
-        distribution = spec.option("distribution")
+    shares, distribution = ycsb.WORKLOADS[spec.options.workload]
+    if spec.options.distribution != "auto":
+        distribution = spec.options.distribution
     given: dict[str, Scalar] = {}
     if paced:
-        given = {"rate": repr(float(spec.option("rate"))), "arrivals": spec.option("arrivals")}
-    rate, poisson = (float(spec.option("rate")), spec.option("arrivals") == "poisson") if paced else (0.0, False)
+        given = {"rate": repr(float(paced.rate)), "arrivals": paced.arrivals}
+    rate, poisson = (float(paced.rate), paced.arrivals == "poisson") if paced else (0.0, False)
     seconds, limit, expected = _load.bounds(effort, rate, _MOST, poisson=poisson)
     given |= {
         **shares,
         "distribution": distribution,
-        "records": spec.option("records"),
-        "operations": expected or spec.option("records"),
+        "records": spec.options.records,
+        "operations": expected or spec.options.records,
         "fields": FIELDS,
         "field_size": spec.size // FIELDS,
-        "clients": spec.option("clients"),
+        "clients": spec.options.clients,
         "seconds": repr(seconds),
         "limit": limit,
         "seed": effort.seed,

@@ -7,20 +7,117 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from labkit.errors import SpecError
 from labkit.formats import rpc_client as layout
 from labkit.kernels import programs
-from labkit.point.spec import Effort, Spec
+from labkit.point.spec import Effort, Spec, has
 from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
 
+if TYPE_CHECKING:
+    from labkit.benchmarks.rpc import Call
+
 _SAMPLES = "samples"
 _MOST = 500_000  # calls of a closed loop
-_PARTS = ("small", "medium", "large")
 _SKEW = (0.1, 0.3, 0.6)  # shares of small, medium and large buffers, biased towards large ones; not from the survey
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payload:
+    """Options of TF-gRPC-Bench's payloads.
+
+    Parameters
+    ----------
+    scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
+    buffers : number of buffers of a payload.
+    small, medium, large : their sizes, B.
+    draw : seed of scheme=random.
+    """
+
+    scheme: Literal["uniform", "random", "skew"] = "uniform"
+    buffers: int = 10
+    small: int = 10
+    medium: int = 10 * 1024
+    large: int = 1024 * 1024
+    draw: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class InFlight:
+    """Options of calls that are under way at once.
+
+    Parameters
+    ----------
+    window : calls that are under way at once.
+    """
+
+    window: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clients:
+    """Options of several clients.
+
+    Parameters
+    ----------
+    clients : connections, each with one call under way.
+    """
+
+    clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Options of several servers and their workers.
+
+    Parameters
+    ----------
+    servers, workers : parameter servers and workers.
+    """
+
+    servers: int
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk:
+    """Options of clients with large calls.
+
+    Parameters
+    ----------
+    bulk_clients : with large ones.
+    bulk_size : of a large call, B.
+    """
+
+    bulk_clients: int
+    bulk_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paced:
+    """Options of calls that are due at a rate.
+
+    Parameters
+    ----------
+    rate : calls per second of all clients.
+    arrivals : gaps between the calls of a client: ``constant``, as wrk2's, or ``poisson``.
+    """
+
+    rate: float
+    arrivals: Literal["constant", "poisson"]
+
+
+def at_once(options: object) -> tuple[int, int, int]:
+    """Return the clients, the servers that each calls, and the calls of a client to a server that are under way."""
+    window = options.window if has(options, InFlight) else 1
+    if has(options, Workers):
+        return options.workers, options.servers, window
+    return (options.clients if has(options, Clients) else 1), 1, window
 
 
 def buffers(spec: Spec) -> list[int]:
@@ -29,14 +126,14 @@ def buffers(spec: Spec) -> list[int]:
     Small, medium and large buffers take turns (``uniform``), are drawn with equal chances (``random``), or have shares
     of 10, 30 and 60 % (``skew``).
     """
-    scheme = spec.values.get("scheme")
-    if scheme is None:
+    options = spec.options
+    if not has(options, Payload):
         return [spec.size]
-    sizes, count = [int(spec.option(name)) for name in _PARTS], int(spec.option("buffers"))
-    if scheme == "uniform":
+    sizes, count = [options.small, options.medium, options.large], options.buffers
+    if options.scheme == "uniform":
         return [sizes[k % 3] for k in range(count)]
-    if scheme == "random":
-        return random.Random(int(spec.option("draw"))).choices(sizes, k=count)
+    if options.scheme == "random":
+        return random.Random(options.draw).choices(sizes, k=count)
     ends = [round(count * sum(_SKEW[: k + 1])) for k in range(3)]
     return [size for size, begin, end in zip(sizes, [0, *ends], ends, strict=False) for _ in range(end - begin)]
 
@@ -57,7 +154,7 @@ def version(name: str) -> str:
 
 def invocation(
     tool: Tool,
-    spec: Spec,
+    spec: Spec[Call],
     effort: Effort,
     command: Sequence[str],
     both: Mapping[str, object],
@@ -79,9 +176,10 @@ def invocation(
     SpecError
         If the spec asks for another system.
     """
-    if spec.option("system") != (system := system or tool.name):
-        raise SpecError(f"system={spec.option('system')}, but this is {system}. Set system={system}.")
-    unix, count = spec.transport == "unix", int(spec.values.get("servers", 1))
+    if spec.options.system != (system := system or tool.name):
+        raise SpecError(f"system={spec.options.system}, but this is {system}. Set system={system}.")
+    options, unix = spec.options, spec.transport == "unix"
+    clients, count, window = at_once(options)
     where = "unix:{socket}" if unix else "tcp:{address}:{port}"
     words = [*command, "server", *(f"{key}={value}" for key, value in {**both, **server}.items())]
     if count > 1:
@@ -90,25 +188,26 @@ def invocation(
         words, where = [*several, *words, f"address={own}"], f"@{_servers.LIST}"
     else:
         words.append(f"address={where}")
-    rate, poisson = float(spec.values.get("rate", 0)), spec.values.get("arrivals") == "poisson"
-    window = int(spec.values.get("window", 1))
+    paced, bulk = options if has(options, Paced) else None, options if has(options, Bulk) else None
+    rate = float(paced.rate) if paced else 0.0
+    poisson = paced is not None and paced.arrivals == "poisson"
     seconds, limit, _ = _load.bounds(effort, rate, _MOST, poisson=poisson)
     sizes = buffers(spec)
     arguments: dict[str, object] = {
         "address": where,
         "buffers": ",".join(map(str, sizes)),
-        "method": spec.option("method"),
-        "clients": spec.values.get("clients", spec.values.get("workers", 1)),
+        "method": spec.options.method,
+        "clients": clients,
         **({"window": window} if window > 1 else {}),
-        **({"rate": repr(rate), "arrivals": spec.option("arrivals")} if rate else {}),
+        **({"rate": repr(rate), "arrivals": paced.arrivals} if paced and rate else {}),
         "seconds": repr(seconds),
         "limit": limit,
         "seed": effort.seed,
         **both,
         "out": _SAMPLES,
     }
-    if spec.values.get("bulk_clients"):
-        arguments |= {"bulk_clients": spec.option("bulk_clients"), "bulk_buffers": spec.option("bulk_size")}
+    if bulk and bulk.bulk_clients:
+        arguments |= {"bulk_clients": bulk.bulk_clients, "bulk_buffers": bulk.bulk_size}
 
     def parsed(text: str, folder: Path) -> Parsed:
         file = folder / _SAMPLES
@@ -117,11 +216,11 @@ def invocation(
         times, work = (found.due, found.start, found.end), window * count
         facts = {"client": found.client}
         return _load.parsed(
-            *times, facts, effort, paced=rate > 0, work=work, payload=found.payload, doubts=doubts, bulk=bulk(found)
+            *times, facts, effort, paced=rate > 0, work=work, payload=found.payload, doubts=doubts, bulk=moved(found)
         )
 
-    def bulk(found: layout.Result) -> tuple[float, int]:
-        return (found.bulk / found.bulk_s, int(spec.option("bulk_size"))) if found.bulk_s else (0.0, 0)
+    def moved(found: layout.Result) -> tuple[float, int]:
+        return (found.bulk / found.bulk_s, bulk.bulk_size) if bulk and found.bulk_s else (0.0, 0)
 
     counted = "the moment when it was due" if rate else "its begin"
     what = "a call" if window * count == 1 else f"{window * count} calls that are under way at once"

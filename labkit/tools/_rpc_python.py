@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.host import pythons
@@ -12,12 +13,15 @@ from labkit.tools import _rpc
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
 
+if TYPE_CHECKING:
+    from labkit.benchmarks.rpc import Loop
+
 
 def load(
     tool: Tool,
     system: str,
     distribution: Sequence[str],
-    spec: Spec,
+    spec: Spec[Loop],
     effort: Effort,
     both: Mapping[str, object],
     server: Mapping[str, object],
@@ -34,7 +38,7 @@ def load(
     SpecError
         If the spec asks for C++.
     """
-    if spec.values.get("language", "c++") != "python":
+    if spec.options.language != "python":
         raise SpecError(f"{tool.name} is in Python. Set language=python.")
     python = pythons.having(*distribution)[0]
     missing = f"a python3 with {distribution[0]} (pip install 'labkit[rpc]')"

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from labkit.errors import DataError
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _erasure_codes
 from labkit.tools._own_json import parsed
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.storage.erasure_code import Decoding, Encoding
 
 TOOL = Tool(
     name="erasure_codes",
@@ -26,17 +29,19 @@ ABSENT = "liberasurecode.so.1"  # what is missing where it is not installed
 _WARMUP = 20
 
 
-def encode(spec: Spec, effort: Effort) -> Invocation:
+def encode(spec: Spec[Encoding], effort: Effort) -> Invocation:
     """Encode a block of the spec's size."""
     return _invocation(spec, effort, "encode", 0)
 
 
-def decode(spec: Spec, effort: Effort) -> Invocation:
+def decode(spec: Spec[Decoding], effort: Effort) -> Invocation:
     """Decode a block of the spec's size after fragments were lost."""
-    return _invocation(spec, effort, "decode", spec.option("erasures"))
+    return _invocation(spec, effort, "decode", spec.options.erasures)
 
 
-def _invocation(spec: Spec, effort: Effort, operation: Literal["encode", "decode"], erasures: int) -> Invocation:
+def _invocation(
+    spec: Spec[Encoding], effort: Effort, operation: Literal["encode", "decode"], erasures: int
+) -> Invocation:
     plan: _erasure_codes.Plan = {
         "operation": operation,
         "erasures": erasures,
@@ -45,9 +50,9 @@ def _invocation(spec: Spec, effort: Effort, operation: Literal["encode", "decode
         "warmup": _WARMUP if effort.warmup is None else effort.warmup,
         "time_cap": effort.time_cap,
         "seed": effort.seed,
-        "code": spec.option("code"),
-        "k": spec.option("k"),
-        "m": spec.option("m"),
+        "code": spec.options.code,
+        "k": spec.options.k,
+        "m": spec.options.m,
     }
 
     def read(text: str, folder: Path) -> Parsed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from labkit.errors import DataError, SpecError
 from labkit.formats import fio as layout
@@ -17,6 +17,11 @@ from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.point.units import KiB
 from labkit.tools import Facts, Invocation, Parsed, Tool, fit, trimmed
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.storage import file, network, nvme
+
+    Requests = file.Read | file.Write | file.Mixed | network.Options | nvme.Options
 
 TOOL = Tool(
     name="fio",
@@ -42,9 +47,9 @@ _MARK = "== log ==\n"
 _BEFORE_S = 60.0  # modules and the connection, in an emulated guest
 
 
-def read(spec: Spec, effort: Effort) -> Invocation:
+def read(spec: Spec[file.Read], effort: Effort) -> Invocation:
     """Reads of the spec's size from a file written before; the option ``cache`` sets what the page cache holds."""
-    cache, random = spec.option("cache"), spec.option("pattern") == "random"
+    cache, random = spec.options.cache, spec.options.pattern == "random"
     how = {
         "direct": ["--direct=1"],
         "drop": ["--direct=0", "--invalidate=1"],
@@ -62,9 +67,9 @@ def read(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "read", how, access, once=once)
 
 
-def write(spec: Spec, effort: Effort) -> Invocation:
+def write(spec: Spec[file.Write], effort: Effort) -> Invocation:
     """Writes of the spec's size to a new file; the option ``sync`` sets when a write is complete."""
-    sync = spec.option("sync")
+    sync = spec.options.sync
     how = {"none": [], "fsync": ["--fsync=1"], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
     page_cache = {
         "none": "takes the writes; the disk may get them later",
@@ -76,9 +81,9 @@ def write(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "write", how, access)
 
 
-def mixed(spec: Spec, effort: Effort) -> Invocation:
+def mixed(spec: Spec[file.Mixed], effort: Effort) -> Invocation:
     """Reads and writes of the spec's size in one file; the option ``sync`` sets when a write is complete."""
-    sync = spec.option("sync")
+    sync = spec.options.sync
     how = {"none": [], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
     page_cache = {
         "none": "takes the writes and may answer the reads",
@@ -86,7 +91,8 @@ def mixed(spec: Spec, effort: Effort) -> Invocation:
         "direct": "bypassed with O_DIRECT; the disk's own cache may hold the data",
     }[sync]
     access = Access(page_cache=page_cache, cached=sync != "direct", o_sync=sync == "osync", o_direct=sync == "direct")
-    return _invocation(spec, effort, "rw", [f"--rwmixread={spec.option('read_percent')}", *how], access)
+    percent = spec.options.read_percent
+    return _invocation(spec, effort, "rw", [f"--rwmixread={percent}", *how], access, read_percent=percent)
 
 
 def unix_rr(spec: Spec, effort: Effort) -> Invocation:
@@ -150,23 +156,35 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[file.Read | file.Write | file.Mixed],
     effort: Effort,
     direction: Literal["read", "write", "rw"],
     how: list[str],
     access: Access,
     *,
     once: bool = False,
+    read_percent: int | None = None,
 ) -> Invocation:
     """A run on a file."""
     _check(spec, access.o_direct)
-    asked = spec.option("engine")
-    engine = asked if asked != "auto" else "psync" if spec.option("depth") == 1 else "libaio"
-    return run(spec, effort, direction, engine, how, access, file="data", once=once)
+    asked = spec.options.engine
+    engine = asked if asked != "auto" else "psync" if spec.options.depth == 1 else "libaio"
+    return run(
+        spec,
+        effort,
+        direction,
+        engine,
+        how,
+        access,
+        file="data",
+        once=once,
+        read_percent=read_percent,
+        directory=spec.options.directory,
+    )
 
 
 def run(
-    spec: Spec,
+    spec: Spec[Requests],
     effort: Effort,
     direction: Literal["read", "write", "rw"],
     engine: str,
@@ -175,6 +193,8 @@ def run(
     *,
     file: str = "",
     once: bool = False,
+    read_percent: int | None = None,
+    directory: str = "",
 ) -> Invocation:
     """Make a run of one job, whatever serves its I/Os.
 
@@ -184,13 +204,15 @@ def run(
     how : further words, those of the engine first.
     file : that it accesses; empty for an engine that accesses none.
     once : whether each block is read only once.
+    read_percent : share of the reads, of a mix.
+    directory : where the file is; empty for the folder of temporary files.
 
     Raises
     ------
     SpecError
         If each block is read once, and there are fewer blocks than iterations.
     """
-    size, file_size, depth = spec.size, spec.option("file_size"), spec.option("depth")
+    size, file_size, depth = spec.size, int(spec.options.file_size), spec.options.depth
     ios = MAX_IOS if effort.iterations is None else effort.iterations + (effort.warmup or 0)
     amount = min(ios * size, file_size) if once else ios * size  # beyond its size the file is gone through again
     if effort.iterations is not None and amount < ios * size:
@@ -198,9 +220,9 @@ def run(
             f"{ios} I/Os of {size} B with warm-up, but cache=drop reads each block once and file_size={file_size} B. "
             f"Set file_size={ios * size} or more."
         )
-    offered = spec.option("offered")
-    pace = [f"--rate_iops={_shares(offered, spec)}", "--rate_process=poisson"] if offered else []
-    random = "rand" if spec.option("pattern") == "random" else ""
+    offered = spec.options.offered
+    pace = [f"--rate_iops={_shares(offered, read_percent)}", "--rate_process=poisson"] if offered else []
+    random = "rand" if spec.options.pattern == "random" else ""
     # an exact count must not be cut short by the cap
     runtime = effort.time_cap if effort.iterations is None else effort.time_limit
 
@@ -242,7 +264,7 @@ def run(
             "--output-format=json",
         ),
         parse=parsed,
-        directory=spec.values.get("directory", ""),
+        directory=directory,
         prepare=lambda folder: fit(folder, access, file_size),
         definition="fio: latency (lat) of each I/O, submission included; rates are fio's, over its own run time.",
         duration=runtime + _LAYOUT_S,
@@ -250,25 +272,25 @@ def run(
     )
 
 
-def nvme_read(spec: Spec, effort: Effort) -> Invocation:
+def nvme_read(spec: Spec[nvme.Options], effort: Effort) -> Invocation:
     """Reads of the spec's size over NVMe over Fabrics; the kernel of soft-RoCE's guest serves a memory disk."""
     return _nvme(spec, effort, "read")
 
 
-def nvme_write(spec: Spec, effort: Effort) -> Invocation:
+def nvme_write(spec: Spec[nvme.Options], effort: Effort) -> Invocation:
     """Writes of the spec's size over NVMe over Fabrics, as in `nvme_read`."""
     return _nvme(spec, effort, "write")
 
 
-def _nvme(spec: Spec, effort: Effort, direction: Literal["read", "write"]) -> Invocation:
+def _nvme(spec: Spec[nvme.Options], effort: Effort, direction: Literal["read", "write"]) -> Invocation:
     if not spec.testbed.startswith("soft-roce"):
         raise SpecError(
             f"testbed={spec.testbed}, but NVMe over Fabrics is set up in the guest of the testbed soft-roce only. Set "
             "testbed=soft-roce."
         )
-    fabric, file_size = spec.option("fabric"), spec.option("file_size")
+    fabric, file_size = spec.options.fabric, int(spec.options.file_size)
     access = Access(page_cache="is bypassed with O_DIRECT; the blocks are in memory", cached=False, o_direct=True)
-    engine = "psync" if spec.option("depth") == 1 else "libaio"
+    engine = "psync" if spec.options.depth == 1 else "libaio"
     job = run(spec, effort, direction, engine, ["--direct=1"], access)
 
     def prepare(folder: Path) -> Facts:
@@ -294,18 +316,17 @@ def _nvme(spec: Spec, effort: Effort, direction: Literal["read", "write"]) -> In
     )
 
 
-def _shares(offered: int, spec: Spec) -> str:
+def _shares(offered: int, percent: int | None) -> str:
     """The offered rate as fio takes it: one, or those of reads and writes in a mix, which it paces apart."""
-    percent = spec.values.get("read_percent")
     if percent is None:
         return str(offered)
     reads = max(1, round(offered * percent / 100))
     return f"{reads},{max(1, offered - reads)}"
 
 
-def _check(spec: Spec, direct: bool) -> None:
+def _check(spec: Spec[file.Access], direct: bool) -> None:
     """Refuse what cannot work, before anything starts."""
-    size, file_size, depth, engine = spec.size, *(spec.option(name) for name in ("file_size", "depth", "engine"))
+    size, file_size, depth, engine = spec.size, int(spec.options.file_size), spec.options.depth, spec.options.engine
     if not 0 < size <= file_size:
         raise SpecError(f"size={size} B, but an I/O must have 1 B to the file's {file_size} B. Set size=4096.")
     if direct and size % _SECTOR:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from labkit.formats import rpc_client as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc, only
+from labkit.tools._rpc import Bulk as Bulk
+from labkit.tools._rpc import Clients as Clients
+from labkit.tools._rpc import InFlight as InFlight
+from labkit.tools._rpc import Paced as Paced
+from labkit.tools._rpc import Payload as Payload
+from labkit.tools._rpc import Workers as Workers
+from labkit.tools._rpc import at_once as at_once
 from labkit.tools._rpc import buffers as buffers
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.rpc import Call
 
 _PROGRAM = "rpc_grpc"
 TOOL = Tool(
@@ -19,11 +31,11 @@ TOOL = Tool(
 )
 
 
-def load(spec: Spec, effort: Effort) -> Invocation:
+def load(spec: Spec[Call], effort: Effort) -> Invocation:
     """Calls of the spec's clients."""
     only(spec, "gRPC in C++", "grpcio", language="c++")
     command = (_rpc.program(_PROGRAM, TOOL.package),)
     only(spec, "gRPC", "system=thrift", protocol="binary", framing="framed", model="threaded")
-    both = {"serialised": int(spec.option("serialised"))}
-    threads = int(spec.option("server_threads"))
+    both = {"serialised": int(spec.options.serialised)}
+    threads = spec.options.server_threads
     return _rpc.invocation(TOOL, spec, effort, command, both, {"threads": threads} if threads else {})

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from labkit.formats import rpc_client as layout
 from labkit.host import pythons
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc_python, only
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.rpc import Loop
 
 _LIBRARY = ("grpcio", "grpc", "google.protobuf")
 TOOL = Tool(
@@ -18,7 +23,7 @@ TOOL = Tool(
 )
 
 
-def load(spec: Spec, effort: Effort) -> Invocation:
+def load(spec: Spec[Loop], effort: Effort) -> Invocation:
     """Calls of the spec's clients."""
     only(spec, "grpcio", "thrift_python", protocol="binary", framing="framed", model="threaded", server_threads=0)
-    return _rpc_python.load(TOOL, "grpc", _LIBRARY, spec, effort, {"serialised": int(spec.option("serialised"))}, {})
+    return _rpc_python.load(TOOL, "grpc", _LIBRARY, spec, effort, {"serialised": int(spec.options.serialised)}, {})

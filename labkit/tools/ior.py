@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from labkit.formats import ior as layout
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, _linked, fit, trimmed
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.storage.ior import Options
 
 VERSION = rb"IOR-(\d[\w.+-]{0,40}): MPI Coordinated Test"  # it has no option that prints it, and without one it writes
 TOOL = Tool(
@@ -28,24 +32,24 @@ _SYNCS = {"none": (), "end": ("-e",), "each": ("-Y",)}
 REPETITIONS = 8
 
 
-def transfers(spec: Spec, effort: Effort) -> Invocation:
+def transfers(spec: Spec[Options], effort: Effort) -> Invocation:
     """Tests of one operation; a test that reads writes the files first."""
-    told, reads = spec.values, spec.option("operation") == "read"
-    size = told["block_size"] * told["segments"] * spec.ranks
+    options, reads = spec.options, spec.options.operation == "read"
+    size = int(options.block_size) * options.segments * spec.ranks
     count = (effort.iterations or REPETITIONS) + (effort.warmup or 0)
     kind, folder = _linked.mpi(TOOL.name)
-    words = ["ior", "-a", told["api"], "-w", *(["-r"] if reads else []), "-i", str(count)]
-    words += ["-b", str(told["block_size"]), "-t", str(spec.size), "-s", str(told["segments"])]
-    words += ["-F"] if told["file"] != "shared" else []
-    words += ["-c"] if told["collective"] else []
-    words += ["-C"] if reads and told["reorder"] else []
-    words += [*_SYNCS[told["sync"]], "-o", "data", "-O", "summaryFormat=JSON"]
+    words = ["ior", "-a", options.api, "-w", *(["-r"] if reads else []), "-i", str(count)]
+    words += ["-b", str(options.block_size), "-t", str(spec.size), "-s", str(options.segments)]
+    words += ["-F"] if options.file != "shared" else []
+    words += ["-c"] if options.collective else []
+    words += ["-C"] if reads and options.reorder else []
+    words += [*_SYNCS[options.sync], "-o", "data", "-O", "summaryFormat=JSON"]
     if reads:
         access = Access(page_cache="answers the reads: the file was just written", cached=True)
-    elif told["sync"] == "none":
+    elif options.sync == "none":
         access = Access(page_cache="takes the writes; the disk may get them later", cached=True)
     else:
-        when = "after each transfer" if told["sync"] == "each" else "before the file is closed"
+        when = "after each transfer" if options.sync == "each" else "before the file is closed"
         access = Access(page_cache=f"is written to the disk {when}", cached=False)
     seconds = count * (1 + reads) * size / _SLOWEST_BPS + 1
 
@@ -60,7 +64,7 @@ def transfers(spec: Spec, effort: Effort) -> Invocation:
         parse=parsed,
         mpi=kind,
         mpi_folder=folder,
-        directory=told["directory"],
+        directory=options.directory,
         prepare=lambda where: fit(where, access, size),
         definition="IOR: bytes of all ranks over the time from the first open to the last close, each repetition.",
         duration=seconds,
@@ -68,14 +72,14 @@ def transfers(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def wrong(spec: Spec) -> str:
+def wrong(spec: Spec[Options]) -> str:
     """Say what IOR itself cannot do; empty if it can."""
-    if spec.option("api") == "POSIX" and spec.option("collective"):
+    if spec.options.api == "POSIX" and spec.options.collective:
         return "api=POSIX has no collective calls. Set collective=False, or api=MPIIO."
     return ""
 
 
-def parse(text: str, spec: Spec, effort: Effort) -> Parsed:
+def parse(text: str, spec: Spec[Options], effort: Effort) -> Parsed:
     """Return the time of every repetition.
 
     Raises
@@ -83,7 +87,7 @@ def parse(text: str, spec: Spec, effort: Effort) -> Parsed:
     DataError
         If IOR ran on another number of ranks: it and its launcher are of different MPI libraries.
     """
-    tasks, times = layout.repetitions(text, spec.option("operation"), TOOL.name)
+    tasks, times = layout.repetitions(text, spec.options.operation, TOOL.name)
     if tasks != spec.ranks:
         raise DataError(
             f"ior ran on {tasks} ranks instead of {spec.ranks}: the launcher and ior use different MPI libraries. "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError, unknown_name
 from labkit.formats import iozone as layout
@@ -17,6 +18,10 @@ from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.point.units import KiB
 from labkit.tools import Invocation, Parsed, Tool, fit
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.storage import iozone as tables
+    from labkit.benchmarks.storage import iozone_throughput as throughputs
 
 TOOL = Tool(
     name="iozone",
@@ -50,7 +55,7 @@ _SLOWEST_BPS = {True: 0.5e6, False: 50e6}  # B/s to reckon with for small record
 _COARSE = re.compile(r"Timer resolution is poor\..*?Sizes (\d{1,9}) kBytes and below", re.DOTALL)
 
 
-def table(spec: Spec, effort: Effort) -> Invocation:
+def table(spec: Spec[tables.Options], effort: Effort) -> Invocation:
     """The chosen tests over every file and record size between the limits.
 
     Raises
@@ -58,9 +63,9 @@ def table(spec: Spec, effort: Effort) -> Invocation:
     SpecError
         For an exact count of iterations, unknown tests, or limits that are not in order or no multiples of 1 KiB.
     """
-    limits = {name: spec.option(name) for name in _LIMITS}
+    limits = {name: int(spec.values[name]) for name in _LIMITS}
     _check(limits)
-    chosen = _tests(spec.option("tests"))
+    chosen = _tests(spec.options.tests)
     low, high, shortest, longest = (f"{value // KiB}k" for value in limits.values())
     records = (limits["max_record_size"] // limits["min_record_size"]).bit_length()
     passes = sum(TESTS[word][1] for word in chosen)
@@ -77,7 +82,7 @@ def table(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def processes(spec: Spec, effort: Effort) -> Invocation:
+def processes(spec: Spec[throughputs.Options], effort: Effort) -> Invocation:
     """One test of several processes on a file each (``-t``); a record is the spec's size.
 
     Raises
@@ -85,7 +90,7 @@ def processes(spec: Spec, effort: Effort) -> Invocation:
     SpecError
         For an exact count of iterations, no process, or sizes that are no multiples of 1 KiB.
     """
-    count, file_size, test = spec.option("processes"), spec.option("file_size"), spec.option("test")
+    count, file_size, test = spec.options.processes, int(spec.options.file_size), spec.options.test
     _check({"size": spec.size, "file_size": file_size}, (("size", "file_size"),))
     if count < 1:
         raise SpecError(f"processes={count}, but there must be at least 1. Set processes=2.")
@@ -107,7 +112,7 @@ def processes(spec: Spec, effort: Effort) -> Invocation:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[tables.Options | throughputs.Options],
     effort: Effort,
     words: tuple[str, ...],
     *,
@@ -125,7 +130,7 @@ def _invocation(
     """
     if effort.iterations is not None:
         raise SpecError(f"iterations={effort.iterations}, but iozone measures every cell once. Leave iterations out.")
-    sync, direct = spec.option("sync"), spec.option("direct")
+    sync, direct = spec.options.sync, spec.options.direct
     page_cache = "bypassed with O_DIRECT" if direct else "answers the reads" + ("" if sync else " and takes the writes")
     access = Access(page_cache=page_cache, cached=not direct, o_sync=sync, o_direct=direct)
     seconds = moved / _SLOWEST_BPS[sync or direct] + 1
@@ -135,7 +140,7 @@ def _invocation(
         programs=TOOL.programs,
         client=("iozone", *words),
         parse=parse,
-        directory=spec.option("directory"),
+        directory=spec.options.directory,
         prepare=lambda folder: fit(folder, access, needs),
         definition=definition,
         duration=seconds,
@@ -143,9 +148,9 @@ def _invocation(
     )
 
 
-def _flags(spec: Spec) -> tuple[str, ...]:
+def _flags(spec: Spec[tables.Options | throughputs.Options]) -> tuple[str, ...]:
     """O_SYNC and O_DIRECT."""
-    return (*(["-o"] if spec.option("sync") else []), *(["-I"] if spec.option("direct") else []))
+    return (*(["-o"] if spec.options.sync else []), *(["-I"] if spec.options.direct else []))
 
 
 def _numbers(tests: Iterable[int]) -> list[str]:

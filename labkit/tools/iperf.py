@@ -10,12 +10,18 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import iperf as layout
 from labkit.host import VERSION
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.sockets import Sockets, TcpStream
+    from labkit.benchmarks.sockets import tcp_rr as rr
+    from labkit.benchmarks.sockets import udp_stream as datagrams
 
 TOOL = Tool(
     name="iperf",
@@ -31,7 +37,7 @@ TOOL = Tool(
 _UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
     """Requests and answers of the spec's size, one at a time over one connection (bounce-back).
 
     Raises
@@ -43,7 +49,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     only(spec, TOOL.name, "netperf", nodelay=True)
     # the server acknowledges at once (TCP_QUICKACK) unless it is told not to; no other tool has that
     options = ["--bounceback", "--bounceback-period=0", "--bounceback-no-quickack"]
-    parse = partial(layout.bounces, congestion=spec.option("congestion"))
+    parse = partial(layout.bounces, congestion=spec.options.congestion)
     return _invocation(
         spec,
         effort,
@@ -53,13 +59,13 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
         definition=(
             "iperf bounce-back: mean and range of the round trip from request to answer: netperf's, printed to 1 µs."
         ),
+        congestion=spec.options.congestion,
     )
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
+def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     """Connections that send as fast as they can, the spec's size in each call."""
-    values = spec.values
-    parse = partial(layout.stream, streams=values["streams"], congestion=values["congestion"])
+    parse = partial(layout.stream, streams=spec.options.streams, congestion=spec.options.congestion)
     return _invocation(
         spec,
         effort,
@@ -69,13 +75,15 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
         definition=(
             "iperf: bytes the client wrote over its time; the last are still on their way, unlike in TCP_STREAM."
         ),
+        streams=spec.options.streams,
+        nodelay=spec.options.nodelay,
+        congestion=spec.options.congestion,
     )
 
 
-def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
+def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     """Connections over each of which both ends send at once (``--full-duplex``)."""
-    values = spec.values
-    parse = partial(layout.both, streams=values["streams"], congestion=values["congestion"])
+    parse = partial(layout.both, streams=spec.options.streams, congestion=spec.options.congestion)
     return _invocation(
         spec,
         effort,
@@ -85,10 +93,13 @@ def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
         definition=(
             "iperf --full-duplex: sum of what the client wrote and what it read; both directions share each connection."
         ),
+        streams=spec.options.streams,
+        nodelay=spec.options.nodelay,
+        congestion=spec.options.congestion,
     )
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Invocation:
+def udp_stream(spec: Spec[datagrams.Options], effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate of the option ``offered``.
 
     Raises
@@ -97,7 +108,7 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
         For several streams: the server's reports do not come back then.
     """
     only(spec, TOOL.name, "iperf3", streams=1)
-    rate = (spec.option("offered") or _UNPACED_MBPS) * 8e6
+    rate = (spec.options.offered or _UNPACED_MBPS) * 8e6
     offered = ["-u", "-b", f"{rate:.0f}"]
     return _invocation(
         spec,
@@ -112,17 +123,20 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[Sockets],
     effort: Effort,
     test_options: list[str],
     parse: Callable[[str], list[Reported]],
     *,
     stands_in_for: str,
     definition: str,
+    streams: int = 1,
+    nodelay: bool = False,
+    congestion: str = "",
 ) -> Invocation:
     """A run of one test; an exact count is one of writes of each stream."""
-    address, values = this_machine(spec), spec.values
-    if effort.iterations and values.get("streams", 1) > 1:
+    address, buffer = this_machine(spec), spec.options.socket_buffer
+    if effort.iterations and streams > 1:
         raise SpecError(
             f"iterations={effort.iterations}, but iperf counts iterations on one stream only. Set streams=1."
         )
@@ -130,10 +144,10 @@ def _invocation(
     length = ["-n", str(effort.iterations * spec.size)] if effort.iterations else ["-t", str(seconds)]
     both = [*(["-V"] if ":" in address else []), *(["-u"] if "-u" in test_options else [])]
     common_options = [
-        *(["-w", str(values["socket_buffer"])] if values["socket_buffer"] else []),
-        *(["-N"] if values.get("nodelay") and "--bounceback" not in test_options else []),
-        *(["-P", str(values["streams"])] if values.get("streams", 1) > 1 else []),
-        *(["-Z", values["congestion"]] if values.get("congestion") else []),
+        *(["-w", str(buffer)] if buffer else []),
+        *(["-N"] if nodelay else []),
+        *(["-P", str(streams)] if streams > 1 else []),
+        *(["-Z", congestion] if congestion else []),
     ]
 
     def parsed(text: str, folder: Path) -> Parsed:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.formats import iperf3 as layout
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _incast, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.congestion import incast as many
+    from labkit.benchmarks.sockets import Sockets, TcpStream
+    from labkit.benchmarks.sockets import udp_stream as datagrams
 
 TOOL = Tool(
     name="iperf3",
@@ -27,7 +33,7 @@ MARK = 0x20  # byte of DSCP and ECN in packets of `flood` and `pour`: CS1, for w
 SERVER = ("iperf3", "-s", "-1", "-B", "{address}", "-p", "{port}")
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
+def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     """Connections that send as fast as they can, the spec's size in each call; the server serves them alone.
 
     An exact count of iterations is one of blocks (``-k``), over all streams.
@@ -38,10 +44,13 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
         [],
         stands_in_for="netperf",
         definition=("iperf3: bytes the receiver got over its time, which is that of netperf TCP_STREAM nearly."),
+        streams=spec.options.streams,
+        nodelay=spec.options.nodelay,
+        congestion=spec.options.congestion,
     )
 
 
-def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
+def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     """Connections that send and as many that receive, all at once (``--bidir``)."""
     return _invocation(
         spec,
@@ -52,12 +61,15 @@ def tcp_bidirectional(spec: Spec, effort: Effort) -> Invocation:
             "iperf3 --bidir: sum over both directions of what the receivers got; "
             "each direction has connections of its own."
         ),
+        streams=spec.options.streams,
+        nodelay=spec.options.nodelay,
+        congestion=spec.options.congestion,
     )
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Invocation:
+def udp_stream(spec: Spec[datagrams.Options], effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate the option ``offered`` gives all streams together."""
-    offered = spec.option("offered") * 8e6 / spec.option("streams")
+    offered = spec.options.offered * 8e6 / spec.options.streams
     return _invocation(
         spec,
         effort,
@@ -66,14 +78,14 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
         definition=(
             "iperf3 -u: bandwidth is what the receiver got, beside it what was sent, what was lost, and jitter."
         ),
+        streams=spec.options.streams,
     )
 
 
-def incast(spec: Spec, effort: Effort) -> Invocation:
+def incast(spec: Spec[many.Options], effort: Effort) -> Invocation:
     """Senders with some connections each to one host, every sender to a server of its own there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
-    values = spec.values
-    seconds = values["duration"]
+    options, seconds = spec.options, spec.options.duration
 
     def parsed(text: str, folder: Path) -> Parsed:
         return Parsed(reported=tuple(layout.parse(text)), facts={"payload_B": layout.received(text)})
@@ -95,11 +107,11 @@ def incast(spec: Spec, effort: Effort) -> Invocation:
             f"{max(_SHORTEST_S, round(seconds / _INTERVALS, 1)):g}",
             "-l",
             str(spec.size),
-            *(["-P", str(values["streams"])] if values["streams"] > 1 else []),
-            *(["-C", values["congestion"]] if values["congestion"] else []),
+            *(["-P", str(options.streams)] if options.streams > 1 else []),
+            *(["-C", options.congestion] if options.congestion else []),
             "-J",
         ),
-        each=({},) * values["senders"],
+        each=({},) * options.senders,
         parse=parsed,
         combine=_incast.combine,
         address="127.0.0.1",
@@ -149,24 +161,27 @@ def _load(seconds: int, *how: str) -> Invocation:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[Sockets],
     effort: Effort,
     test_options: list[str],
     *,
     definition: str,
+    streams: int,
+    nodelay: bool = False,
+    congestion: str = "",
     stands_in_for: str = "",
     parse: Callable[[str], list[Reported]] = layout.parse,
 ) -> Invocation:
     """A run of streams."""
-    address, values = this_machine(spec), spec.values
+    address, buffer = this_machine(spec), spec.options.socket_buffer
     seconds = max(1, math.ceil(effort.time_cap))
     length = ["-k", str(effort.iterations)] if effort.iterations else ["-t", str(seconds)]
     interval = max(_SHORTEST_S, round(seconds / _INTERVALS, 1))
     common_options = [
-        *(["-w", str(values["socket_buffer"])] if values["socket_buffer"] else []),
-        *(["-N"] if values.get("nodelay") else []),
-        *(["-P", str(values["streams"])] if values["streams"] > 1 else []),
-        *(["-C", values["congestion"]] if values.get("congestion") else []),
+        *(["-w", str(buffer)] if buffer else []),
+        *(["-N"] if nodelay else []),
+        *(["-P", str(streams)] if streams > 1 else []),
+        *(["-C", congestion] if congestion else []),
     ]
 
     def parsed(text: str, folder: Path) -> Parsed:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import DataError
 from labkit.formats import mdtest as layout
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, _linked, fit, ior
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.storage.mdtest import Options
 
 TOOL = Tool(
     name="mdtest",
@@ -25,18 +29,18 @@ _PHASES = 4
 _INODE_B = 4096  # that an item takes, at most, beside its data
 
 
-def operations(spec: Spec, effort: Effort) -> Invocation:
+def operations(spec: Spec[Options], effort: Effort) -> Invocation:
     """All phases of files or of directories; the spec says which of them is the result."""
-    told, count = spec.values, effort.iterations or ior.REPETITIONS
+    options, count = spec.options, effort.iterations or ior.REPETITIONS
     kind, folder = _linked.mpi(TOOL.name)
-    words = ["mdtest", "-n", str(told["items"]), "-i", str(count), "-d", "data"]
-    words += [] if told["operation"].startswith("tree") else ["-D" if "directory" in told["operation"] else "-F"]
-    words += ["-u"] if told["unique"] else []
-    words += ["-w", str(told["write_size"]), "-e", str(told["write_size"])] if told["write_size"] else []
-    words += ["-N", str(told["shift"])] if told["shift"] else []
+    words = ["mdtest", "-n", str(options.items), "-i", str(count), "-d", "data"]
+    words += [] if options.operation.startswith("tree") else ["-D" if "directory" in options.operation else "-F"]
+    words += ["-u"] if options.unique else []
+    words += ["-w", str(options.write_size), "-e", str(options.write_size)] if options.write_size else []
+    words += ["-N", str(options.shift)] if options.shift else []
     access = Access(page_cache="answers and takes all that the file system keeps in memory", cached=True)
-    seconds = count * _PHASES * told["items"] / _SLOWEST_PER_S + 1
-    needs = told["items"] * spec.ranks * (told["write_size"] + _INODE_B)
+    seconds = count * _PHASES * options.items / _SLOWEST_PER_S + 1
+    needs = options.items * spec.ranks * (options.write_size + _INODE_B)
 
     def parsed(text: str, folder: Path) -> Parsed:
         return parse(text, spec)
@@ -49,7 +53,7 @@ def operations(spec: Spec, effort: Effort) -> Invocation:
         parse=parsed,
         mpi=kind,
         mpi_folder=folder,
-        directory=told["directory"],
+        directory=options.directory,
         prepare=lambda where: fit(where, access, needs),
         definition="mdtest: items of all ranks over the time of the slowest; statistics over the iterations' rates.",
         duration=seconds,
@@ -57,7 +61,7 @@ def operations(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def parse(text: str, spec: Spec) -> Parsed:
+def parse(text: str, spec: Spec[Options]) -> Parsed:
     """Return the rates of the spec's operation.
 
     Raises
@@ -66,9 +70,9 @@ def parse(text: str, spec: Spec) -> Parsed:
         If it has none, or mdtest ran on another number of ranks.
     """
     runs = {run.options["operation"]: run for run in layout.runs(text, TOOL.name)}
-    run = runs.get(spec.option("operation"))
+    run = runs.get(spec.options.operation)
     if run is None:
-        raise DataError(f"mdtest printed rates of {', '.join(map(str, runs))}, not of {spec.option('operation')}.")
+        raise DataError(f"mdtest printed rates of {', '.join(map(str, runs))}, not of {spec.options.operation}.")
     if run.ranks != spec.ranks:
         raise DataError(
             f"mdtest ran on {run.ranks} ranks instead of {spec.ranks}: the launcher and mdtest use different MPI "

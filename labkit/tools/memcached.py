@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from labkit.formats import kv_client as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _kv
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.kv import Loop
+    from labkit.benchmarks.kv import open_loop as paced
 
 TOOL = Tool(
     name="memcached",
@@ -23,20 +28,20 @@ _LEAST_MB = 64
 _OVERHEAD = 2.5  # of slabs, items and their heads over the records
 
 
-def closed_loop(spec: Spec, effort: Effort) -> Invocation:
+def closed_loop(spec: Spec[Loop], effort: Effort) -> Invocation:
     """A YCSB workload whose clients wait for each answer."""
-    return _kv.invocation(TOOL, spec, effort, _server(spec), paced=False)
+    return _kv.invocation(TOOL, spec, effort, _server(spec))
 
 
-def open_loop(spec: Spec, effort: Effort) -> Invocation:
+def open_loop(spec: Spec[paced.Options], effort: Effort) -> Invocation:
     """A YCSB workload whose operations are due at a rate."""
-    return _kv.invocation(TOOL, spec, effort, _server(spec), paced=True)
+    return _kv.invocation(TOOL, spec, effort, _server(spec), spec.options)
 
 
-def _server(spec: Spec) -> list[str]:
+def _server(spec: Spec[Loop]) -> list[str]:
     """Command line of one server; it refuses to run as root without being told so."""
     where = ["-s", "@socket@"] if spec.transport == "unix" else ["-l", "{address}", "-p", "@port@", "-U", "0"]
-    return command(where, spec.option("server_threads"), spec.option("records"), spec.size)
+    return command(where, spec.options.server_threads, spec.options.records, spec.size)
 
 
 def command(where: Sequence[str], threads: int, records: int, size: int) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,14 @@ from labkit.point.units import plural
 from labkit.tools import _call_graph, _load, _microservices, memcached, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool, version
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.services import Leaves, Load
+    from labkit.benchmarks.services import hdsearch as vectors
+    from labkit.benchmarks.services import recommend as ratings
+    from labkit.benchmarks.services import router as keys
+    from labkit.benchmarks.services import set_algebra as lists
+    from labkit.benchmarks.services import social_network as graphs
 
 ABSENT = programs.how("microservices", "a C compiler")
 MOST = 20_000  # requests of a run
@@ -76,13 +84,13 @@ TOOL = Tool(
 )
 
 
-def hdsearch(spec: Spec, effort: Effort) -> Invocation:
+def hdsearch(spec: Spec[vectors.Options], effort: Effort) -> Invocation:
     """Search for the nearest vectors."""
-    data = _data(spec, effort, "hdsearch", records=spec.option("records"), search=spec.option("search"))
+    data = _of_leaves(spec, effort, "hdsearch", records=spec.options.records, search=spec.options.search)
     return _invocation(spec, effort, data, _two_tiers(spec, data), ["search"])
 
 
-def router(spec: Spec, effort: Effort) -> Invocation:
+def router(spec: Spec[keys.Options], effort: Effort) -> Invocation:
     """Read and write through a router.
 
     Raises
@@ -90,36 +98,36 @@ def router(spec: Spec, effort: Effort) -> Invocation:
     LaunchError
         If the leaves are memcached, and that is not installed.
     """
-    options = {name: spec.option(name) for name in ("records", "replicas", "reads")}
-    data = _data(spec, effort, "router", **options)
+    options = spec.options
+    data = _of_leaves(spec, effort, "router", records=options.records, replicas=options.replicas, reads=options.reads)
     plan = _two_tiers(spec, data)
-    if spec.option("leaf") == "memcached":
+    if spec.options.leaf == "memcached":
         if shutil.which("memcached") is None:
             raise LaunchError(
                 f"leaf=memcached, but memcached is not installed. Install with {host.ways([memcached.TOOL])}, or set "
                 "leaf=table."
             )
-        command = tuple(memcached.command([], 1, spec.option("records"), spec.size))
+        command = tuple(memcached.command([], 1, spec.options.records, spec.size))
         plan[1:] = [Service(group="leaf", command=command) for _ in plan[1:]]
     return _invocation(spec, effort, data, plan, ["get", "set"])
 
 
-def set_algebra(spec: Spec, effort: Effort) -> Invocation:
+def set_algebra(spec: Spec[lists.Options], effort: Effort) -> Invocation:
     """Intersect posting lists."""
-    data = _data(spec, effort, "set_algebra", records=spec.option("records"), words=spec.option("words"))
+    data = _of_leaves(spec, effort, "set_algebra", records=spec.options.records, words=spec.options.words)
     return _invocation(spec, effort, data, _two_tiers(spec, data), ["intersect"])
 
 
-def recommend(spec: Spec, effort: Effort) -> Invocation:
+def recommend(spec: Spec[ratings.Options], effort: Effort) -> Invocation:
     """Predict a rating."""
-    data = _data(spec, effort, "recommend", records=spec.option("users"))
+    data = _of_leaves(spec, effort, "recommend", records=spec.options.users)
     return _invocation(spec, effort, data, _two_tiers(spec, data), ["predict"])
 
 
-def social_network(spec: Spec, effort: Effort) -> Invocation:
+def social_network(spec: Spec[graphs.Options], effort: Effort) -> Invocation:
     """Ask the first of a graph of services."""
-    if spec.option("topology") == "random":
-        graph = _call_graph.generated(spec.option("services"), spec.size, effort.seed)
+    if spec.options.topology == "random":
+        graph = _call_graph.generated(spec.options.services, spec.size, effort.seed)
     else:
         graph = _call_graph.social_network(spec.size)
     data = _data(spec, effort, "call_graph", graph=_GRAPH)
@@ -132,20 +140,23 @@ def social_network(spec: Spec, effort: Effort) -> Invocation:
 def _data(spec: Spec, effort: Effort, service: str, **further: Any) -> tuple[str, ...]:
     """Arguments from which every service, and the client, make the same data."""
     values = {"service": service, "size": spec.size or 8, "seed": effort.seed, **further}
-    if spec.has("leaves"):
-        values["leaves"] = spec.option("leaves")
     return tuple(f"{name}={value}" for name, value in values.items())
 
 
-def _two_tiers(spec: Spec, data: Sequence[str]) -> list[Service]:
+def _of_leaves(spec: Spec[Leaves], effort: Effort, service: str, **further: Any) -> tuple[str, ...]:
+    """The same where leaves share the data."""
+    return _data(spec, effort, service, **further, leaves=spec.options.leaves)
+
+
+def _two_tiers(spec: Spec[Leaves], data: Sequence[str]) -> list[Service]:
     """A mid-tier and its leaves."""
-    leaves = range(spec.option("leaves"))
+    leaves = range(spec.options.leaves)
     front = Service(group="mid-tier", arguments=(*data, "role=front"), asks=tuple(leaf + 1 for leaf in leaves))
     return [front, *(Service(group="leaf", arguments=(*data, "role=leaf", f"leaf={leaf}")) for leaf in leaves)]
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[Load],
     effort: Effort,
     data: Sequence[str],
     plan: Sequence[Service],
@@ -162,7 +173,7 @@ def _invocation(
     files : name → text of what the services read.
     """
     unix, client = spec.transport == "unix", program()
-    rate, wanted = float(spec.option("load")), effort.iterations
+    rate, wanted = float(spec.options.load), effort.iterations
     count = None if wanted is None else wanted + (effort.warmup or 0)
     seconds = effort.time_cap if count is None else 2 * count / rate + 1
     limit = MOST if count is None else count
@@ -170,8 +181,8 @@ def _invocation(
     words = [sys.executable, "-I", "-S", _microservices.__file__, client, _PLAN, "unix" if unix else "tcp"]
     given = {
         "rate": repr(rate),
-        "clients": spec.option("clients"),
-        "arrivals": spec.option("arrivals"),
+        "clients": spec.options.clients,
+        "arrivals": spec.options.arrivals,
         "arrival_seed": effort.seed,
         "seconds": repr(seconds),
         "limit": min(limit, MOST),

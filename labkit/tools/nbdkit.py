@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from labkit.host import VERSION
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.tools import Facts, Invocation, Parsed, Tool, fio, fit, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.storage.network import Options
 
 TOOL = Tool(
     name="nbdkit",
@@ -25,19 +29,19 @@ TOOL = Tool(
 _DATA = "data"
 
 
-def read(spec: Spec, effort: Effort) -> Invocation:
+def read(spec: Spec[Options], effort: Effort) -> Invocation:
     """Reads of the spec's size from a device that nbdkit serves."""
     return _invocation(spec, effort, "read")
 
 
-def write(spec: Spec, effort: Effort) -> Invocation:
+def write(spec: Spec[Options], effort: Effort) -> Invocation:
     """Writes of the spec's size to a device that nbdkit serves."""
     return _invocation(spec, effort, "write")
 
 
-def _invocation(spec: Spec, effort: Effort, direction: layout.Direction) -> Invocation:
-    file_size, backing = spec.option("file_size"), spec.option("backing")
-    address = "[{address}]" if spec.option("ip") == "ipv6" else "{address}"
+def _invocation(spec: Spec[Options], effort: Effort, direction: layout.Direction) -> Invocation:
+    file_size, backing = int(spec.options.file_size), spec.options.backing
+    address = "[{address}]" if spec.options.ip == "ipv6" else "{address}"
     words = {
         "file": "is the server's: the file was written before, and memory may answer",
         "memory": "is not asked: the server holds the blocks in its own memory",

@@ -11,10 +11,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.formats import netperf as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.sockets import Sockets, TcpStream
+    from labkit.benchmarks.sockets import tcp_rr as rr
 
 TOOL = Tool(
     name="netperf",
@@ -29,14 +34,15 @@ TOOL = Tool(
 )
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
     """Requests and responses of the spec's size, one at a time over one connection."""
-    options = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.option("nodelay") else [])]
+    options = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.options.nodelay else [])]
     return _invocation(
         spec,
         effort,
         "TCP_RR",
         options,
+        congestion=spec.options.congestion,
         length=effort.iterations,
         definition=(
             "netperf TCP_RR: round trip from request to response, percentiles from its own histogram in whole µs."
@@ -44,7 +50,7 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def udp_rr(spec: Spec, effort: Effort) -> Invocation:
+def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
     """Requests and responses of the spec's size in datagrams, one at a time; one that is lost ends the run."""
     options = ["-r", f"{spec.size},{spec.size}"]
     return _invocation(
@@ -59,7 +65,7 @@ def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
+def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     """One connection that sends as fast as it can, the spec's size in each call.
 
     Raises
@@ -68,13 +74,14 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
         For several streams.
     """
     only(spec, TOOL.name, "iperf3 or iperf", streams=1)
-    options = ["-m", str(spec.size), *(["-D"] if spec.option("nodelay") else [])]
+    options = ["-m", str(spec.size), *(["-D"] if spec.options.nodelay else [])]
     length = effort.iterations and effort.iterations * spec.size
     return _invocation(
         spec,
         effort,
         "TCP_STREAM",
         options,
+        congestion=spec.options.congestion,
         length=length,
         definition=(
             "netperf TCP_STREAM: bytes sent over the time until the receiver has them all; latencies are of send calls."
@@ -82,7 +89,7 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Invocation:
+def udp_stream(spec: Spec[Sockets], effort: Effort) -> Invocation:
     """Datagrams of the spec's size as fast as they can be sent.
 
     Raises
@@ -107,18 +114,18 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[Sockets],
     effort: Effort,
     test: str,
     test_options: list[str],
     *,
     length: int | None,
     definition: str,
+    congestion: str = "",
     more: tuple[str, ...] = (),
 ) -> Invocation:
     """A run of one test; a length below 0 counts transactions or bytes in place of seconds."""
-    address, buffer = this_machine(spec), spec.option("socket_buffer")
-    congestion = str(spec.values.get("congestion", ""))
+    address, buffer = this_machine(spec), spec.options.socket_buffer
     family = "-6" if ":" in address else "-4"
     seconds = max(1, math.ceil(effort.time_cap))  # 0 would mean for ever, and fractions are cut off
     buffers = ["-s", str(buffer), "-S", str(buffer)] if buffer else []

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import netpipe as layout
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.sockets import netpipe as ladders
+    from labkit.benchmarks.sockets import tcp_rr as rr
 
 TOOL = Tool(
     name="netpipe",
@@ -32,7 +37,7 @@ _TRIAL_S = 0.25  # of each of the trials at a size, of which NetPIPE keeps the b
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -56,33 +61,34 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def ladder(spec: Spec, effort: Effort) -> Invocation:
+def ladder(spec: Spec[ladders.Options], effort: Effort) -> Invocation:
     """Ping-pong or a stream over all sizes between two."""
-    values = spec.values
-    sizes = _rungs(values["min_size"], values["max_size"])
+    options = spec.options
+    sizes = _rungs(int(options.min_size), int(options.max_size))
     both = [
         "-l",
-        str(values["min_size"]),
+        str(options.min_size),
         "-u",
-        str(values["max_size"]),
+        str(options.max_size),
         "-p",
-        str(values["perturbation"]),
-        *{"ping-pong": [], "stream": ["-s"], "both": ["-2"]}[values["direction"]],
+        str(options.perturbation),
+        *{"ping-pong": [], "stream": ["-s"], "both": ["-2"]}[options.direction],
     ]
 
     def parse(text: str) -> list[Reported]:
-        return layout.ladder(text, values["direction"])
+        return layout.ladder(text, options.direction)
 
     return _invocation(
         spec,
         effort,
         both,
         parse,
-        sizes * (3 if values["perturbation"] else 1),
+        sizes * (3 if options.perturbation else 1),
         definition=(
             "NetPIPE: mean over the messages of the best of its trials of each size; latency is half the round trip; "
             "both ways are summed."
         ),
+        repeats=options.repeats,
     )
 
 
@@ -94,18 +100,19 @@ def _rungs(low: int, high: int) -> int:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[rr.Options | ladders.Options],
     effort: Effort,
     both: list[str],
     parse: Callable[[str], list[Reported]],
     sizes: int,
     *,
     definition: str,
+    repeats: int = 0,
     stands_in_for: str = "",
 ) -> Invocation:
     """A run over some sizes; the same options for both ends, but for the name of the file."""
-    address, buffer = this_machine(spec), spec.option("socket_buffer")
-    repeats = effort.iterations or spec.values.get("repeats", 0)
+    address, buffer = this_machine(spec), spec.options.socket_buffer
+    repeats = effort.iterations or repeats
     both = [
         "-P",
         "{port}",

@@ -7,16 +7,18 @@ not calibrate its clock, which happens on a busy or emulated machine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool, _incast, trimmed
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.congestion.incast import Options as Incast
 
 TOOL = Tool(
     name="perftest",
@@ -74,6 +76,32 @@ _BW_FLAGS: dict[str, tuple[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What a benchmark asks of perftest, by the names of its options; the defaults ask for nothing."""
+
+    connection: str = "RC"
+    completion: str = "poll"
+    operation: str = "fetch_and_add"
+    inline: int = -1
+    mtu: int = 0
+    timeout: int = 18
+    tclass: int = -1
+    gid: int = -1
+    rdma_cm: bool = False
+    tx_depth: int = 0
+    qps: int = 1
+    cq_moderation: int = 0
+    post_list: int = 1
+    bidirectional: bool = False
+    duration: int = 0
+
+    @classmethod
+    def by(cls, spec: Spec) -> _Asked:
+        """What a spec asks for."""
+        return cls(**{one.name: spec.values[one.name] for one in fields(cls) if one.name in spec.values})
+
+
 def send_latency(spec: Spec, effort: Effort) -> Invocation:
     """Ping-pong of messages that the other end has posted a receive for."""
     return _invocation(spec, effort, "send", "lat")
@@ -114,19 +142,18 @@ def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "atomic", "bw")
 
 
-def incast(spec: Spec, effort: Effort) -> Invocation:
+def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
     """Writers at once, every stream a process with a server of its own at the other end."""
     _incast.check(spec, effort, "verbs", "ib_write_bw needs RDMA")
-    values = spec.values
-    one_flow = _invocation(spec, effort, "write", "bw")
-    classes = values["classes"].split(":") if values["classes"] else []
-    streams = values["senders"] * values["streams"]
+    options, one_flow = spec.options, _invocation(spec, effort, "write", "bw")
+    classes = options.classes.split(":") if options.classes else []
+    streams = options.senders * options.streams
     mark = ("--tclass={tclass}",) if classes else ()
 
     def parsed(text: str, folder: Path) -> Parsed:
         flow = one_flow.parse(text, folder)
         mean = next(v.value for v in flow.reported if v.name == "bandwidth_MBps" and v.statistic == "mean")
-        return replace(flow, facts={"payload_B": round(mean * 1e6 * values["duration"] / 2)})
+        return replace(flow, facts={"payload_B": round(mean * 1e6 * options.duration / 2)})
 
     return replace(
         one_flow,
@@ -148,29 +175,28 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
     SpecError
         For what the program cannot do; says what it can.
     """
-    values: dict[str, Any] = {"timeout": 18, **spec.values}
-    program, connected = f"ib_{verb}_{kind}", bool(values.get("rdma_cm", False))
-    _check(spec, values, verb)
-    seconds = values.get("duration", 0) if kind == "bw" else 0
+    asked, program = _Asked.by(spec), f"ib_{verb}_{kind}"
+    _check(spec, asked, verb)
+    connected, seconds = asked.rdma_cm, asked.duration if kind == "bw" else 0
     if seconds and effort.iterations is not None:
         raise SpecError(f"iterations={effort.iterations}, but duration={seconds} s runs by time. Set duration=0.")
     with_samples = kind == "lat"
     warm = replace(effort, warmup=_WARM_UP if effort.warmup is None else effort.warmup) if with_samples else effort
-    length = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, values, with_samples))]
+    length = ["-D", str(seconds)] if seconds else ["-n", str(_count(spec, warm, asked, with_samples))]
     both = [
         program,
         "-F",
         "-d",
         "{device}",
         "-x",
-        _gid(values),
+        _gid(asked),
         "-p",
         "{port}",
         "-c",
-        values.get("connection", "RC"),
-        *(["-A", _ATOMICS[values.get("operation", "fetch_and_add")]] if verb == "atomic" else ["-s", str(spec.size)]),
+        asked.connection,
+        *(["-A", _ATOMICS[asked.operation]] if verb == "atomic" else ["-s", str(spec.size)]),
         *length,
-        *_flags(values, kind),
+        *_flags(asked, kind),
         *(["-R"] if connected else []),
         *(["-U"] if with_samples else []),
     ]
@@ -191,42 +217,42 @@ def _invocation(spec: Spec, effort: Effort, verb: str, kind: Kind) -> Invocation
         listens="rdma_cm" if connected else "tcp",
         parse=parsed,
         address="127.0.0.1",
-        definition=_definition(program, _VERBS[verb], kind, values),
+        definition=_definition(program, _VERBS[verb], kind, asked),
         duration=_START_S + (seconds or effort.time_cap),
         time_limit=_START_S + seconds + effort.time_limit,
         retries=2,
     )
 
 
-def _definition(program: str, verb: _Verb, kind: Kind, values: Mapping[str, Any]) -> str:
+def _definition(program: str, verb: _Verb, kind: Kind, asked: _Asked) -> str:
     """Return a sentence that defines the numbers."""
     if kind == "lat":
         return (
             f"perftest {program}: latency is {verb.latency}, from one post to the next; its own table leaves out the "
             "two longest iterations."
         )
-    ways = "both directions together" if values.get("bidirectional", False) else "one direction"
+    ways = "both directions together" if asked.bidirectional else "one direction"
     return f"perftest {program}: bytes of {ways} from the first post to the last completion; peak over any part of it."
 
 
-def _gid(values: Mapping[str, Any]) -> str:
+def _gid(asked: _Asked) -> str:
     """Return the index in the table of GIDs: the requested one, or else the index of the host."""
-    requested = values.get("gid", -1)
+    requested = asked.gid
     return "{gid}" if requested < 0 else str(requested)
 
 
-def _flags(values: Mapping[str, Any], kind: Kind) -> list[str]:
+def _flags(asked: _Asked, kind: Kind) -> list[str]:
     """Return the command-line options that differ from perftest's defaults."""
-    words = ["-e"] if values.get("completion", "poll") == "event" else []
+    words = ["-e"] if asked.completion == "event" else []
     for name, (flag, default) in (_FLAGS | (_BW_FLAGS if kind == "bw" else {})).items():
-        if values.get(name, default) != default:
-            words += [flag, str(values[name])]
-    if values.get("tclass", -1) >= 0:
-        words.append(f"--tclass={values['tclass']}")
-    return [*words, "-b"] if kind == "bw" and values.get("bidirectional", False) else words
+        if (value := getattr(asked, name)) != default:
+            words += [flag, str(value)]
+    if asked.tclass >= 0:
+        words.append(f"--tclass={asked.tclass}")
+    return [*words, "-b"] if kind == "bw" and asked.bidirectional else words
 
 
-def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], with_samples: bool) -> int:
+def _count(spec: Spec, effort: Effort, asked: _Asked, with_samples: bool) -> int:
     """Return the iterations to run: those wanted and the warm-up, in whole lists of posts.
 
     Raises
@@ -234,7 +260,7 @@ def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], with_samples: 
     SpecError
         If the exact count is too small, or no whole number of lists.
     """
-    post_list = max(1, values.get("post_list", 1))
+    post_list = max(1, asked.post_list)
     wanted = effort.iterations
     if wanted is None:
         wanted = max(_AT_LEAST, min(_COUNT, _AT_MOST_B // max(1, spec.size)))
@@ -251,23 +277,23 @@ def _count(spec: Spec, effort: Effort, values: Mapping[str, Any], with_samples: 
     return total
 
 
-def _check(spec: Spec, values: Mapping[str, Any], verb: str) -> None:
+def _check(spec: Spec, asked: _Asked, verb: str) -> None:
     """Refuse what perftest would refuse after its start, or would do differently than requested."""
-    limits, connection = _VERBS[verb], values.get("connection", "RC")
+    limits, connection = _VERBS[verb], asked.connection
     for name, default in {"immediate": False, "buffers_in_turn": 1, "reuse": 0}.items():
-        if values.get(name, default) != default:
-            raise SpecError(f"{name}={values[name]}, but only the pyverbs loops support it. Set tool=pyverbs.")
+        if (wanted := spec.values.get(name, default)) != default:
+            raise SpecError(f"{name}={wanted}, but only the pyverbs loops support it. Set tool=pyverbs.")
     if connection not in limits.connections:
         raise SpecError(
             f"connection={connection}, but {verb} works over {', '.join(limits.connections)}. Set connection=RC."
         )
-    if connection == "UC" and values.get("rdma_cm", False):
+    if connection == "UC" and asked.rdma_cm:
         raise SpecError("connection=UC, but rdma_cm supports RC and UD only. Set rdma_cm=false, or connection=RC.")
-    if values.get("completion", "poll") == "event" and "event" not in limits.takes:
+    if asked.completion == "event" and "event" not in limits.takes:
         raise SpecError(f"completion=event, but the target sees a {verb} by polling memory. Set completion=poll.")
-    if values.get("inline", -1) >= 0 and "inline" not in limits.takes:
-        raise SpecError(f"inline={values['inline']}, but a {verb} sends no data with its request. Set inline=-1.")
-    mtu = values.get("mtu", 0) or _LARGEST_MTU
+    if asked.inline >= 0 and "inline" not in limits.takes:
+        raise SpecError(f"inline={asked.inline}, but a {verb} sends no data with its request. Set inline=-1.")
+    mtu = asked.mtu or _LARGEST_MTU
     if verb == "atomic" and spec.size not in (0, ATOMIC_B):
         raise SpecError(f"size={spec.size} B, but an atomic operation has {ATOMIC_B} B. Set size={ATOMIC_B}.")
     if verb != "atomic" and spec.size < 1:
@@ -276,7 +302,7 @@ def _check(spec: Spec, values: Mapping[str, Any], verb: str) -> None:
         raise SpecError(
             f"size={spec.size} B, but a UD message has at most one MTU, {mtu} B. Set size={mtu}, or use RC."
         )
-    post_list, moderation = values.get("post_list", 1), values.get("cq_moderation", 0)
+    post_list, moderation = asked.post_list, asked.cq_moderation
     if post_list > 1 and moderation and post_list % moderation:
         raise SpecError(
             f"post_list={post_list} is no multiple of cq_moderation={moderation}, which perftest needs. "

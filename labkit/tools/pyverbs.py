@@ -7,7 +7,7 @@ The loops measure Python's share of every call and keep it beside the samples (`
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import labkit.kernels.verbs
 from labkit.errors import SpecError
@@ -16,6 +16,12 @@ from labkit.kernels.verbs.plan import ONE_SIDED, Plan
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool
 from labkit.tools._own_json import parsed
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.verbs import Atomic
+    from labkit.benchmarks.verbs import echo as echoes
+    from labkit.benchmarks.verbs import write_bandwidth as stream_of_writes
+    from labkit.benchmarks.verbs import write_latency as writes
 
 TOOL = Tool(
     name="pyverbs",
@@ -40,7 +46,7 @@ def send_latency(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "latency", operation="send")
 
 
-def write_latency(spec: Spec, effort: Effort) -> Invocation:
+def write_latency(spec: Spec[writes.Options], effort: Effort) -> Invocation:
     """RDMA writes there and back; each end watches memory, or takes a completion with `immediate`."""
     return _invocation(spec, effort, "latency", operation=_write(spec))
 
@@ -50,9 +56,9 @@ def read_latency(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "latency", operation="read")
 
 
-def atomic_latency(spec: Spec, effort: Effort) -> Invocation:
+def atomic_latency(spec: Spec[Atomic], effort: Effort) -> Invocation:
     """Atomic operations, one at a time."""
-    return _invocation(spec, effort, "latency", operation=spec.option("operation"))
+    return _invocation(spec, effort, "latency", operation=spec.options.operation)
 
 
 def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
@@ -60,7 +66,7 @@ def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "bandwidth", operation="send")
 
 
-def write_bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def write_bandwidth(spec: Spec[stream_of_writes.Options], effort: Effort) -> Invocation:
     """A stream of RDMA writes."""
     return _invocation(spec, effort, "bandwidth", operation=_write(spec))
 
@@ -70,9 +76,9 @@ def read_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "bandwidth", operation="read")
 
 
-def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def atomic_bandwidth(spec: Spec[Atomic], effort: Effort) -> Invocation:
     """A stream of atomic operations."""
-    return _invocation(spec, effort, "bandwidth", operation=spec.option("operation"))
+    return _invocation(spec, effort, "bandwidth", operation=spec.options.operation)
 
 
 def registration(spec: Spec, effort: Effort) -> Invocation:
@@ -85,9 +91,9 @@ def setup(spec: Spec, effort: Effort) -> Invocation:
     return _alone(spec, effort, "setup")
 
 
-def echo(spec: Spec, effort: Effort) -> Invocation:
+def echo(spec: Spec[echoes.Options], effort: Effort) -> Invocation:
     """A server that sends back what it gets."""
-    return _invocation(spec, effort, "echo", operation=spec.option("request"))
+    return _invocation(spec, effort, "echo", operation=spec.options.request)
 
 
 def sequencer(spec: Spec, effort: Effort) -> Invocation:
@@ -100,8 +106,8 @@ def key_value(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "key_value")
 
 
-def _write(spec: Spec) -> str:
-    return "write_with_immediate" if spec.values.get("immediate") else "write"
+def _write(spec: Spec[writes.Options | stream_of_writes.Options]) -> str:
+    return "write_with_immediate" if spec.options.immediate else "write"
 
 
 def plan(spec: Spec, effort: Effort, program: str, operation: str = "send") -> Plan:

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.sockets import Sockets, TcpStream
+    from labkit.benchmarks.sockets import tcp_rr as rr
+    from labkit.benchmarks.verbs import Stream, Verbs
+    from labkit.benchmarks.verbs import atomic_bandwidth as atomics
 
 TOOL = Tool(
     name="qperf",
@@ -41,7 +48,7 @@ _CANNOT: dict[str, Scalar] = {
 }
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -51,11 +58,15 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
     """
     only(spec, TOOL.name, "netperf", congestion="")
     return _sockets(
-        spec, effort, "tcp_lat", ("qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR.")
+        spec,
+        effort,
+        "tcp_lat",
+        ("qperf tcp_lat: mean only; half a round trip doubled to one, as in netperf TCP_RR."),
+        nodelay=spec.options.nodelay,
     )
 
 
-def udp_rr(spec: Spec, effort: Effort) -> Invocation:
+def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back in datagrams, one at a time.
 
     Raises
@@ -68,7 +79,7 @@ def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
+def tcp_stream(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     """One connection that sends as fast as it can, the spec's size in each call.
 
     Raises
@@ -82,10 +93,11 @@ def tcp_stream(spec: Spec, effort: Effort) -> Invocation:
         effort,
         "tcp_bw",
         ("qperf tcp_bw: bytes the receiver got over the time of the run, which is that of netperf TCP_STREAM nearly."),
+        nodelay=spec.options.nodelay,
     )
 
 
-def udp_stream(spec: Spec, effort: Effort) -> Invocation:
+def udp_stream(spec: Spec[Sockets], effort: Effort) -> Invocation:
     """Datagrams of the spec's size as fast as they can be sent.
 
     Raises
@@ -102,12 +114,12 @@ def udp_stream(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Invocation:
+def _sockets(spec: Spec[Sockets], effort: Effort, test: str, definition: str, *, nodelay: bool = False) -> Invocation:
     """A run of one test over TCP or UDP."""
     by_time(effort, TOOL.name, "netperf")
-    address, buffer = this_machine(spec), spec.option("socket_buffer")
+    address, buffer = this_machine(spec), spec.options.socket_buffer
     seconds = max(1, math.ceil(effort.time_cap))
-    nagle = (note("nagle", _NAGLE),) if spec.values.get("nodelay") else ()
+    nagle = (note("nagle", _NAGLE),) if nodelay else ()
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
@@ -140,44 +152,48 @@ def _sockets(spec: Spec, effort: Effort, test: str, definition: str) -> Invocati
     )
 
 
-def send_latency(spec: Spec, effort: Effort) -> Invocation:
+def send_latency(spec: Spec[Verbs], effort: Effort) -> Invocation:
     """Ping-pong of messages that the other end has posted a receive for."""
     return _rdma(spec, effort, "rc_lat")
 
 
-def write_latency(spec: Spec, effort: Effort) -> Invocation:
+def write_latency(spec: Spec[Verbs], effort: Effort) -> Invocation:
     """Ping-pong of writes into the other end's memory, each seen by polling it."""
     return _rdma(spec, effort, "rc_rdma_write_poll_lat")
 
 
-def read_latency(spec: Spec, effort: Effort) -> Invocation:
+def read_latency(spec: Spec[Verbs], effort: Effort) -> Invocation:
     """Reads of the other end's memory, one at a time."""
     return _rdma(spec, effort, "rc_rdma_read_lat")
 
 
-def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def send_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
     """Messages as fast as receives for them are there."""
-    return _rdma(spec, effort, "rc_bw")
+    return _rdma(spec, effort, "rc_bw", spec.options.duration)
 
 
-def write_bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def write_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
     """Writes into the other end's memory as fast as they go."""
-    return _rdma(spec, effort, "rc_rdma_write_bw")
+    return _rdma(spec, effort, "rc_rdma_write_bw", spec.options.duration)
 
 
-def read_bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def read_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
     """Reads of the other end's memory as fast as they go."""
-    return _rdma(spec, effort, "rc_rdma_read_bw")
+    return _rdma(spec, effort, "rc_rdma_read_bw", spec.options.duration)
 
 
-def atomic_bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def atomic_bandwidth(spec: Spec[atomics.Options], effort: Effort) -> Invocation:
     """Atomic operations on 8 B of the other end's memory as fast as they go: their rate alone."""
-    swap = spec.values.get("operation", "fetch_and_add") == "compare_and_swap"
-    return _rdma(spec, effort, "rc_compare_swap_mr" if swap else "rc_fetch_add_mr")
+    swap = spec.options.operation == "compare_and_swap"
+    return _rdma(spec, effort, "rc_compare_swap_mr" if swap else "rc_fetch_add_mr", spec.options.duration)
 
 
-def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
+def _rdma(spec: Spec[Verbs], effort: Effort, test: str, duration: int = 0) -> Invocation:
     """A run of one test over RC, connected by rdma_cm.
+
+    Parameters
+    ----------
+    duration : s, instead of the time cap.
 
     Raises
     ------
@@ -187,15 +203,14 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
     by_time(effort, TOOL.name, "perftest")
     values = spec.values
     for name, default in _CANNOT.items():
-        if values.get(name, default) != default:
+        if (asked := values.get(name, default)) != default:
             raise SpecError(
-                f"{name}={values[name]}, but qperf {test} supports {default} only. "
-                f"Set {name}={default}, or use perftest."
+                f"{name}={asked}, but qperf {test} supports {default} only. Set {name}={default}, or use perftest."
             )
-    waits = values.get("completion", "poll") == "event"
+    waits = spec.options.completion == "event"
     if waits and test.startswith("rc_rdma_write"):
         raise SpecError("completion=event, but the target sees a write by polling memory. Set completion=poll.")
-    seconds = max(1, math.ceil(values.get("duration", 0) or effort.time_cap))
+    seconds = max(1, math.ceil(duration or effort.time_cap))
     return Invocation(
         tool=TOOL.name,
         package=TOOL.package,
@@ -224,7 +239,7 @@ def _rdma(spec: Spec, effort: Effort, test: str) -> Invocation:
         ),
         duration=seconds,
         time_limit=seconds + effort.time_limit,
-        warnings=() if values.get("rdma_cm", False) else (note("rdma-cm", _BY_CM),),
+        warnings=() if spec.options.rdma_cm else (note("rdma-cm", _BY_CM),),
     )
 
 

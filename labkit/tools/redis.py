@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from labkit.formats import kv_client as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _kv
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.kv import Loop
+    from labkit.benchmarks.kv import open_loop as paced
 
 TOOL = Tool(
     name="redis",
@@ -18,22 +24,26 @@ TOOL = Tool(
 )
 
 
-def closed_loop(spec: Spec, effort: Effort) -> Invocation:
+def closed_loop(spec: Spec[Loop], effort: Effort) -> Invocation:
     """A YCSB workload whose clients wait for each answer."""
-    return _kv.invocation(TOOL, spec, effort, server(spec), paced=False)
+    return _kv.invocation(TOOL, spec, effort, server(spec, spec.options.server_threads))
 
 
-def open_loop(spec: Spec, effort: Effort) -> Invocation:
+def open_loop(spec: Spec[paced.Options], effort: Effort) -> Invocation:
     """A YCSB workload whose operations are due at a rate."""
-    return _kv.invocation(TOOL, spec, effort, server(spec), paced=True)
+    return _kv.invocation(TOOL, spec, effort, server(spec, spec.options.server_threads), spec.options)
 
 
-def server(spec: Spec) -> list[str]:
-    """Command line of one server: no snapshots, no log of operations, no replication, 1 GiB at most."""
+def server(spec: Spec, threads: int = 1) -> list[str]:
+    """Command line of one server: no snapshots, no log of operations, no replication, 1 GiB at most.
+
+    Parameters
+    ----------
+    threads : for its sockets.
+    """
     where = ["--port", "0", "--unixsocket", "@socket@"]
     if spec.transport != "unix":
         where = ["--bind", "{address}", "--port", "@port@", "--protected-mode", "no"]
-    threads = int(spec.values.get("server_threads", 1))
     return [
         "redis-server",
         *where,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import redis_benchmark as layout
 from labkit.host import VERSION
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, redis, this_machine
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.kv.redis_benchmark import Options
 
 TOOL = Tool(
     name="redis_benchmark",
@@ -24,7 +28,7 @@ _PER_S = 10_000  # requests that stand for 1 s of the time cap
 _SLOWEST_S = 0.1  # of a request over a slow link
 
 
-def closed_loop(spec: Spec, effort: Effort) -> Invocation:
+def closed_loop(spec: Spec[Options], effort: Effort) -> Invocation:
     """Requests of one command, each client's one after the other.
 
     Raises
@@ -34,9 +38,10 @@ def closed_loop(spec: Spec, effort: Effort) -> Invocation:
     """
     if effort.warmup:
         raise SpecError(f"warmup={effort.warmup}, but redis-benchmark has none. Leave it out, or use kv.closed_loop.")
-    clients, unix = spec.option("clients"), spec.transport == "unix"
+    clients, unix = spec.options.clients, spec.transport == "unix"
     requests = effort.iterations or max(100, round(effort.time_cap * _PER_S))
     where = ("-s", "{socket}") if unix else ("-h", "{address}", "-p", "{port}")
+    servers = redis.server(spec, spec.options.server_threads)
     duration = requests / _PER_S
 
     def parsed(text: str, folder: Path) -> Parsed:
@@ -46,12 +51,12 @@ def closed_loop(spec: Spec, effort: Effort) -> Invocation:
         tool=TOOL.name,
         package=TOOL.package,
         programs=TOOL.programs,
-        server=tuple(word.replace("@port@", "{port}").replace("@socket@", "{socket}") for word in redis.server(spec)),
+        server=tuple(word.replace("@port@", "{port}").replace("@socket@", "{socket}") for word in servers),
         client=(
             "redis-benchmark",
             *where,
             "-t",
-            spec.option("command"),
+            spec.options.command,
             "-n",
             str(requests),
             "-c",
@@ -59,9 +64,9 @@ def closed_loop(spec: Spec, effort: Effort) -> Invocation:
             "-d",
             str(spec.size),
             "-r",
-            str(spec.option("records")),
+            str(spec.options.records),
             "-P",
-            str(spec.option("pipeline")),
+            str(spec.options.pipeline),
             "--csv",
         ),
         listens="unix" if unix else "tcp",

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from labkit.formats import sockperf as layout
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine, trimmed
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.sockets import Sockets
+    from labkit.benchmarks.sockets import tcp_rr as rr
+    from labkit.benchmarks.sockets import under_load as paced
 
 TOOL = Tool(
     name="sockperf",
@@ -38,7 +44,7 @@ _WARM_S = 0.45  # what sockperf leaves out at the start and the end: 400 ms and 
 _BEHIND = 0.95  # of the rate asked for; below it the sender could not keep up
 
 
-def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -47,10 +53,10 @@ def tcp_rr(spec: Spec, effort: Effort) -> Invocation:
         For a size that sockperf cannot send, another congestion control, or IPv6, which version 3.7 refuses.
     """
     only(spec, TOOL.name, "netperf", congestion="")
-    return _ping_pong(spec, effort, "tcp")
+    return _ping_pong(spec, effort, "tcp", nodelay=spec.options.nodelay)
 
 
-def udp_rr(spec: Spec, effort: Effort) -> Invocation:
+def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back in datagrams, one at a time.
 
     Raises
@@ -61,7 +67,7 @@ def udp_rr(spec: Spec, effort: Effort) -> Invocation:
     return _ping_pong(spec, effort, "udp")
 
 
-def under_load(spec: Spec, effort: Effort) -> Invocation:
+def under_load(spec: Spec[paced.Options], effort: Effort) -> Invocation:
     """Messages of the spec's size at a rate of their own, each of which is answered.
 
     Raises
@@ -69,7 +75,7 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
     SpecError
         For a size that sockperf cannot send.
     """
-    rate = spec.option("message_rate")
+    rate = spec.options.message_rate
 
     def parsed(text: str, folder: Path) -> Parsed:
         return trimmed(_paced(_samples(text, folder), rate), effort)
@@ -79,7 +85,7 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(
         spec,
         effort,
-        spec.option("protocol"),
+        spec.options.protocol,
         mode_options,
         parsed,
         shortest,
@@ -87,10 +93,11 @@ def under_load(spec: Spec, effort: Effort) -> Invocation:
             "sockperf under-load: time from sending to answer of every message, "
             "sent at a rate that waits for no answer."
         ),
+        nodelay=spec.options.nodelay,
     )
 
 
-def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Invocation:
+def _ping_pong(spec: Spec[Sockets], effort: Effort, protocol: str, *, nodelay: bool = True) -> Invocation:
     def parsed(text: str, folder: Path) -> Parsed:
         return trimmed(_samples(text, folder), effort)
 
@@ -102,6 +109,7 @@ def _ping_pong(spec: Spec, effort: Effort, protocol: str) -> Invocation:
         parsed,
         stands_in_for="netperf",
         definition=("sockperf ping-pong: time from sending to answer of every packet: netperf's round trip."),
+        nodelay=nodelay,
     )
 
 
@@ -136,7 +144,7 @@ def _paced(samples: Parsed, rate: int) -> Parsed:
 
 
 def _invocation(
-    spec: Spec,
+    spec: Spec[Sockets | paced.Options],
     effort: Effort,
     protocol: str,
     mode_options: list[str],
@@ -144,15 +152,16 @@ def _invocation(
     shortest: float = 0.0,
     *,
     definition: str,
+    nodelay: bool,
     stands_in_for: str = "",
 ) -> Invocation:
     """A run in one of sockperf's modes, of at least a time in s."""
     low, high = SIZES[protocol]
     if not low <= spec.size <= high:
         raise SpecError(f"size={spec.size} B, but sockperf sends {low} to {high} B. Set such a size, or use netperf.")
-    if spec.values.get("ip") == "ipv6":
+    if spec.options.ip == "ipv6":
         raise SpecError("ip=ipv6, but sockperf supports IPv4 only. Set ip=ipv4, or use netperf or qperf.")
-    address, values = this_machine(spec), spec.values
+    address, buffer = this_machine(spec), spec.options.socket_buffer
     seconds = math.ceil(max(effort.time_cap, shortest) + _WARM_S)
     both = [
         *(["--tcp"] if protocol == "tcp" else []),
@@ -162,8 +171,8 @@ def _invocation(
         "{port}",
         "-m",
         str(spec.size),
-        *(["--buffer-size", str(values["socket_buffer"])] if values["socket_buffer"] else []),
-        *(["--tcp-avoid-nodelay"] if protocol == "tcp" and not values["nodelay"] else []),
+        *(["--buffer-size", str(buffer)] if buffer else []),
+        *(["--tcp-avoid-nodelay"] if protocol == "tcp" and not nodelay else []),
     ]
     mode, *options = mode_options
     return Invocation(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from labkit.formats import rpc_client as layout
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc, only
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.rpc import Call
 
 _PROGRAM = "rpc_thrift"
 TOOL = Tool(
@@ -18,13 +23,13 @@ TOOL = Tool(
 )
 
 
-def load(spec: Spec, effort: Effort) -> Invocation:
+def load(spec: Spec[Call], effort: Effort) -> Invocation:
     """Calls of the spec's clients."""
     only(spec, "Thrift in C++", "thrift_python", language="c++")
     command = (_rpc.program(_PROGRAM, TOOL.package),)
     only(spec, "Thrift", "system=grpc", serialised=True)
-    both = {"protocol": spec.option("protocol"), "framing": spec.option("framing")}
-    server = {"model": spec.option("model")}
-    if threads := int(spec.option("server_threads")):
+    both = {"protocol": spec.options.protocol, "framing": spec.options.framing}
+    server: dict[str, str] = {"model": spec.options.model}
+    if threads := spec.options.server_threads:
         server["threads"] = str(threads)
     return _rpc.invocation(TOOL, spec, effort, command, both, server)

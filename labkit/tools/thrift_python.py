@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from labkit.formats import rpc_client as layout
 from labkit.host import pythons
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc_python, only
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.rpc import Loop
 
 _LIBRARY = ("thrift", "thrift.protocol")
 TOOL = Tool(
@@ -18,9 +23,9 @@ TOOL = Tool(
 )
 
 
-def load(spec: Spec, effort: Effort) -> Invocation:
+def load(spec: Spec[Loop], effort: Effort) -> Invocation:
     """Calls of the spec's clients."""
     only(spec, "Thrift in Python", "grpcio", serialised=True, server_threads=0)
-    both = {"protocol": spec.option("protocol"), "framing": spec.option("framing")}
-    server = {"model": spec.option("model")}
+    both = {"protocol": spec.options.protocol, "framing": spec.options.framing}
+    server = {"model": spec.options.model}
     return _rpc_python.load(TOOL, "thrift", _LIBRARY, spec, effort, both, server)

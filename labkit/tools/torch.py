@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import labkit.kernels.learning
 from labkit.errors import SpecError
@@ -14,6 +15,9 @@ from labkit.point.spec import Effort, Spec
 from labkit.tools import _own_json
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.learning import Call, Ranks
 
 TOOL = Tool(
     name="torch",
@@ -32,21 +36,24 @@ _NETWORK = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "NCCL_IB_DISABLE":
 _SHARED_MEMORY = {"NCCL_P2P_DISABLE": "1"}
 
 
-def collective(spec: Spec, effort: Effort) -> Invocation:
+def collective(spec: Spec[Call], effort: Effort) -> Invocation:
     """A collective, timed as nccl-tests does."""
     _, _, name = spec.benchmark.partition(".")
     text = f"torch.distributed {name}: time of a call on the slowest rank. The mean over ranks of the whole loop over "
-    return _invocation(spec, effort, name, text + "its iterations, as nccl-tests prints it, is a reported value.")
+    text += "its iterations, as nccl-tests prints it, is a reported value."
+    return _invocation(spec, effort, name, text, spec.options.cadence)
 
 
-def training(spec: Spec, effort: Effort) -> Invocation:
+def training(spec: Spec[Ranks], effort: Effort) -> Invocation:
     """Steps of training."""
     _, _, name = spec.benchmark.partition(".")
     text = "torch: time of a step on the slowest rank, one step after the other, its phases on that rank."
     return _invocation(spec, effort, name, text)
 
 
-def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> Invocation:
+def _invocation(
+    spec: Spec[Ranks], effort: Effort, program: str, definition: str, cadence: str = "streaming"
+) -> Invocation:
     """One start of the ranks.
 
     Raises
@@ -54,21 +61,20 @@ def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> In
     SpecError
         For what the backend cannot do.
     """
-    given = spec.values
     _refuse(spec)
     plan = Plan(
         program=program,
         ranks=spec.ranks,
-        backend=given["backend"],
-        device=given["device"],
+        backend=spec.options.backend,
+        device=spec.options.device,
         size=spec.size,
-        cadence=given.get("cadence", "streaming"),
+        cadence=cadence,
         iterations=effort.iterations or 0,
         warmup=_WARMUP if effort.warmup is None else effort.warmup,
         time_cap=effort.time_cap,
         interface=spec.device,
         seed=effort.seed,
-        options={name: value for name, value in given.items() if name not in _COMMON},
+        options={name: value for name, value in spec.values.items() if name not in _COMMON},
     )
     python = interpreter() or ABSENT
     paths = {"tcp": _NETWORK, "shm": _SHARED_MEMORY}.get(spec.transport, {}) if plan.backend == "nccl" else {}
@@ -80,7 +86,7 @@ def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> In
         client=(python, "-I", _PROGRAM, plan.encode()),
         parse=_own_json.parsed,
         environment={"OMP_NUM_THREADS": "1", **paths},
-        directory=given["directory"],
+        directory=spec.options.directory,
         definition=definition,
         duration=effort.time_cap + 5,
         time_limit=10 * effort.time_cap + _START_S + effort.time_limit,
@@ -88,7 +94,7 @@ def _invocation(spec: Spec, effort: Effort, program: str, definition: str) -> In
     )
 
 
-def _refuse(spec: Spec) -> None:
+def _refuse(spec: Spec[Ranks]) -> None:
     """Refuse what the backend cannot do.
 
     Raises
@@ -96,7 +102,7 @@ def _refuse(spec: Spec) -> None:
     SpecError
         If it cannot.
     """
-    backend, device = spec.option("backend"), spec.option("device")
+    backend, device = spec.options.backend, spec.options.device
     if backend == "nccl" and device != "cuda":
         raise SpecError("backend=nccl moves data between GPUs only. Set device=cuda, or backend=gloo.")
     if backend == "gloo" and spec.transport == "shm":

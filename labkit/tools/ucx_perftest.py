@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
@@ -10,6 +11,9 @@ from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.verbs import Ucx
 
 TOOL = Tool(
     name="ucx_perftest",
@@ -35,7 +39,7 @@ _WARM_UP = 20
 _START_S = 2.0
 
 
-def latency(spec: Spec, effort: Effort) -> Invocation:
+def latency(spec: Spec[Ucx], effort: Effort) -> Invocation:
     """One operation at a time: ping-pong of ``tag``, ``put`` and ``am``; ``get`` brings its own answer."""
     test = _test(spec, LATENCY)
     what = "the whole of a get" if test == "ucp_get" else "half the round trip"
@@ -43,7 +47,7 @@ def latency(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, ["-t", test], definition, timed=True)
 
 
-def bandwidth(spec: Spec, effort: Effort) -> Invocation:
+def bandwidth(spec: Spec[Ucx], effort: Effort) -> Invocation:
     """Operations in one direction as fast as they go, 32 under way."""
     test = _test(spec, BANDWIDTH)
     deep = ["-O", str(_IN_FLIGHT)] if test == "ucp_get" else []
@@ -51,15 +55,15 @@ def bandwidth(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, ["-t", test, *deep], definition, timed=False)
 
 
-def _test(spec: Spec, tests: dict[str, str]) -> str:
+def _test(spec: Spec[Ucx], tests: dict[str, str]) -> str:
     """ucx_perftest's name of the operation."""
-    operation = spec.values.get("operation", "tag")
+    operation = spec.options.operation
     if operation not in tests:
         raise SpecError(f"operation={operation!r}, but it must be one of {', '.join(tests)}. Set operation=tag.")
     return tests[operation]
 
 
-def _invocation(spec: Spec, effort: Effort, test: list[str], definition: str, *, timed: bool) -> Invocation:
+def _invocation(spec: Spec[Ucx], effort: Effort, test: list[str], definition: str, *, timed: bool) -> Invocation:
     """A run of one test.
 
     Raises
@@ -93,7 +97,7 @@ def _invocation(spec: Spec, effort: Effort, test: list[str], definition: str, *,
     )
 
 
-def _environment(spec: Spec) -> list[str]:
+def _environment(spec: Spec[Ucx]) -> list[str]:
     """Return the words before a command that set its path, here and on another host."""
     if spec.transport not in PATHS:
         raise SpecError(
@@ -103,7 +107,7 @@ def _environment(spec: Spec) -> list[str]:
     if spec.transport != "auto":
         variables["UCX_TLS"] = PATHS[spec.transport]
     if spec.transport in _RDMA or (spec.transport == "auto" and spec.device):
-        gid = spec.values.get("gid", -1)
+        gid = spec.options.gid
         variables |= {"UCX_NET_DEVICES": "{device}:1", "UCX_IB_GID_INDEX": "{gid}" if gid < 0 else str(gid)}
     elif spec.transport == "tcp":
         if set(spec.hosts) - {"localhost", "127.0.0.1"}:

@@ -11,6 +11,7 @@ import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labkit import host
 from labkit.errors import LaunchError, SpecError
@@ -20,6 +21,9 @@ from labkit.kernels import programs
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, version
+
+if TYPE_CHECKING:
+    from labkit.benchmarks.kv.ycsb import Options
 
 FOLDER = programs.path("ycsb")  # jars and classes
 _INSTALL = project.make("ycsb") or "clone labkit's repository, and build YCSB in it"
@@ -64,7 +68,7 @@ def program() -> str:
     return "java" if built else ABSENT
 
 
-def workload(spec: Spec, effort: Effort) -> Invocation:
+def workload(spec: Spec[Options], effort: Effort) -> Invocation:
     """One of YCSB's core workloads.
 
     Raises
@@ -78,7 +82,7 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
         raise LaunchError(f"kv.ycsb needs redis-server. Install with {host.ways([redis.TOOL])}.")
     if effort.warmup:
         raise SpecError(f"warmup={effort.warmup}, but YCSB has none. Leave it out, or use kv.closed_loop.")
-    target, records = spec.option("target"), spec.option("records")
+    target, records = spec.options.target, spec.options.records
     seconds = max(1, math.ceil(effort.time_cap))
     if effort.iterations:
         seconds = max(seconds, math.ceil(effort.iterations / target + 1) if target else math.ceil(effort.time_limit))
@@ -87,7 +91,7 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
     load = records / _LOADED_PER_S + _START_S
 
     def parsed(text: str, folder: Path) -> Parsed:
-        return _parsed(text, spec.option("operation"))
+        return _parsed(text, spec.options.operation)
 
     return Invocation(
         tool=TOOL.name,
@@ -96,12 +100,12 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
         server=tuple(word.replace("@port@", "{port}") for word in redis.server(spec)),
         client=(
             *("sh", "-c", _BOTH, f"{FOLDER}:{FOLDER}/*", str(target), str(seconds)),
-            *("-db", "YcsbRedis", "-threads", str(spec.option("threads"))),
+            *("-db", "YcsbRedis", "-threads", str(spec.options.threads)),
             *words,
         ),
         parse=parsed,
         address=this_machine(spec),
-        definition=f"YCSB, workload {spec.option('workload')}: time of an operation at the client, from its own "
+        definition=f"YCSB, workload {spec.options.workload}: time of an operation at the client, from its own "
         "histogram in whole µs with three digits; the start of the Java machine is part of the run time.",
         duration=seconds + load,
         time_limit=3 * seconds + load + effort.time_limit,
@@ -109,20 +113,20 @@ def workload(spec: Spec, effort: Effort) -> Invocation:
     )
 
 
-def _properties(spec: Spec) -> Mapping[str, object]:
+def _properties(spec: Spec[Options]) -> Mapping[str, object]:
     """Properties of the core workload, as YCSB's files workloads/workloada to workloadf have them."""
-    shares, distribution = layout.WORKLOADS[spec.option("workload")]
-    if spec.option("distribution") != "auto":
-        distribution = spec.option("distribution")
+    shares, distribution = layout.WORKLOADS[spec.options.workload]
+    if spec.options.distribution != "auto":
+        distribution = spec.options.distribution
     return {
         "workload": "site.ycsb.workloads.CoreWorkload",
-        "recordcount": spec.option("records"),
+        "recordcount": spec.options.records,
         "fieldcount": _kv.FIELDS,
         "fieldlength": spec.size // _kv.FIELDS,
         **{property_: shares.get(name, 0.0) for name, property_ in _SHARES.items()},
         "requestdistribution": distribution,
         "maxscanlength": 100,
-        "measurement.interval": "both" if spec.option("target") else "op",
+        "measurement.interval": "both" if spec.options.target else "op",
         "hdrhistogram.percentiles": "50,95,99,99.9",
         "redis.host": "{address}",
         "redis.port": "{port}",

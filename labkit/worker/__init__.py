@@ -21,6 +21,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit import benchmarks
 from labkit.errors import LabkitError
 from labkit.point.spec import Effort, Spec
 
@@ -121,7 +122,7 @@ class Plan:
     @property
     def threaded(self) -> bool:
         """Whether a rank has several threads; all points of a start have as many."""
-        return bool(self.specs) and self.specs[0].values.get("threads", 1) > 1
+        return bool(self.specs) and benchmarks.threads(self.specs[0]) > 1
 
 
 class _Specs(Sequence[Spec]):
@@ -149,7 +150,7 @@ class _Specs(Sequence[Spec]):
         if not -self._count <= row < self._count:
             raise IndexError(row)
         own_fields = {name: values[column[row]] for name, (values, column) in self._columns.items() if column[row] >= 0}
-        return Spec.from_dict(self._common | own_fields)
+        return benchmarks.typed(Spec.from_dict(self._common | own_fields))
 
 
 def failure(rank: int | None, error: BaseException) -> str:

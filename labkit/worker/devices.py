@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks
 from labkit.benchmarks import POISON, DeviceBenchmark
+from labkit.benchmarks.gpu import OnGpu
 from labkit.errors import KernelError
 from labkit.kernels import cuda, native
 from labkit.kernels.native import Native
@@ -44,7 +45,7 @@ class Devices:
         if "peer" in benchmark.memories(spec, self._ranks.rank):
             if device.count < 2:
                 return f"{LACKING}: {benchmark.name} needs two GPUs, but there is one. Leave this benchmark out."
-            if spec.option("peer_access") and not device.reaches_peer():
+            if spec.values["peer_access"] and not device.reaches_peer():
                 return f"{LACKING}: {device.name} cannot access the next GPU's memory. Set peer_access=False."
         if spec.values.get("via") == "direct" and not self._direct(spec):
             return (
@@ -57,7 +58,7 @@ class Devices:
         """The GPU of this rank for a point."""
         number = local_rank()
         local = self._ranks.rank if number is None else number
-        key = spec.option("accelerator"), local if spec.values.get("gpus") == "each" else 0
+        key = spec.of(OnGpu).options.accelerator, local if spec.values.get("gpus") == "each" else 0
         if key not in self._open:
             self._open[key] = cuda.Device(self._engine.library, *key)
         return self._open[key]
@@ -75,14 +76,14 @@ class Devices:
         """
         if "device" not in _kinds(spec):
             return True
-        return self._takes_devices() and spec.option("accelerator") != cuda.STAND_IN
+        return self._takes_devices() and spec.of(OnGpu).options.accelerator != cuda.STAND_IN
 
     def _staged(self, spec: Spec) -> bool:
         """Whether labkit copies what MPI sends and receives; the same on all ranks."""
         if self._mpi is None or "via" not in spec.values:
             return False
-        via = spec.option("via")
-        unaware = not self._takes_devices() or spec.option("accelerator") == cuda.STAND_IN
+        via = spec.values["via"]
+        unaware = not self._takes_devices() or spec.of(OnGpu).options.accelerator == cuda.STAND_IN
         return bool(_kinds(spec) & {"device", "managed"}) and (via == "staged" or (via == "auto" and unaware))
 
     def allocator(self, spec: Spec, benchmark: DeviceBenchmark, pageable: Allocate) -> Buffers:
@@ -101,7 +102,7 @@ class Devices:
         gpu = device.fields(itemsize=work.itemsize, rank=work.rank, ranks=work.ranks)
         more: dict[str, Any] = dict(work.more)
         if "peer" in buffers.kinds.values():
-            device.let_access(spec.option("peer_access"))
+            device.let_access(spec.values["peer_access"])
             gpu.far_context = device.far_context
         if which := benchmark.maps(spec):
             gpu.remote = device.mapped(self._of_peer(device.exported(buffers.taken[which]), work.peer))

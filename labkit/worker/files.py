@@ -18,7 +18,7 @@ _SYNCED = {  # option sync → when MPI_File_sync is called
 
 
 def _folder(spec: Spec) -> str:
-    return str(spec.option("directory") or tempfile.gettempdir())
+    return str(spec.values["directory"] or tempfile.gettempdir())
 
 
 def _size(spec: Spec) -> int:
@@ -53,6 +53,8 @@ def explain(spec: Spec, error: Exception) -> None:
 def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
     """Facts of a point, as `labkit.point.storage.Access.facts` has them."""
     synced = _SYNCED.get(spec.values.get("sync", False))
+    """Facts of a point, as `labkit.storage.Access.facts` has them."""
+    synced = _SYNCED.get(spec.values.get("sync"))
     if spec.values.get("cache") == "drop":
         access = storage.Access(page_cache="was asked to forget the files before each iteration", cached=False)
     elif benchmark.moves == "read":

@@ -39,7 +39,7 @@ def prepare(
     -------
     The folder, and fields of the kernel's job.
     """
-    parent = spec.option("directory") or tempfile.gettempdir()
+    parent = spec.values["directory"] or tempfile.gettempdir()
     name = ""
     if rank == 0:
         name = _made(parent, benchmark.folders(spec))

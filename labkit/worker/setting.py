@@ -151,7 +151,7 @@ class Setting:
         if "buffers_in_turn" in options:
             from labkit.benchmarks.mpi import buffer_reuse  # inside the function: one benchmark needs it
 
-            more["places"] = buffer_reuse.places(spec)
+            more["places"] = buffer_reuse.places(spec.of(buffer_reuse.Options))
             more["nplaces"] = len(more["places"])
         operation = None if files else getattr(self._mpi, options.get("operation", "sum").upper())
         values = common | {"comm": comm, "datatype": datatype, "count": count, "op": operation, "peer": peer}

@@ -47,20 +47,25 @@ def verify(worker: Prepares, spec: Spec, benchmark: KernelBenchmark) -> tuple[st
         return parallel.verify(worker, spec, benchmark)
     if spec.size == 0:
         return "", False
-    if spec.has("directory"):
+    if "directory" in spec.values:
         from labkit.worker import files
 
         complaint = files.unfit(spec)
         if worker.ranks.any([bool(complaint)])[0]:
             return complaint, False
-    spec = spec.replace(options={**dict(spec.options), **({"timing": "each"} if spec.has("timing") else {})})
-    if dict(spec.options).get("rotate"):
-        roots = sorted({0, spec.ranks - 1})
-        cases = [spec.replace(options={**dict(spec.options), "rotate": False, "root": root}) for root in roots]
+    if "timing" in spec.values:
+        spec = _with(spec, timing="each")
+    if spec.values.get("rotate"):
+        cases = [_with(spec, rotate=False, root=root) for root in sorted({0, spec.ranks - 1})]
     else:
         cases = [spec, spec]
     rounds = [_round(worker, case, benchmark, iteration) for iteration, case in enumerate(cases)]
     return next((complaint for complaint, _ in rounds if complaint), ""), any(compared for _, compared in rounds)
+
+
+def _with(spec: Spec, **changes: object) -> Spec:
+    """The spec with other values of some of its options."""
+    return benchmarks.typed(spec.replace(options=spec.values | changes))
 
 
 def _round(worker: Prepares, spec: Spec, benchmark: KernelBenchmark, iteration: int) -> tuple[str, bool]:

@@ -333,7 +333,7 @@ def hostile(folder: Path) -> None:
     for launch in range(6):
         for transport in (TAG, "shm"):
             one = point("mpi.latency", 8, transport, launch)
-            spec = dataclasses.replace(one.spec, testbed=TAG, options=(("binding", TAG),))
+            spec = dataclasses.replace(one.spec, testbed=TAG, options={"binding": TAG})
             meta = {**one.meta, "library": TAG, "badges": [TAG], "warnings": [f"{TAG} 5.{launch}"], "engine": TAG}
             meta |= {"notes": {text: [TAG[:100], {TAG: TAG}] for text in (TAG, *meta["warnings"])}}
             meta |= {"fingerprint": f"{'0' if transport == 'shm' else '1'}{one.meta['fingerprint'][1:]}"}

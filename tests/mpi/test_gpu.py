@@ -60,12 +60,12 @@ def test_every_kind_of_memory_receives_the_right_bytes(run_plan: Run, ranks: int
         assert (frame.values > 0).all(), spec
         if spec.benchmark == "gpu.ipc_copy":
             continue
-        kinds = {spec.option("memory"), spec.values.get("peer_memory", spec.option("memory"))}
+        kinds = {spec.values["memory"], spec.values.get("peer_memory", spec.values["memory"])}
         path = frame.header["gpu_path"]
         if not kinds & {"device", "managed"}:
             assert path == "host memory", spec
         else:
-            assert path.startswith("direct" if spec.option("via") == "direct" else "staged"), spec
+            assert path.startswith("direct" if spec.values["via"] == "direct" else "staged"), spec
 
 
 FAULTY = """

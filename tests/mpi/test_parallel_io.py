@@ -200,7 +200,7 @@ def test_places_of_all_ranks_make_up_the_file() -> None:
         )
         every = np.concatenate([_parallel.places(spec, rank) for rank in range(ranks)])
         assert sorted(every) == list(range(0, _parallel.file_size(spec), 4))
-    own = spec.replace(options={**dict(spec.options), "file": "file per process"})
+    own = spec.replace(options={**spec.values, "file": "file per process"})
     assert _parallel.places(own, 2).tolist() == list(range(0, 36, 4))
     assert len({_parallel.path(own, rank) for rank in range(3)}) == 3
 

@@ -44,7 +44,7 @@ def meaning(spec: Spec, metric: str, unit: str = "") -> str:
     """
     benchmark = benchmarks.get(spec.benchmark)
     work = benchmark.metrics.get("latency_us")
-    trips = work(spec) if work is not None else 1.0
+    trips = work(benchmarks.typed(spec)) if work is not None else 1.0
     both = "a round trip: there and back" if trips == 2 else "one operation" if trips == 1 else f"{trips:g} operations"
     if not metric:
         return f"time of a whole iteration, which is {both}, in µs"

@@ -49,7 +49,7 @@ class Selection:
             levels.pop("launcher")
         if benchmarks.get(spec.benchmark).single:
             levels.pop("ranks", None)
-        options = dict(benchmarks.identity(spec).options)
+        options = benchmarks.identity(spec).values
         return cls(
             benchmark=spec.benchmark,
             sizes=str(spec.size) if benchmarks.get(spec.benchmark).sized else "",

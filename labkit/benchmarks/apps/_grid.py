@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import Protocol
 
 from labkit.benchmarks.mpi import Buffers
 from labkit.benchmarks.mpi.stencil import sides
@@ -27,7 +28,20 @@ class Grid(Buffers):
     pz: int = 0
 
 
-def shape(spec: Spec) -> Place:
+class Preset(Protocol):
+    """Options of ranks in a grid that a preset may choose."""
+
+    @property
+    def px(self) -> int: ...
+    @property
+    def py(self) -> int: ...
+    @property
+    def pz(self) -> int: ...
+    @property
+    def preset(self) -> str: ...
+
+
+def shape(spec: Spec[Preset]) -> Place:
     """Ranks along each side.
 
     Examples
@@ -35,17 +49,17 @@ def shape(spec: Spec) -> Place:
     >>> shape(Spec(benchmark="apps.halo3d26", ranks=12, options={"px": 0, "py": 0, "pz": 0, "preset": "ember"}))
     (3, 2, 2)
     """
-    chosen = (spec.option("px"), spec.option("py"), spec.option("pz"))
+    chosen = (spec.options.px, spec.options.py, spec.options.pz)
     if any(chosen):
         return chosen
-    preset = PRESETS[spec.option("preset")]
+    preset = PRESETS[spec.options.preset]
     if preset is not None and prod(preset) == spec.ranks:
         return preset
     x, y, z = sides(spec.ranks, 3)
     return x, y, z
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Preset]) -> str:
     """Say what is wrong with the grid; empty if nothing is."""
     grid = shape(spec)
     if min(grid) < 1 or prod(grid) != spec.ranks:

@@ -41,30 +41,30 @@ class Options(_grid.Grid):
     cadence: Literal["streaming", "isolated"] = "streaming"
 
 
-def sizes(spec: Spec) -> list[int]:
+def sizes(spec: Spec[Options]) -> list[int]:
     """B between two ranks along each side."""
-    other_sizes = (spec.option("size_y"), spec.option("size_z"))
+    other_sizes = (spec.options.size_y, spec.options.size_z)
     return [spec.size, *(spec.size if size == -1 else size for size in other_sizes)]
 
 
-def line(spec: Spec, rank: int, side: int) -> list[int]:
+def line(spec: Spec[Options], rank: int, side: int) -> list[int]:
     """Ranks of the line through a rank along one side, in order."""
     grid = _grid.shape(spec)
     at = list(_grid.place(grid, rank))
     return [_grid.rank_at(grid, (*at[:side], k, *at[side + 1 :])) for k in range(grid[side])]  # type: ignore[arg-type]
 
 
-def _starts(spec: Spec) -> list[int]:
+def _starts(spec: Spec[Options]) -> list[int]:
     """Offsets of the messages along each side in both buffers, and their end, B."""
     parts = [side * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True)]
     return [0, parts[0], parts[0] + parts[1], sum(parts)]
 
 
-def _check(spec: Spec) -> str:
-    for name in ("size_y", "size_z"):
-        if spec.option(name) < -1 or spec.option(name) > 2**30:
-            return f"{name}={spec.option(name)}, but it must be 0 to 1 GiB, or -1. Set {name}=-1."
-    if spec.option("preset") == "ethernet2020" and set(sizes(spec)) != {PAPER}:
+def _check(spec: Spec[Options]) -> str:
+    for name, size in (("size_y", spec.options.size_y), ("size_z", spec.options.size_z)):
+        if not -1 <= size <= 2**30:
+            return f"{name}={size}, but it must be 0 to 1 GiB, or -1. Set {name}=-1."
+    if spec.options.preset == "ethernet2020" and set(sizes(spec)) != {PAPER}:
         return (
             f"preset=ethernet2020 sends {PAPER} B between any two ranks. Set size={PAPER} and leave the other "
             "sizes at -1."
@@ -72,11 +72,11 @@ def _check(spec: Spec) -> str:
     return _grid.check(spec)
 
 
-def _work(spec: Spec) -> dict[str, Any]:
+def _work(spec: Spec[Options]) -> dict[str, Any]:
     return {"counts": np.array(sizes(spec), np.int32), "far_bytes": np.array(_starts(spec), np.int64)}
 
 
-def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+def _expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values:
     """The messages for this rank from every rank of each line."""
     parts = []
     for side, (size, start) in enumerate(zip(sizes(spec), _starts(spec), strict=False)):
@@ -86,12 +86,12 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
     return np.concatenate(parts)
 
 
-def _sent(spec: Spec) -> int:
+def _sent(spec: Spec[Options]) -> int:
     """B that a rank sends to others."""
     return sum((side - 1) * size for side, size in zip(_grid.shape(spec), sizes(spec), strict=True))
 
 
-def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+def _simulated(spec: Spec[Options], rank: Rank, algorithm: str) -> Iteration:
     """All to all in the line of the rank along each side, one side after the other."""
     lines = [line(spec, rank.number, side) for side in range(3)]
 

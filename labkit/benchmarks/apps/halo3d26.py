@@ -22,6 +22,7 @@ import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
 from labkit.benchmarks.apps import _grid
+from labkit.benchmarks.apps._grid import Preset as Preset
 from labkit.benchmarks.apps._grid import place as place
 from labkit.benchmarks.apps._grid import shape as shape
 from labkit.benchmarks.mpi import Values
@@ -62,14 +63,15 @@ class Options(_grid.Grid):
     cadence: Literal["streaming", "isolated"] = "streaming"
 
 
-def chosen(spec: Spec) -> dict[str, Any]:
+def chosen(spec: Spec[Options]) -> dict[str, Any]:
     """Cells, variables, sleep and neighbours: the options that are set, else the preset's values."""
     unset = {"sleep_us": -1.0, "neighbours": "preset"}
-    preset = PRESETS[spec.option("preset")]
-    return {name: preset[name] if spec.option(name) == unset.get(name, 0) else spec.option(name) for name in preset}
+    preset = PRESETS[spec.options.preset]
+    given = {name: spec.values[name] for name in preset}
+    return {name: preset[name] if value == unset.get(name, 0) else value for name, value in given.items()}
 
 
-def _cells(spec: Spec, way: _grid.Place) -> int:
+def _cells(spec: Spec[Options], way: _grid.Place) -> int:
     """Values in the message to one direction: the cells of the face, edge or corner there, times the variables."""
     values = chosen(spec)
     lengths = (values["nx"], values["ny"], values["nz"])
@@ -77,14 +79,14 @@ def _cells(spec: Spec, way: _grid.Place) -> int:
     return cells * int(values["vars"])
 
 
-def _all(spec: Spec) -> int:
+def _all(spec: Spec[Options]) -> int:
     """B that a rank with all its neighbours would send in an iteration."""
     return spec.size * sum(_cells(spec, way) for way in _grid.DIRECTIONS[: int(chosen(spec)["neighbours"])])
 
 
-def messages(spec: Spec, rank: int) -> list[tuple[int, int, int, int]]:
+def messages(spec: Spec[Options], rank: int) -> list[tuple[int, int, int, int]]:
     """For every neighbour: its rank, the message's size in B, its offset in units of the size, and the direction."""
-    grid, wraps = _grid.shape(spec), spec.option("periodic")
+    grid, wraps = _grid.shape(spec), spec.options.periodic
     at = _grid.place(grid, rank)
     neighbours = []
     for k, way in enumerate(_grid.DIRECTIONS[: int(chosen(spec)["neighbours"])]):
@@ -95,19 +97,19 @@ def messages(spec: Spec, rank: int) -> list[tuple[int, int, int, int]]:
     return [(peer, cells * spec.size, offset, k) for (peer, cells, k), offset in zip(neighbours, offsets, strict=False)]
 
 
-def _most(spec: Spec) -> int:
+def _most(spec: Spec[Options]) -> int:
     """B that the rank with the most neighbours sends in an iteration."""
     return max(sum(count for _, count, _, _ in messages(spec, rank)) for rank in range(spec.ranks))
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     values = chosen(spec)
     for name in ("nx", "ny", "nz", "vars"):
         if values[name] < 1:
             return f"{name}={values[name]}, but it must be at least 1. Set {name}=10, or 0 for the preset's."
     if not 0 <= values["sleep_us"] <= 1e6:
         return f"sleep_us={values['sleep_us']}, but it must be 0 to 1000000. Set sleep_us=0."
-    if spec.option("preset") == "ethernet2020" and spec.size != 8:
+    if spec.options.preset == "ethernet2020" and spec.size != 8:
         return f"size={spec.size} B, but preset=ethernet2020 sends doubles. Set size=8."
     if _all(spec) > LARGEST:
         return (
@@ -117,7 +119,7 @@ def _check(spec: Spec) -> str:
     return _grid.check(spec)
 
 
-def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+def _expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values | None:
     """The messages that the neighbours sent in the opposite direction."""
     parts = []
     for neighbour, count, _, way in messages(spec, rank):
@@ -126,11 +128,11 @@ def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | 
     return np.concatenate(parts) if parts else None
 
 
-def _sleep_ns(spec: Spec) -> int:
+def _sleep_ns(spec: Spec[Options]) -> int:
     return round(1000 * float(chosen(spec)["sleep_us"]))
 
 
-def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+def _simulated(spec: Spec[Options], rank: Rank, algorithm: str) -> Iteration:
     """A sleep, all messages to and from the neighbours at once, one wait."""
     neighbours, sleep_ns = messages(spec, rank.number), _sleep_ns(spec)
 

@@ -39,9 +39,9 @@ class Options(Buffers):
     npb_class: Literal["S", "W", "A", "B", "C"] = "S"
 
 
-def letter(spec: Spec) -> str:
+def letter(spec: Spec[Options]) -> str:
     """The class of a point."""
-    return str(spec.option("npb_class"))
+    return spec.options.npb_class
 
 
 def received(spec: Spec) -> int:
@@ -49,7 +49,7 @@ def received(spec: Spec) -> int:
     return 8 * (RESULTS + 2 * spec.ranks + 2 * len(COLLECTIVES) + SIZES)
 
 
-def power_of_two(spec: Spec, most: int) -> str:
+def power_of_two(spec: Spec[Options], most: int) -> str:
     """Say what is wrong with a number of ranks that must be a power of two; empty if nothing is."""
     ranks = spec.ranks
     if ranks > most:
@@ -82,17 +82,17 @@ _SUMS = {
 }
 
 
-def ep_places(spec: Spec) -> list[int]:
+def ep_places(spec: Spec[Options]) -> list[int]:
     """Memory and number of batches."""
     return [64, 1 << (_PAIRS[letter(spec)] - _BATCH)]
 
 
-def ep_operations(spec: Spec) -> float:
+def ep_operations(spec: Spec[Options]) -> float:
     """Random numbers of a run."""
     return 2.0 ** (_PAIRS[letter(spec)] + 1)
 
 
-def ep_check(spec: Spec) -> str:
+def ep_check(spec: Spec[Options]) -> str:
     """Every rank needs a batch."""
     most = ep_places(spec)[1]
     if spec.ranks <= most:
@@ -100,7 +100,7 @@ def ep_check(spec: Spec) -> str:
     return f"ranks={spec.ranks}, but class {letter(spec)} has work for at most {most}. Set ranks={most}."
 
 
-def ep_wrong(spec: Spec, results: Results) -> str:
+def ep_wrong(spec: Spec[Options], results: Results) -> str:
     """Compare the sums of the deviates."""
     texts = (
         near(f"sum of {axis}", float(x), right, 1e-8)
@@ -152,7 +152,7 @@ _TESTS = {
 }
 
 
-def is_places(spec: Spec) -> list[int]:
+def is_places(spec: Spec[Options]) -> list[int]:
     """Memory, keys, log2 of the greatest key and of the buckets, capacity of a rank in keys, places of the tests."""
     keys, greatest, buckets = _KEYS[letter(spec)]
     mine, ranks = (1 << keys) // spec.ranks, spec.ranks
@@ -162,17 +162,17 @@ def is_places(spec: Spec) -> list[int]:
     return [memory, 1 << keys, greatest, buckets, capacity, *_TESTS[letter(spec)].places]
 
 
-def is_operations(spec: Spec) -> float:
+def is_operations(spec: Spec[Options]) -> float:
     """Keys that are ranked in a run."""
     return float(ROUNDS << _KEYS[letter(spec)][0])
 
 
-def is_check(spec: Spec) -> str:
+def is_check(spec: Spec[Options]) -> str:
     """NPB's limits of ranks."""
     return power_of_two(spec, 128 if letter(spec) == "S" else 1024)
 
 
-def is_wrong(spec: Spec, results: Results) -> str:
+def is_wrong(spec: Spec[Options], results: Results) -> str:
     """Compare the ranks of the test keys in each round, and the order of all keys."""
     tests, keys = _TESTS[letter(spec)], 1 << _KEYS[letter(spec)][0]
     for round_ in range(1, ROUNDS + 1):
@@ -198,7 +198,7 @@ _MATRICES = {
 }
 
 
-def cg_places(spec: Spec) -> list[int]:
+def cg_places(spec: Spec[Options]) -> list[int]:
     """Memory, order of the matrix, nonzeros of a vector, steps, shift, capacity of a rank in elements."""
     order, nonzero, steps, shift, _ = _MATRICES[letter(spec)]
     ranks = spec.ranks
@@ -209,19 +209,19 @@ def cg_places(spec: Spec) -> list[int]:
     return [memory, order, nonzero, steps, shift, capacity]
 
 
-def cg_operations(spec: Spec) -> float:
+def cg_operations(spec: Spec[Options]) -> float:
     """Floating-point operations of a run, by NPB's formula."""
     order, nonzero, steps, _, _ = _MATRICES[letter(spec)]
     pairs = nonzero * (nonzero + 1)
     return 2.0 * steps * order * (3 + pairs + 25 * (5 + pairs) + 3)
 
 
-def cg_check(spec: Spec) -> str:
+def cg_check(spec: Spec[Options]) -> str:
     """A grid of ranks whose sides are powers of two."""
     return power_of_two(spec, 1024)
 
 
-def cg_wrong(spec: Spec, results: Results) -> str:
+def cg_wrong(spec: Spec[Options], results: Results) -> str:
     """Compare zeta."""
     return near("zeta", float(results[0]), _MATRICES[letter(spec)][4], 1e-10)
 
@@ -239,7 +239,7 @@ _CUBES = {
 _FEWEST = 4  # cells of a rank along each side
 
 
-def mg_places(spec: Spec) -> list[int]:
+def mg_places(spec: Spec[Options]) -> list[int]:
     """Memory, cells of a side, cycles, and which of two smoothers."""
     side, cycles, _ = _CUBES[letter(spec)]
     bits = spec.ranks.bit_length() - 1
@@ -252,18 +252,18 @@ def mg_places(spec: Spec) -> list[int]:
     return [8 * values + _SLACK, side, cycles, int(letter(spec) in "BC")]
 
 
-def mg_operations(spec: Spec) -> float:
+def mg_operations(spec: Spec[Options]) -> float:
     """Floating-point operations of a run, by NPB's formula."""
     side, cycles, _ = _CUBES[letter(spec)]
     return 58.0 * cycles * side**3
 
 
-def mg_check(spec: Spec) -> str:
+def mg_check(spec: Spec[Options]) -> str:
     """A grid of ranks, each with some cells."""
     return power_of_two(spec, (_CUBES[letter(spec)][0] // _FEWEST) ** 3)
 
 
-def mg_wrong(spec: Spec, results: Results) -> str:
+def mg_wrong(spec: Spec[Options], results: Results) -> str:
     """Compare the norm of the residual."""
     return near("norm of the residual", float(results[0]), _CUBES[letter(spec)][2], 1e-8)
 
@@ -279,26 +279,26 @@ _BOXES = {
 }  # cells along x, y and z, steps
 
 
-def ft_places(spec: Spec) -> list[int]:
+def ft_places(spec: Spec[Options]) -> list[int]:
     """Memory, cells along x, y and z, steps."""
     *sides, steps = _BOXES[letter(spec)]
     memory = 56 * prod(sides) // spec.ranks + 34 * 16 * max(sides) + _SLACK
     return [memory, *sides, steps]
 
 
-def ft_operations(spec: Spec) -> float:
+def ft_operations(spec: Spec[Options]) -> float:
     """Floating-point operations of a run, by NPB's formula."""
     *sides, steps = _BOXES[letter(spec)]
     cells = prod(sides)
     return cells * (14.8157 + 7.19641 * log(cells) + (5.23518 + 7.21113 * log(cells)) * steps)
 
 
-def ft_check(spec: Spec) -> str:
+def ft_check(spec: Spec[Options]) -> str:
     """Whole layers along z for each rank: NPB's 1-D layout, without its layout for more ranks."""
     return power_of_two(spec, _BOXES[letter(spec)][2])
 
 
-def ft_wrong(spec: Spec, results: Results) -> str:
+def ft_wrong(spec: Spec[Options], results: Results) -> str:
     """Compare the checksum of each step."""
     for step, published in enumerate(CHECKSUMS[letter(spec)]):
         computed = complex(results[2 * step], results[2 * step + 1])
@@ -326,10 +326,10 @@ class Kernel:
     title, doc : what it is, in a few words and in sentences.
     """
 
-    places: Callable[[Spec], Sequence[int]]
-    operations: Callable[[Spec], float]
-    check: Callable[[Spec], str]
-    wrong: Callable[[Spec, Any], str]
+    places: Callable[[Spec[Options]], Sequence[int]]
+    operations: Callable[[Spec[Options]], float]
+    check: Callable[[Spec[Options]], str]
+    wrong: Callable[[Spec[Options], Any], str]
     title: str
     doc: str
     dtype: str = "float64"

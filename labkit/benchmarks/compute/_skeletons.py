@@ -38,7 +38,7 @@ class Problem:
 
     classes: dict[str, tuple[int, int]]
     calls: Callable[[int, int, int], Iterator[Call]]
-    check: Callable[[Spec, int], str]
+    check: Callable[[Spec[_nas.Options], int], str]
     doc: str
 
 
@@ -111,7 +111,7 @@ def _sp(points: int, ranks: int, rank: int) -> Iterator[Call]:
         yield from _sweep([10 * n for n in reversed(lines)], after[d], before[d], 7 + 2 * d)
 
 
-def _square(spec: Spec, points: int) -> str:
+def _square(spec: Spec[_nas.Options], points: int) -> str:
     side = isqrt(spec.ranks)
     if side**2 != spec.ranks:
         return f"ranks={spec.ranks} is no square, as the partition needs. Set ranks={max(side, 2) ** 2}."
@@ -165,7 +165,7 @@ def _layers(low: bool, high: bool, before: int, after: int, size: int, tag: int)
             yield WAIT, 0, 0, 0, 0
 
 
-def _rectangle(spec: Spec, points: int) -> str:
+def _rectangle(spec: Spec[_nas.Options], points: int) -> str:
     return _nas.power_of_two(spec, (1 << (points // 4).bit_length() - 1) ** 2)
 
 
@@ -195,26 +195,26 @@ PROBLEMS = {
 }
 
 
-def _name(spec: Spec) -> str:
+def _name(spec: Spec[_nas.Options]) -> str:
     return spec.benchmark.removeprefix("compute.nas_").removesuffix("_skeleton")
 
 
-def points(spec: Spec) -> int:
+def points(spec: Spec[_nas.Options]) -> int:
     """Points along each side."""
     return PROBLEMS[_name(spec)].classes[_nas.letter(spec)][0]
 
 
-def steps(spec: Spec) -> int:
+def steps(spec: Spec[_nas.Options]) -> int:
     """Time steps of a run."""
     return PROBLEMS[_name(spec)].classes[_nas.letter(spec)][1]
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[_nas.Options]) -> str:
     """Say what is wrong with the number of ranks; empty if nothing is."""
     return PROBLEMS[_name(spec)].check(spec, points(spec))
 
 
-def calls(spec: Spec, rank: int) -> tuple[Call, ...]:
+def calls(spec: Spec[_nas.Options], rank: int) -> tuple[Call, ...]:
     """Calls of a rank in a time step."""
     return tuple(PROBLEMS[_name(spec)].calls(points(spec), spec.ranks, rank))
 
@@ -231,27 +231,27 @@ def _sizes(name: str, side: int, ranks: int) -> tuple[int, int, int]:
     return len(sizes), sum(sizes), max(sizes)
 
 
-def messages(spec: Spec) -> int:
+def messages(spec: Spec[_nas.Options]) -> int:
     """Messages of all ranks in a run."""
     return steps(spec) * _sizes(_name(spec), points(spec), spec.ranks)[0]
 
 
-def moved(spec: Spec) -> int:
+def moved(spec: Spec[_nas.Options]) -> int:
     """B of the messages of all ranks in a run."""
     return 8 * steps(spec) * _sizes(_name(spec), points(spec), spec.ranks)[1]
 
 
-def stride(spec: Spec) -> int:
+def stride(spec: Spec[_nas.Options]) -> int:
     """Doubles of a slot: the largest message of any rank, or the two vectors of a sum."""
     return max(2 * _VALUES, _sizes(_name(spec), points(spec), spec.ranks)[2])
 
 
-def memory(spec: Spec) -> int:
+def memory(spec: Spec[_nas.Options]) -> int:
     """B that a rank needs for messages and counters."""
     return 8 * (SLOTS * stride(spec) + 2 * TAGS * spec.ranks) + _SLACK
 
 
-def wrong(spec: Spec, results: _nas.Results) -> str:
+def wrong(spec: Spec[_nas.Options], results: _nas.Results) -> str:
     """Say what is wrong with the messages of a run; empty if nothing is."""
     bad, checked, all_of_them = int(results[0]), int(results[1]), messages(spec)
     if bad or checked != all_of_them:

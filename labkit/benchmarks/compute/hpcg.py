@@ -59,45 +59,45 @@ class Options(Buffers):
     steps: int = 50
 
 
-def cells(spec: Spec) -> tuple[int, ...]:
+def cells(spec: Spec[Options]) -> tuple[int, ...]:
     """Cells of a rank along each side."""
-    return tuple(int(spec.option(name)) for name in ("nx", "ny", "nz"))
+    return spec.options.nx, spec.options.ny, spec.options.nz
 
 
-def shape(spec: Spec) -> tuple[int, ...]:
+def shape(spec: Spec[Options]) -> tuple[int, ...]:
     """Ranks along each side."""
-    chosen = tuple(int(spec.option(name)) for name in ("px", "py", "pz"))
+    chosen = spec.options.px, spec.options.py, spec.options.pz
     return chosen if any(chosen) else tuple(sides(spec.ranks, 3))
 
 
-def nonzeros(spec: Spec) -> int:
+def nonzeros(spec: Spec[Options]) -> int:
     """Values of the matrix that are not 0: of each cell one for itself and one for each neighbour."""
     return prod(3 * n * p - 2 for n, p in zip(cells(spec), shape(spec), strict=True))
 
 
-def operations(spec: Spec) -> float:
+def operations(spec: Spec[Options]) -> float:
     """Floating-point operations of a run by HPCG's formula: sums, updates of vectors, products and sweeps."""
-    rows, steps = prod(cells(spec)) * spec.ranks, int(spec.option("steps"))
+    rows, steps = prod(cells(spec)) * spec.ranks, spec.options.steps
     vectors = 2 * (3 * steps + 1) * 2 * rows
     return float(vectors + (steps + 1) * 2 * nonzeros(spec) + steps * 4 * nonzeros(spec))
 
 
-def _memory(spec: Spec) -> int:
+def _memory(spec: Spec[Options]) -> int:
     fields = prod(n + 2 for n in cells(spec))
     layers = fields - prod(cells(spec))
     return 8 * (_FIELDS * fields + 2 * layers) + 64 * (2 * _NEIGHBOURS + _FIELDS) + _nas.received(spec) + _SLACK
 
 
-def _places(spec: Spec) -> list[int]:
-    return [_memory(spec), *cells(spec), *shape(spec), int(spec.option("steps"))]
+def _places(spec: Spec[Options]) -> list[int]:
+    return [_memory(spec), *cells(spec), *shape(spec), spec.options.steps]
 
 
-def _check(spec: Spec) -> str:
-    for name in ("nx", "ny", "nz"):
-        if not 1 <= spec.option(name) <= _LARGEST:
-            return f"{name}={spec.option(name)}, but it must be 1 to {_LARGEST}. Set {name}=16."
-    if not 1 <= spec.option("steps") <= 10_000:
-        return f"steps={spec.option('steps')}, but it must be 1 to 10000. Set steps=50."
+def _check(spec: Spec[Options]) -> str:
+    for name, number in zip(("nx", "ny", "nz"), cells(spec), strict=True):
+        if not 1 <= number <= _LARGEST:
+            return f"{name}={number}, but it must be 1 to {_LARGEST}. Set {name}=16."
+    if not 1 <= spec.options.steps <= 10_000:
+        return f"steps={spec.options.steps}, but it must be 1 to 10000. Set steps=50."
     grid = shape(spec)
     if min(grid) < 1 or prod(grid) != spec.ranks:
         x, y, z = sides(spec.ranks, 3)
@@ -108,7 +108,7 @@ def _check(spec: Spec) -> str:
     return ""
 
 
-def wrong(spec: Spec, results: "NDArray[np.float64]") -> str:
+def wrong(spec: Spec[Options], results: "NDArray[np.float64]") -> str:
     """Say what is wrong with the results of a run; empty if nothing is.
 
     Parameters

@@ -22,6 +22,8 @@ from labkit.benchmarks.compute._nas import COLLECTIVES as COLLECTIVES
 from labkit.benchmarks.compute._nas import KERNELS as KERNELS
 from labkit.benchmarks.compute._nas import RESULTS as RESULTS
 from labkit.benchmarks.compute._nas import Kernel
+from labkit.benchmarks.compute._nas import Options as Options
+from labkit.benchmarks.compute._nas import letter as letter
 from labkit.benchmarks.compute._nas import received as received
 
 

@@ -26,11 +26,11 @@ def _share(phases: Mapping[str, NDArray[np.int64]]) -> float:
     return stats.percent(phases["communication_ns"].mean(), phases["time_ns"].mean())
 
 
-def _peers(spec: Spec, rank: int) -> Sequence[int]:
+def _peers(spec: Spec[_nas.Options], rank: int) -> Sequence[int]:
     return [number for call in _skeletons.calls(spec, rank) for number in call]
 
 
-def _work(spec: Spec) -> dict[str, object]:
+def _work(spec: Spec[_nas.Options]) -> dict[str, object]:
     return {"places": np.array([_skeletons.memory(spec), _skeletons.steps(spec), _skeletons.stride(spec)], np.int64)}
 
 

@@ -10,6 +10,6 @@ BENCHMARK = LogBenchmark(
     title="memory bandwidth (STREAM)",
     metrics={"bandwidth_MBps": lambda spec: 1, "run_time_s": lambda spec: 1},
     logs={f"STREAM {kernel}": {} for kernel in ("Copy", "Scale", "Add", "Triad")},
-    timed=lambda spec, labels: float(spec.size * (2 if spec.option("kernel") in ("copy", "scale") else 3)),
+    timed=lambda spec, labels: float(spec.size * (2 if spec.options.kernel in ("copy", "scale") else 3)),
     cadence="streaming",
 )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks.mpi import Buffers, Values, combined, pieces
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 
 PATTERNS = (
     "latency",
@@ -22,6 +22,7 @@ CONGESTORS = ("alltoall", "incast", "put_incast", "get_broadcast")
 RINGS = 30  # number of different rings, as in GPCNeT
 MIN_RANKS = 2  # least number of victims, and of congestors
 LARGEST = 2**26  # B of a congestor's message
+_SUMMED = "float64"  # GPCNeT adds up doubles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,29 +121,29 @@ def _slices(units: list[list[int]]) -> list[list[int]]:
 @lru_cache(maxsize=64)
 def roles(spec: Spec) -> Roles:
     """Draw the roles. labkit draws whole nodes, or single ranks if there are too few nodes."""
-    options, ranks = spec.values, spec.ranks
+    options, ranks = spec.options, spec.ranks
     ppn = spec.ppn or 1
     units = [list(range(first, min(first + ppn, ranks))) for first in range(0, ranks, ppn)]
-    if "congestor" not in options:
+    if not has(options, Congestors):
         return Roles(tuple(map(tuple, _slices(units))))
-    if "pattern" not in options:
+    if not has(options, Loaded):
         count = len(units)
     else:
         units = units if len(units) >= 2 * MIN_RANKS else [[rank] for rank in range(ranks)]
-        count = min(max(int(options["share"] * len(units) // 100), MIN_RANKS), len(units) - MIN_RANKS)
-    order = np.random.default_rng(options["seed"]).permutation(len(units)).tolist()
+        count = min(max(int(options.share * len(units) // 100), MIN_RANKS), len(units) - MIN_RANKS)
+    order = np.random.default_rng(options.seed).permutation(len(units)).tolist()
     groups = []
     for members in _slices([units[k] for k in order[:count]]):
-        if options["fan_in"]:
-            parts = len(members) // (options["fan_in"] + 1)
-        elif options["congestor"] == "mixed":
+        if options.fan_in:
+            parts = len(members) // (options.fan_in + 1)
+        elif options.congestor == "mixed":
             parts = min(len(CONGESTORS), len(members) // 2)
         else:
             parts = 1
         parts = max(parts, 1)
         groups += [tuple(members[k::parts]) for k in range(parts)]
-    mixed = options["congestor"] == "mixed"
-    patterns = tuple(CONGESTORS[k % len(CONGESTORS)] if mixed else options["congestor"] for k in range(len(groups)))
+    mixed = options.congestor == "mixed"
+    patterns = tuple(CONGESTORS[k % len(CONGESTORS)] if mixed else options.congestor for k in range(len(groups)))
     rest = [units[k] for k in sorted(order[count:])]
     return Roles(tuple(map(tuple, _slices(rest))) if rest else (), tuple(groups), patterns)
 
@@ -160,7 +161,12 @@ def rings(members: int, kind: str) -> Values:
 
 def load_size(spec: Spec) -> int:
     """B of one message of the congestors."""
-    return int(spec.values.get("congestor_size", spec.size))
+    return spec.options.congestor_size if has(spec.options, Loaded) else spec.size
+
+
+def _pattern(spec: Spec) -> str:
+    """What the victims do; empty for congestors alone."""
+    return spec.options.pattern if has(spec.options, Victims) else ""
 
 
 def peers(spec: Spec, rank: int) -> list[int]:
@@ -168,7 +174,8 @@ def peers(spec: Spec, rank: int) -> list[int]:
     assignment = roles(spec)
     victim, index, place = assignment.of(rank)
     if victim:
-        neighbours: list[int] = rings(len(assignment.victims[index]), spec.option("ring"))[:, place].ravel().tolist()
+        ring = spec.of(Victims).options.ring
+        neighbours: list[int] = rings(len(assignment.victims[index]), ring)[:, place].ravel().tolist()
         return neighbours
     return [CONGESTORS.index(assignment.patterns[index]), load_size(spec), place, len(assignment.congestors[index])]
 
@@ -184,22 +191,26 @@ def is_victim(spec: Spec, rank: int) -> bool:
     return roles(spec).of(rank)[0]
 
 
-def window(spec: Spec) -> int:
+def window(spec: Spec[Victims]) -> int:
     """Messages in flight to each neighbour."""
-    return int(spec.option("window")) if "bandwidth" in spec.option("pattern") else 1
+    return _in_flight(spec.options)
 
 
-def moved(spec: Spec) -> float:
+def _in_flight(options: Victims) -> int:
+    return options.window if "bandwidth" in options.pattern else 1
+
+
+def moved(spec: Spec[Victims]) -> float:
     """B that a victim sends in one iteration; for an allreduce the size of the message."""
-    pattern = spec.option("pattern")
+    pattern = spec.options.pattern
     if pattern in ("allreduce", "alltoall"):
         return spec.size * (len(roles(spec).victims[0]) - 1 if pattern == "alltoall" else 1)
     return 2 * window(spec) * spec.size
 
 
-def waits(spec: Spec) -> float:
+def waits(spec: Spec[Victims]) -> float:
     """The number that GPCNeT divides the time by: the two messages of a ring."""
-    return 2.0 if "latency" in spec.option("pattern") else 1.0
+    return 2.0 if "latency" in spec.options.pattern else 1.0
 
 
 def buffers(spec: Spec) -> tuple[int, int]:
@@ -208,14 +219,16 @@ def buffers(spec: Spec) -> tuple[int, int]:
     most = max(map(len, assignment.congestors), default=0)
     victim_bytes = 0
     if assignment.victims:
-        alltoall = spec.option("pattern") == "alltoall"
+        alltoall = _pattern(spec) == "alltoall"
         victim_bytes = spec.size * (max(map(len, assignment.victims)) if alltoall else 2)
     return max(victim_bytes, load_size(spec) if most else 0), max(victim_bytes, load_size(spec) * most)
 
 
 def requests(spec: Spec) -> int:
     """Number of request handles: for two messages each way, or for an incast."""
-    return max(4 * window(spec) if spec.has("pattern") else 1, *map(len, roles(spec).congestors), 1)
+    options = spec.options
+    in_ring = 4 * _in_flight(options) if has(options, Victims) else 1
+    return max(in_ring, *map(len, roles(spec).congestors), 1)
 
 
 def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
@@ -226,17 +239,16 @@ def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | N
     if not victim:
         pattern = assignment.patterns[index]
         received = _loaded(pattern, load_size(spec), members, place, lambda rank: send(rank).view(np.uint8))
-        if received is None or not spec.has("pattern") or dtype(spec) == "uint8":
+        if received is None or _pattern(spec) != "allreduce":
             return received
-        return received[: len(received) // 8 * 8].view(dtype(spec))
-    pattern = spec.option("pattern")
+        return received[: len(received) // 8 * 8].view(_SUMMED)
+    pattern = _pattern(spec)
     if pattern == "alltoall":
         return pieces(spec, send, list(members), place * spec.size)
     if pattern == "allreduce":
-        ordered = spec.replace(options={"operation": "sum"})
         count = spec.size // 8
-        return combined(ordered, lambda k: send(members[k])[:count], 0, len(members))
-    left, right = (members[k] for k in rings(len(members), spec.option("ring"))[0, place])
+        return combined("sum", lambda k: send(members[k])[:count], 0, len(members))
+    left, right = (members[k] for k in rings(len(members), spec.of(Victims).options.ring)[0, place])
     return np.concatenate([send(left)[spec.size : 2 * spec.size], send(right)[: spec.size]])
 
 
@@ -253,28 +265,27 @@ def _loaded(
     return np.concatenate([send(rank)[:size] for rank in sources]) if sources else None
 
 
-def dtype(spec: Spec) -> str:
-    """Type of the elements; GPCNeT adds up doubles."""
-    return "float64" if spec.option("pattern") == "allreduce" else "uint8"
+def dtype(spec: Spec[Victims]) -> str:
+    """Type of the elements."""
+    return _SUMMED if spec.options.pattern == "allreduce" else "uint8"
 
 
-def formerly(spec: Spec) -> dict[str, Any]:
+def formerly(spec: Spec[Windows]) -> dict[str, Any]:
     """Points whose windows were created have fingerprints without `memory`, and so have points without windows."""
-    assignment, options = roles(spec), spec.values
     reaching = {"get_latency", "put_bandwidth", "put_incast", "get_broadcast"}
-    if reaching & {options.get("pattern"), *assignment.patterns}:
+    if reaching & {_pattern(spec), *roles(spec).patterns}:
         return {"memory": "create"}
-    return {"memory": options.get("memory", "allocate")}
+    return {"memory": spec.options.memory}
 
 
-def allocated(spec: Spec) -> dict[str, Any]:
+def allocated(spec: Spec[Windows]) -> dict[str, Any]:
     """Whether MPI allocates the memory of windows."""
-    return {"allocate": spec.option("memory") == "allocate"}
+    return {"allocate": spec.options.memory == "allocate"}
 
 
-def work(spec: Spec) -> dict[str, Any]:
+def work(spec: Spec[Victims]) -> dict[str, Any]:
     """The number of the pattern in the kernel, and room for the congestors' rounds."""
-    pattern = spec.option("pattern")
+    pattern = spec.options.pattern
     mode = PATTERNS.index("latency" if pattern == "bandwidth" else pattern)
     return {"mode": mode, "turns": 1, "extra": np.zeros(spec.ranks, np.int64)} | allocated(spec)
 

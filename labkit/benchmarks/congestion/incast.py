@@ -38,8 +38,8 @@ class Options:
     classes: str = ""
 
 
-def _check(spec: Spec) -> str:
-    values = spec.values
+def _check(spec: Spec[Options]) -> str:
+    values, classes = spec.values, spec.options.classes
     if not spec.size:
         return "size=0, but a call sends at least 1 B. Set size=131072."
     for name, high in (("senders", 1024), ("streams", 128), ("duration", 600)):
@@ -47,30 +47,28 @@ def _check(spec: Spec) -> str:
             return f"{name}={values[name]}, but it must be 1 to {high}. Set {name}=1."
     if spec.transport not in ("auto", "tcp", "verbs"):
         return f"transport={spec.transport}, but incast streams use tcp or verbs. Set transport=tcp."
-    if values["classes"] and spec.transport != "verbs":
-        return (
-            f"classes={values['classes']!r}, but traffic classes need verbs. Set transport=verbs, or leave classes out."
-        )
-    counts = [parse_count(word) for word in values["classes"].split(":") if word]
+    if classes and spec.transport != "verbs":
+        return f"classes={classes!r}, but traffic classes need verbs. Set transport=verbs, or leave classes out."
+    counts = [parse_count(word) for word in classes.split(":") if word]
     wrong = [count for count in counts if count is None or count > 255]
-    return f"classes={values['classes']!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
+    return f"classes={classes!r}, but they must be 0 to 255, as in 104:40." if wrong else ""
 
 
 _CALLS = 64  # simulated messages of each stream
 
 
-def _flows(spec: Spec) -> int:
+def _flows(spec: Spec[Options]) -> int:
     """Return how many streams there are."""
-    return int(spec.option("senders")) * int(spec.option("streams"))
+    return spec.options.senders * spec.options.streams
 
 
-def _places(spec: Spec) -> tuple[int, ...]:
+def _places(spec: Spec[Options]) -> tuple[int, ...]:
     """Return of each simulated rank the place of its host: those of the senders, then that of the receiver."""
-    streams = int(spec.option("streams"))
-    return (*(number // streams for number in range(_flows(spec))), int(spec.option("senders")))
+    streams = spec.options.streams
+    return (*(number // streams for number in range(_flows(spec))), spec.options.senders)
 
 
-def _simulated(spec: Spec, rank: Rank, algorithm: str) -> Iteration:
+def _simulated(spec: Spec[Options], rank: Rank, algorithm: str) -> Iteration:
     """`_CALLS` messages of each stream at once to the last rank."""
     last = _flows(spec)
 

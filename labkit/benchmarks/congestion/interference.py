@@ -58,40 +58,40 @@ class Options:
     streams: int = 8
 
 
-def _victim(spec: Spec, hosts: Sequence[str]) -> Spec:
+def _victim(spec: Spec[Options], hosts: Sequence[str]) -> Spec:
     """The spec of the timed ranks."""
-    return spec.replace(benchmark=_VICTIMS[spec.option("victim")], hosts=tuple(hosts), options={})
+    return spec.replace(benchmark=_VICTIMS[spec.options.victim], hosts=tuple(hosts), options={})
 
 
-def _ranks(spec: Spec, hosts: Sequence[str]) -> Spec | None:
+def _ranks(spec: Spec[Options], hosts: Sequence[str]) -> Spec | None:
     """The spec of the halo's ranks; None for an aggressor of flows."""
-    values = spec.values
-    if values["aggressor"] != "halo3d26":
+    options = spec.options
+    if options.aggressor != "halo3d26":
         return None
-    cells = dict.fromkeys(("nx", "ny", "nz"), values["cells"])
+    cells = dict.fromkeys(("nx", "ny", "nz"), options.cells)
     return spec.replace(
         benchmark="apps.halo3d26",
-        size=values["aggressor_size"] or _VALUE,
+        size=options.aggressor_size or _VALUE,
         hosts=tuple(hosts),
-        ranks=values["aggressor_ranks"] or max(2, len(hosts) * (spec.ppn or 1)),
+        ranks=options.aggressor_ranks or max(2, len(hosts) * (spec.ppn or 1)),
         options={**cells, "vars": 8, "sleep_us": 216.0},
     )
 
 
-def _flows(spec: Spec, hosts: int, seconds: int) -> "list[tuple[Invocation, int, int]]":
+def _flows(spec: Spec[Options], hosts: int, seconds: int) -> "list[tuple[Invocation, int, int]]":
     """Floods from the first half of the hosts to the second, or connections of all into the last."""
-    values, size = spec.values, spec.option("aggressor_size")
-    if values["aggressor"] == "udp":
+    options, size = spec.options, spec.options.aggressor_size
+    if options.aggressor == "udp":
         half = max(hosts // 2, 1)
-        flood = iperf3.flood(values["offered"], size or _DATAGRAM, seconds)
+        flood = iperf3.flood(options.offered, size or _DATAGRAM, seconds)
         return [(flood, k, (k + half) % hosts) for k in range(half)]
-    if values["aggressor"] == "incast":
-        pour = iperf3.pour(values["streams"], size or _CALL, seconds)
+    if options.aggressor == "incast":
+        pour = iperf3.pour(options.streams, size or _CALL, seconds)
         return [(pour, k, hosts - 1) for k in range(max(hosts - 1, 1))]
     return []
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     values = spec.values
     limits = {
         "lead": (0, 300),
@@ -104,14 +104,14 @@ def _check(spec: Spec) -> str:
     for name, (low, high) in limits.items():
         if not low <= values[name] <= high:
             return f"{name}={values[name]}, but it must be {low} to {high:g}. Set {name}={low}."
-    if values["victim"] == "latency" and spec.ranks != 2:
+    if spec.options.victim == "latency" and spec.ranks != 2:
         return f"ranks={spec.ranks}, but ping-pong needs exactly 2. Set ranks=2."
     return ""
 
 
-def waits(spec: Spec) -> float:
+def waits(spec: Spec[Options]) -> float:
     """Number of messages of an iteration that wait for one another."""
-    return 2.0 if spec.option("victim") == "latency" else 1.0
+    return 2.0 if spec.options.victim == "latency" else 1.0
 
 
 def _ratio(phases: Mapping[str, NDArray[np.int64]], statistic: Callable[[NDArray[np.int64]], float]) -> float:
@@ -138,7 +138,7 @@ BENCHMARK = InterferenceBenchmark(
     victim=_victim,
     aggressor=_ranks,
     flows=_flows,
-    lead=lambda spec: float(spec.option("lead")),
+    lead=lambda spec: float(spec.options.lead),
     cadence="streaming",
     simulation=Simulation(
         follows=("victim", "aggressor", "lead", "aggressor_size", "aggressor_ranks", "cells", "streams")

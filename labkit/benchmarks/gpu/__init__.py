@@ -38,9 +38,9 @@ class Copies(OnGpu):
     copies: int = 1
 
 
-def counted(spec: Spec) -> str:
+def counted(spec: Spec[Copies]) -> str:
     """Say why there cannot be so many copies in a sample; empty if there can."""
-    copies = spec.option("copies")
+    copies = spec.options.copies
     return "" if 1 <= copies <= 4096 else f"copies={copies}, but it must be 1 to 4096. Set copies=1."
 
 
@@ -51,10 +51,10 @@ def copying(**fields: Any) -> DeviceBenchmark:
         "mpi": False,
         "sizes": "4:256Mi:*4",
         "check": counted,
-        "window": lambda spec: spec.option("copies"),
+        "window": lambda spec: spec.options.copies,
         "metrics": {
-            "bandwidth_MBps": lambda spec: spec.option("copies") * spec.size,
-            "latency_us": lambda spec: spec.option("copies"),
+            "bandwidth_MBps": lambda spec: spec.options.copies * spec.size,
+            "latency_us": lambda spec: spec.options.copies,
         },
         "expected": lambda spec, rank, send: send(rank),
         "cadence": "streaming",

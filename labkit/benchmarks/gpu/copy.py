@@ -32,13 +32,13 @@ class Options(Copies):
     host_memory: Literal["pinned", "pageable"] = "pinned"
 
 
-def _memories(spec: Spec, rank: int) -> tuple[str, str]:
-    host = "pinned" if spec.option("host_memory") == "pinned" else "host"
+def _memories(spec: Spec[Options], rank: int) -> tuple[str, str]:
+    host = "pinned" if spec.options.host_memory == "pinned" else "host"
     return {
         "host_to_device": (host, "device"),
         "device_to_host": ("device", host),
         "device_to_device": ("device", "device"),
-    }[spec.option("direction")]
+    }[spec.options.direction]
 
 
 BENCHMARK = copying(
@@ -46,7 +46,7 @@ BENCHMARK = copying(
     kernel="gpu_copy",
     options=Options,
     memories=_memories,
-    work=lambda spec: {"mode": MODES.index(spec.option("direction"))},
+    work=lambda spec: {"mode": MODES.index(spec.options.direction)},
 )
 FORMS = {
     "copy_events": dataclasses.replace(

@@ -29,8 +29,8 @@ class Options(OnGpu):
     gpus: Literal["one", "each"] = "one"
 
 
-def _expected(spec: Spec, rank: int, send: object) -> Values | None:
-    if spec.option("direction") == "put":
+def _expected(spec: Spec[Options], rank: int, send: object) -> Values | None:
+    if spec.options.direction == "put":
         return from_active(spec, rank, send)  # type: ignore[arg-type]
     return from_peer(spec, rank, send) if first_half(spec, rank) else None  # type: ignore[arg-type]
 
@@ -44,8 +44,8 @@ BENCHMARK = DeviceBenchmark(
     metrics={"bandwidth_MBps": lambda spec: spec.size, "latency_us": lambda spec: 1},
     active=first_half,
     expected=_expected,
-    maps=lambda spec: "recv" if spec.option("direction") == "put" else "send",
-    work=lambda spec: {"mode": ("put", "get").index(spec.option("direction"))},
+    maps=lambda spec: "recv" if spec.options.direction == "put" else "send",
+    work=lambda spec: {"mode": ("put", "get").index(spec.options.direction)},
     cadence="streaming",
     warmup=(20, 2),
 )

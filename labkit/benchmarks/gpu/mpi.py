@@ -9,7 +9,7 @@ from typing import Any, Literal
 from labkit import benchmarks
 from labkit.benchmarks import DeviceBenchmark, KernelBenchmark
 from labkit.benchmarks.gpu import OnGpu
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 
 Kind = Literal["device", "managed", "pinned", "host"]
 
@@ -101,17 +101,17 @@ class RootedReduction(Rooted, Reduction):
     """Options of a collective that computes for a root."""
 
 
-def _memories(spec: Spec, rank: int) -> tuple[str, str]:
-    kind = spec.option("peer_memory") if rank and spec.has("peer_memory") else spec.option("memory")
+def _memories(spec: Spec[Buffers], rank: int) -> tuple[str, str]:
+    kind = spec.options.peer_memory if rank and has(spec.options, Pair) else spec.options.memory
     return kind, kind
 
 
-def _allowed(spec: Spec) -> str:
-    root, window = spec.values.get("root", 0), spec.values.get("window", 1)
-    if not 0 <= root < spec.ranks:
-        return f"root={root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
-    if not 1 <= window <= 65536:
-        return f"window={window}, but it must be 1 to 65536. Set window=64."
+def _allowed(spec: Spec[Buffers]) -> str:
+    options = spec.options
+    if has(options, Rooted) and not 0 <= options.root < spec.ranks:
+        return f"root={options.root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
+    if has(options, Window) and not 1 <= options.window <= 65536:
+        return f"window={options.window}, but it must be 1 to 65536. Set window=64."
     return ""
 
 

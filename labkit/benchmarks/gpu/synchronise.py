@@ -32,7 +32,7 @@ BENCHMARK = DeviceBenchmark(
     mpi=False,
     sized=False,
     buffers=lambda spec: (0, 0),
-    work=lambda spec: {"mode": WAITS.index(spec.option("waits_for"))},
+    work=lambda spec: {"mode": WAITS.index(spec.options.waits_for)},
     metrics={"latency_us": lambda spec: 1},
     cadence="streaming",
 )

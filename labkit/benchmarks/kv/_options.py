@@ -39,9 +39,9 @@ class Loop:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Loop]) -> str:
     """Say what no store can do; empty if nothing."""
-    values = spec.values
+    options, values = spec.options, spec.values
     if spec.size < FIELDS or spec.size % FIELDS:
         return (
             f"size={spec.size} B, but a record has {FIELDS} fields of equal length. Set a multiple of {FIELDS}, "
@@ -51,9 +51,9 @@ def check(spec: Spec) -> str:
         least = 2 if name == "records" else 1
         if not least <= values[name] <= most:
             return f"{name}={values[name]}, but it must be {least} to {most}. Set {name}={least}."
-    if values["workload"] == "E" and values["store"] == "memcached":
+    if options.workload == "E" and options.store == "memcached":
         return "workload=E scans, but memcached has no scan. Set store=redis, or another workload."
-    if values["workload"] == "E" and values["servers"] > 1:
+    if options.workload == "E" and options.servers > 1:
         return "workload=E scans the keys of one server. Set servers=1, or another workload."
     if spec.transport not in ("auto", "tcp", "unix"):
         return f"transport={spec.transport}, but a store listens on tcp or unix. Set transport=tcp."

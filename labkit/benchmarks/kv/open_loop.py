@@ -31,8 +31,8 @@ class Options(_options.Loop):
     arrivals: Literal["constant", "poisson"] = "constant"
 
 
-def _check(spec: Spec) -> str:
-    rate = spec.option("rate")
+def _check(spec: Spec[Options]) -> str:
+    rate = spec.options.rate
     if not 0 < rate <= 1e6:
         return f"rate={rate:g}, but it must be above 0 and at most 1000000 per second. Set rate=1000."
     return _options.check(spec)

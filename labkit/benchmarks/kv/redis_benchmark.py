@@ -35,12 +35,12 @@ class Options:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     if not spec.size:
         return "size=0, but a value has at least 1 B. Set size=1000."
     for name, most in (("clients", 1000), ("records", 10_000_000), ("pipeline", 1000), ("server_threads", 64)):
-        if not 1 <= spec.option(name) <= most:
-            return f"{name}={spec.option(name)}, but it must be 1 to {most}. Set {name}=1."
+        if not 1 <= spec.values[name] <= most:
+            return f"{name}={spec.values[name]}, but it must be 1 to {most}. Set {name}=1."
     if spec.transport not in ("auto", "tcp", "unix"):
         return f"transport={spec.transport}, but redis listens on tcp or unix. Set transport=tcp."
     return ""

@@ -45,11 +45,11 @@ class Options:
     ip: Literal["ipv4", "ipv6"] = "ipv4"
 
 
-def _check(spec: Spec) -> str:
-    values = spec.values
+def _check(spec: Spec[Options]) -> str:
+    options, values = spec.options, spec.values
     if spec.size < _options.FIELDS or spec.size % _options.FIELDS:
         return f"size={spec.size} B, but a record has {_options.FIELDS} fields of equal length. Set size=1000."
-    if values["workload"] == "unknown" or values["operation"] == "OVERALL" or values["interval"] == "intended":
+    if options.workload == "unknown" or options.operation == "OVERALL" or options.interval == "intended":
         return (
             "workload=unknown, operation=OVERALL and interval=intended are for imported logs. Set workload=A, "
             "operation=READ and interval=operation."

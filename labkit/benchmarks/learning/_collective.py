@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 
 ITEM_B = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 SIZES = "1Ki:4Mi:*16"
@@ -91,32 +91,32 @@ class Rooted(Data):
     root: int = 0
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Data]) -> str:
     """Say what is wrong with a spec whose size is that of whole elements; empty if nothing is."""
     return _whole(spec, 1)
 
 
-def check_parts(spec: Spec) -> str:
+def check_parts(spec: Spec[Data]) -> str:
     """The same for calls whose size is split among the ranks."""
     return _whole(spec, spec.ranks)
 
 
-def _whole(spec: Spec, parts: int) -> str:
-    unit = ITEM_B[spec.option("dtype")] * parts
+def _whole(spec: Spec[Data], parts: int) -> str:
+    unit = ITEM_B[spec.options.dtype] * parts
     if not spec.size or spec.size % unit:
-        of = f"{spec.option('dtype')}" + (f" on each of {parts} ranks" if parts > 1 else "")
+        of = f"{spec.options.dtype}" + (f" on each of {parts} ranks" if parts > 1 else "")
         return (
             f"size={spec.size} B, but it must be whole elements of {of}. "
             f"Set size={max(unit, spec.size // unit * unit)}, or another multiple of {unit}."
         )
     if not 1 <= _calls(spec) <= MOST_IN_FLIGHT:
         return f"in_flight={_calls(spec)}, but it must be 1 to {MOST_IN_FLIGHT}. Set in_flight=1."
-    if spec.has("root") and not 0 <= spec.option("root") < spec.ranks:
-        return f"root={spec.option('root')}, but ranks are 0 to {spec.ranks - 1}. Set root=0."
+    if has(spec.options, Rooted) and not 0 <= spec.options.root < spec.ranks:
+        return f"root={spec.options.root}, but ranks are 0 to {spec.ranks - 1}. Set root=0."
     return ""
 
 
-def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec], float]]:
+def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec[Data]], float]]:
     """Metrics of a collective.
 
     Parameters
@@ -130,6 +130,6 @@ def metrics(factor: Callable[[int], float]) -> Mapping[str, Callable[[Spec], flo
     }
 
 
-def _calls(spec: Spec) -> int:
-    """Calls of an iteration; imported points do not state the option, and have one."""
-    return int(spec.values.get("in_flight", 1))
+def _calls(spec: Spec[Data]) -> int:
+    """Calls of an iteration."""
+    return spec.options.in_flight

@@ -35,16 +35,16 @@ MOST: Mapping[str, int] = {"layers": 96, "width": 16384, "heads": 128, "length":
 def beyond(spec: Spec, most: Mapping[str, int]) -> str:
     """Say which option is below 1 or above its limit; empty if none is."""
     for name, limit in most.items():
-        if not 1 <= spec.option(name) <= limit:
-            return f"{name}={spec.option(name)}, but it must be 1 to {limit}. Set {name}=1, or more."
+        if not 1 <= spec.values[name] <= limit:
+            return f"{name}={spec.values[name]}, but it must be 1 to {limit}. Set {name}=1, or more."
     return ""
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Transformer]) -> str:
     """Say what is wrong with a spec; empty if nothing is."""
     if complaint := beyond(spec, MOST):
         return complaint
-    width, heads = spec.option("width"), spec.option("heads")
+    width, heads = spec.options.width, spec.options.heads
     if width % heads:
         return f"width={width}, but {heads} heads must divide it. Set width={max(1, width // heads) * heads}."
     return ""

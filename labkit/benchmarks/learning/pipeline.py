@@ -27,14 +27,14 @@ class Options(_model.Transformer):
     micro_batches: int = 4
 
 
-def _check(spec: Spec) -> str:
-    if spec.option("backend") == "nccl":
+def _check(spec: Spec[Options]) -> str:
+    if spec.options.backend == "nccl":
         return "backend=nccl, but stages send while they compute, which NCCL's pairs do not. Set backend=gloo."
     return _model.beyond(spec, {"micro_batches": 1024}) or _model.check(spec)
 
 
-def _sequences(spec: Spec) -> float:
-    return float(spec.option("micro_batches") * spec.option("batch"))
+def _sequences(spec: Spec[Options]) -> float:
+    return float(spec.options.micro_batches * spec.options.batch)
 
 
 BENCHMARK = ProgramBenchmark(

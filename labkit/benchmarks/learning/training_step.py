@@ -35,10 +35,10 @@ class Options(_model.Transformer):
     compression: Literal["none", "float16", "powersgd"] = "none"
 
 
-def _check(spec: Spec) -> str:
-    communication, compression = spec.option("communication"), spec.option("compression")
-    if spec.option("bucket") < 1:
-        return f"bucket={spec.option('bucket')} B, but it must be 1 or more. Set bucket=26214400."
+def _check(spec: Spec[Options]) -> str:
+    communication, compression = spec.options.communication, spec.options.compression
+    if spec.options.bucket < 1:
+        return f"bucket={spec.options.bucket} B, but it must be 1 or more. Set bucket=26214400."
     if compression == "powersgd" and communication != "overlap":
         return "compression=powersgd is a hook of DistributedDataParallel. Set communication=overlap."
     if compression != "none" and communication == "none":
@@ -52,7 +52,7 @@ BENCHMARK = ProgramBenchmark(
     sized=False,
     ranks=(2, None),
     check=_check,
-    metrics={"step_s": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks * spec.option("batch")},
+    metrics={"step_s": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks * spec.options.batch},
     phases={
         "forward_ns": "forward_s",
         "backward_ns": "backward_s",

@@ -27,23 +27,23 @@ class Cores:
     cores: str = "auto"
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Cores]) -> str:
     """What is wrong with the option; empty if nothing is."""
-    text = spec.option("cores")
+    text = spec.options.cores
     if text in ("auto", "one") or _PAIR.fullmatch(text):
         return ""
     return f"cores={text}, but it must be auto, one, or two numbers of processors. Set cores=0-1."
 
 
-def two(spec: Spec) -> str:
+def two(spec: Spec[Cores]) -> str:
     """What is wrong with the option where the threads must be on two cores; empty if nothing is."""
-    cores = spec.option("cores")
+    cores = spec.options.cores
     if cores == "one" or len({*cores.split("-")}) < cores.count("-") + 1:
         return f"cores={cores}, but a line changes cores only between two. Set cores=0-1."
     return check(spec)
 
 
-def chosen(spec: Spec) -> tuple[int, int]:
+def chosen(spec: Spec[Cores]) -> tuple[int, int]:
     """The two processors, on the machine where the threads run.
 
     Raises
@@ -52,14 +52,14 @@ def chosen(spec: Spec) -> tuple[int, int]:
         If the process may not use them, or has no two cores.
     """
     allowed = sorted(os.sched_getaffinity(0))
-    if match := _PAIR.fullmatch(spec.option("cores")):
+    if match := _PAIR.fullmatch(spec.options.cores):
         pair = int(match[1]), int(match[2])
         if missing := [cpu for cpu in pair if cpu not in allowed]:
             listed = ", ".join(map(str, allowed))
             raise KernelError(f"cores={match[0]}, but the process may use {listed}, not {missing[0]}. Choose of these.")
         return pair
     first = allowed[0]
-    if spec.option("cores") == "one":
+    if spec.options.cores == "one":
         return first, first
     siblings = _siblings(first)
     for cpu in allowed[1:]:

@@ -44,5 +44,5 @@ BENCHMARK = KernelBenchmark(
     metrics={"clock_read_ns": lambda spec: 1},
     derived={"clock_step_ns": _step},
     cadence="streaming",
-    work=lambda spec: {"clock": _IDS[spec.option("clock")]},
+    work=lambda spec: {"clock": _IDS[spec.options.clock]},
 )

@@ -38,11 +38,11 @@ def _lost(phases: Mapping[str, NDArray[np.int64]]) -> float:
     return stats.percent(times.mean() - times.min(), times.mean())
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     """What is wrong with the option; empty if nothing is."""
-    if 1000 <= spec.option("steps") <= _MOST:
+    if 1000 <= spec.options.steps <= _MOST:
         return ""
-    return f"steps={spec.option('steps')}, but it must be 1,000 to {_MOST:,}. Set steps=80000."
+    return f"steps={spec.options.steps}, but it must be 1,000 to {_MOST:,}. Set steps=80000."
 
 
 BENCHMARK = KernelBenchmark(
@@ -56,6 +56,6 @@ BENCHMARK = KernelBenchmark(
     phases={"gap_ns": "gap_us"},
     derived={"noise_percent": _lost},
     cadence="streaming",
-    window=lambda spec: spec.option("steps"),
+    window=lambda spec: spec.options.steps,
     requests=lambda spec: 1,
 )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 
 Values = NDArray[Any]
 
@@ -54,6 +54,42 @@ class Layout:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InFlight:
+    """Options of messages that are in flight at once.
+
+    Parameters
+    ----------
+    window : messages in flight.
+    """
+
+    window: int = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """Options of loops that mpi4py has too.
+
+    Parameters
+    ----------
+    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
+    """
+
+    binding: Literal["c", "buffers", "pickle"] = "c"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """Options of messages from or to one rank.
+
+    Parameters
+    ----------
+    root : rank that sends to all, or receives from all.
+    """
+
+    root: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class TwoRanks(Layout, Timed):
     """Options of messages between two ranks."""
 
@@ -71,16 +107,14 @@ class FromAny(TwoRanks):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window(TwoRanks):
+class Window(InFlight, TwoRanks):
     """Options of windows of messages.
 
     Parameters
     ----------
-    window : messages in flight.
     buffers : one `single` buffer for all messages of a window, or `multiple`, as osu_bw -b.
     """
 
-    window: int = 64
     buffers: Literal["single", "multiple"] = "single"
 
 
@@ -115,16 +149,14 @@ class InPlace(Moving):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rooted(Collective):
+class Rooted(Root, Collective):
     """Options of a collective with a root.
 
     Parameters
     ----------
-    root : rank that sends to all, or receives from all.
     rotate : make the next rank the root in every iteration.
     """
 
-    root: int = 0
     rotate: bool = False
 
 
@@ -139,24 +171,48 @@ class RootedInPlace(Rooted, InPlace):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction(Collective):
-    """Options of a collective that computes.
+class Computing:
+    """Options of calls that compute.
 
     Parameters
     ----------
     datatype : type of the elements; the default is OSU's -T mpi_float.
     operation : MPI_SUM and so on; the bitwise ones need whole numbers.
-    in_place : a rank's own data lie in its receive buffer already (MPI_IN_PLACE).
     """
 
     datatype: Literal["float32", "float64", "int32", "int64"] = "float32"
     operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction(Computing, Collective):
+    """Options of a collective that computes.
+
+    Parameters
+    ----------
+    in_place : a rank's own data lie in its receive buffer already (MPI_IN_PLACE).
+    """
+
     in_place: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class RootedReduction(Rooted, Reduction):
     """Options of a collective that computes for a root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlapping:
+    """Options of requests that leave time to compute.
+
+    Parameters
+    ----------
+    overlap : compute between call and completion, as long as the pure request takes; False measures that alone.
+    tests : calls of MPI_Test spread over the computation, which let many libraries progress (osu_i* -t).
+    """
+
+    overlap: bool = True
+    tests: int = 0
 
 
 OPERATIONS: dict[str, Any] = {
@@ -170,11 +226,11 @@ OPERATIONS: dict[str, Any] = {
 }
 
 
-def combined(spec: Spec, send: Callable[[int], Values], first: int, last: int) -> Values:
-    """The data of ranks first to last - 1 under the operation of the spec, (elements,)."""
-    operation, result = OPERATIONS[spec.option("operation")], send(first)
+def combined(operation: str, send: Callable[[int], Values], first: int, last: int) -> Values:
+    """The data of ranks first to last - 1 under an operation, (elements,)."""
+    result = send(first)
     for rank in range(first + 1, last):
-        result = operation(result, send(rank))
+        result = OPERATIONS[operation](result, send(rank))
     return result
 
 
@@ -185,27 +241,27 @@ def pieces(spec: Spec, send: Callable[[int], Values], ranks: range | list[int], 
 
 def allowed(spec: Spec) -> str:
     """Say which options do not go together, or have wrong values; empty if all is well."""
-    options = spec.values
-    root, threads, block = options.get("root", 0), options.get("threads", 1), options.get("block", 8)
-    window = options.get("window", 1)
-    if not 0 <= root < spec.ranks:
-        return f"root={root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
-    if not 1 <= threads <= 64:
-        return f"threads={threads}, but it must be 1 to 64. Set threads=1."
-    if not 1 <= window <= 65536:
-        return f"window={window}, but it must be 1 to 65536. Set window=64."
-    if options.get("rotate") and options.get("in_place"):
+    options = spec.options
+    if has(options, Root) and not 0 <= options.root < spec.ranks:
+        return f"root={options.root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
+    if has(options, Timed) and not 1 <= options.threads <= 64:
+        return f"threads={options.threads}, but it must be 1 to 64. Set threads=1."
+    if has(options, InFlight) and not 1 <= options.window <= 65536:
+        return f"window={options.window}, but it must be 1 to 65536. Set window=64."
+    in_place = (has(options, InPlace) or has(options, Reduction)) and options.in_place
+    if has(options, Rooted) and options.rotate and in_place:
         return "rotate=True and in_place=True conflict: in-place data belong to one root. Set one of them to False."
-    if options.get("operation", "sum")[0] == "b" and options["datatype"].startswith("float"):
-        return f"operation={options['operation']} needs whole numbers. Set datatype=int32."
-    if options.get("layout", "contiguous") != "contiguous":
-        if block < 1 or spec.size % block:
-            return f"size={spec.size} B is not a whole number of blocks of {block} B. Set a multiple of block."
-        if options.get("binding", "c") != "c":
+    if has(options, Computing) and options.operation[0] == "b" and options.datatype.startswith("float"):
+        return f"operation={options.operation} needs whole numbers. Set datatype=int32."
+    if has(options, Layout) and options.layout != "contiguous":
+        if options.block < 1 or spec.size % options.block:
+            return f"size={spec.size} B is not a whole number of blocks of {options.block} B. Set a multiple of block."
+        if has(options, Binding) and options.binding != "c":
             return "layout needs binding=c. Set binding=c, or layout=contiguous."
-    if options.get("cadence") == "synchronised" and (threads > 1 or options.get("timing") == "total"):
+    apart = not has(options, Timed) or (options.timing == "each" and options.threads == 1)
+    if has(options, Collective) and options.cadence == "synchronised" and not apart:
         return "cadence=synchronised needs one thread and timing=each. Set cadence=isolated."
-    if options.get("overlap") and (options.get("timing") == "total" or threads > 1):
+    if has(options, Overlapping) and options.overlap and not apart:
         return "overlap needs timing=each and one thread. Set overlap=False."
     return ""
 

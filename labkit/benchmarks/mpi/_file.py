@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import FileBenchmark
-from labkit.benchmarks.mpi import Buffers, Values
-from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, Overlapping, overlap_io
-from labkit.point.spec import Scalar, Spec
+from labkit.benchmarks.mpi import Buffers, Overlapping, Values
+from labkit.benchmarks.mpi._forms import OVERLAP, PHASES, overlap_io
+from labkit.point.spec import Scalar, Spec, has
 
 POINTERS = ("individual", "explicit", "shared")  # numbered as in kernels/file.c; the collective ones follow
 _LETTERS = {"single": "S", "parallel": "P", "collective": "C"}
@@ -56,49 +56,50 @@ class BehindWriting(Overlapping, Writing):
     """Options of writing while computing."""
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Access]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    access, pointer = spec.option("access"), spec.option("pointer")
+    access, pointer = spec.options.access, spec.options.pointer
     if access == "single" and pointer in ("shared", "private"):
         return f"access=single uses one rank only, so pointer={pointer} has no effect. Set pointer=individual."
     if access == "collective" and pointer == "private":
         return "access=collective needs one file for all ranks. Set pointer=individual."
-    if spec.has("overlap") and (not spec.option("overlap") or spec.option("tests")):
+    if has(spec.options, Overlapping) and (not spec.options.overlap or spec.options.tests):
         return "the IMB test always computes, without MPI_Test. Set overlap=True and tests=0."
     return ""
 
 
-def check_behind(spec: Spec) -> str:
+def check_behind(spec: Spec[Access]) -> str:
     """Say what is wrong with the options of non-blocking calls; MPI has no ordered one."""
-    if spec.option("access") == "collective" and spec.option("pointer") == "shared":
+    if spec.options.access == "collective" and spec.options.pointer == "shared":
         return "MPI has no non-blocking ordered call. Set access=parallel."
     return check(spec)
 
 
-def active(spec: Spec, rank: int) -> bool:
+def active(spec: Spec[Access], rank: int) -> bool:
     """Whether a rank moves data."""
-    return rank == 0 or spec.option("access") != "single"
+    return rank == 0 or spec.options.access != "single"
 
 
-def work(spec: Spec) -> Mapping[str, Any]:
+def work(spec: Spec[Access]) -> Mapping[str, Any]:
     """Fields of the kernel's job."""
-    pointer = spec.option("pointer")
+    pointer = spec.options.pointer
     mode = POINTERS.index("individual" if pointer == "private" else pointer)
-    collective = spec.option("access") == "collective"
-    shared = spec.option("access") != "single" and pointer != "private"
-    return {"mode": mode + 3 * collective, "isolated": shared, "tests": spec.values.get("sync", False)}
+    collective = spec.options.access == "collective"
+    shared = spec.options.access != "single" and pointer != "private"
+    synced = has(spec.options, Writing) and spec.options.sync
+    return {"mode": mode + 3 * collective, "isolated": shared, "tests": synced}
 
 
-def moved(spec: Spec) -> int:
+def moved(spec: Spec[Access]) -> int:
     """B of one iteration."""
-    return spec.size * (1 if spec.option("access") == "single" else spec.ranks)
+    return spec.size * (1 if spec.options.access == "single" else spec.ranks)
 
 
-def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+def expected(spec: Spec[Access], rank: int, send: Callable[[int], Values]) -> Values | None:
     """The data that a rank's part of the file must hold, or yield; with the shared pointer those of any rank."""
     if not active(spec, rank):
         return None
-    if spec.option("pointer") == "shared" and spec.option("access") == "parallel":
+    if spec.options.pointer == "shared" and spec.options.access == "parallel":
         return np.stack([send(r) for r in range(spec.ranks)])
     return send(rank)
 

@@ -13,23 +13,8 @@ import numpy as np
 
 from labkit import stats
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks.mpi import allowed
-from labkit.point.spec import Scalar, Spec
-
-
-@dataclass(frozen=True, kw_only=True)
-class Overlapping:
-    """Options of requests that leave time to compute.
-
-    Parameters
-    ----------
-    overlap : compute between call and completion, as long as the pure request takes; False measures that alone.
-    tests : calls of MPI_Test spread over the computation, which let many libraries progress (osu_i* -t).
-    """
-
-    overlap: bool = True
-    tests: int = 0
-
+from labkit.benchmarks.mpi import Overlapping, Rooted, allowed
+from labkit.point.spec import Scalar, Spec, has
 
 PHASES = {"pure_ns": "pure_us", "compute_ns": "compute_us", "alone_ns": "compute_alone_us"}
 
@@ -80,10 +65,21 @@ class Started(Overlapping):
     overlap: bool = False
 
 
+_made: dict[tuple[type[Any], type[Any]], type[Any]] = {}
+
+
 def _options(form: type[Any], collective: type[Any]) -> type[Any]:
     """Make the options of another form of a collective: the collective's own and those of overlapping."""
-    made = type("Options", (form, collective), {"__doc__": "Options of the collective, and of overlapping."})
-    return dataclass(frozen=True, kw_only=True)(made)
+    if (form, collective) not in _made:
+        about = "Options of the collective, and of overlapping."
+        members = {"__doc__": about, "__reduce__": lambda options: (_again, (form, collective, vars(options)))}
+        _made[form, collective] = dataclass(frozen=True, kw_only=True)(type("Options", (form, collective), members))
+    return _made[form, collective]
+
+
+def _again(form: type[Any], collective: type[Any], values: Mapping[str, Scalar]) -> Any:
+    """Make options that were pickled: their class has no name of its own."""
+    return _options(form, collective)(**values)
 
 
 # groups of suites that have tests of the forms of a collective
@@ -176,7 +172,7 @@ def _persistent(blocking: CollectiveBenchmark, suites: Collection[str]) -> Colle
     equivalents |= {f"{test}_pure": {} for test in imb}
 
     def check(spec: Spec) -> str:
-        if spec.values.get("rotate"):
+        if has(spec.options, Rooted) and spec.options.rotate:
             return "a persistent request keeps its root. Set rotate=False."
         return allowed(spec)
 

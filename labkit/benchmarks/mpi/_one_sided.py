@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from labkit.benchmarks import OneSidedBenchmark
-from labkit.benchmarks.mpi import OPERATIONS, Buffers, Values, allowed
-from labkit.point.spec import Scalar, Spec
+from labkit.benchmarks.mpi import OPERATIONS, Buffers, Computing, InFlight, Values, allowed
+from labkit.point.spec import Scalar, Spec, has
 
 Memory = Literal["allocate", "create", "dynamic"]
 SYNCHRONISATIONS = ("lock", "flush", "flush_local", "lock_all", "pscw", "fence")  # numbered in kernels/one_sided.c
@@ -50,7 +50,7 @@ class Reaching(OneSided):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Streaming(Reaching):
+class Streaming(InFlight, Reaching):
     """Options of windows of one-sided calls.
 
     Parameters
@@ -59,22 +59,17 @@ class Streaming(Reaching):
     buffers : one `single` place for all messages of an epoch, or `multiple`.
     """
 
-    window: int = 64
     buffers: Literal["single", "multiple"] = "multiple"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Combining(OneSided):
+class Combining(Computing, OneSided):
     """Options of one-sided calls that compute at the target.
 
     Parameters
     ----------
     datatype : of the elements.
-    operation : MPI_SUM and so on; the bitwise ones need whole numbers.
     """
-
-    datatype: Literal["float32", "float64", "int32", "int64"] = "float32"
-    operation: Literal["sum", "prod", "max", "min", "band", "bor", "bxor"] = "sum"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,16 +102,20 @@ def element(spec: Spec) -> str:
     return "int32" if spec.size == 4 else "int64"
 
 
-def one_element(spec: Spec) -> str:
+def one_element(spec: Spec[OneSided]) -> str:
     """Say why a message is no element, or what is wrong with other options; empty if all is well."""
     if spec.size not in (4, 8):
         return f"size={spec.size} B, but one element has 4 or 8 B. Set size=8."
     return check(spec)
 
 
+def _targets(spec: Spec) -> str:
+    return spec.options.targets if has(spec.options, Reaching) else "pair"
+
+
 def near(spec: Spec, rank: int) -> list[int]:
     """Targets of a rank."""
-    kind = spec.values.get("targets", "pair")
+    kind = _targets(spec)
     if kind == "all":
         return [other for other in range(spec.ranks) if other != rank]
     if kind == "neighbours":
@@ -167,56 +166,55 @@ def unlike(call: str) -> dict[str, str]:
 
 def reaches(spec: Spec, rank: int) -> bool:
     """Whether a rank is an origin."""
-    options = spec.values
-    if options.get("origins", "first") == "both":
+    if _mutual(spec):
         return True
-    return rank == 0 if options.get("targets", "pair") != "pair" else rank < spec.ranks // 2
+    return rank == 0 if _targets(spec) != "pair" else rank < spec.ranks // 2
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[OneSided]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    options = spec.values
-    pairs, synchronisation = options.get("targets", "pair") == "pair", options["synchronisation"]
+    targets, synchronisation = _targets(spec), spec.options.synchronisation
+    pairs = targets == "pair"
     if pairs and spec.ranks % 2:
         return f"ranks={spec.ranks}, but pairs need an even number. Set ranks={spec.ranks + 1}."
     if not pairs and synchronisation in ("lock", "pscw"):
         return (
-            f"synchronisation={synchronisation} works with one target only, but targets={options['targets']}. Set "
+            f"synchronisation={synchronisation} works with one target only, but targets={targets}. Set "
             "synchronisation=flush."
         )
-    if options.get("targets") == "neighbours" and options.get("origins") == "first":
+    if targets == "neighbours" and not _mutual(spec):
         return "targets=neighbours needs origins=both. Set origins=both."
     return allowed(spec)
 
 
-def work(spec: Spec, answers: bool) -> dict[str, Any]:
+def work(spec: Spec[OneSided], answers: bool) -> dict[str, Any]:
     """Fields of the kernel's job: the synchronisation, and which ranks act when."""
-    mode = SYNCHRONISATIONS.index(spec.option("synchronisation"))
+    mode = SYNCHRONISATIONS.index(spec.options.synchronisation)
     if _mutual(spec):
         return {"mode": mode, "turns": AT_ONCE}
     return {"mode": mode, "turns": IN_TURN if answers else ONE_WAY}
 
 
-def epochs(spec: Spec) -> int:
+def epochs(spec: Spec[OneSided]) -> int:
     """Number of epochs that wait for one another in a sample: two if the target answers."""
-    return 2 if spec.option("synchronisation") in ("pscw", "fence") and not _mutual(spec) else 1
+    return 2 if spec.options.synchronisation in ("pscw", "fence") and not _mutual(spec) else 1
 
 
 def _mutual(spec: Spec) -> bool:
-    return spec.values.get("origins") == "both"
+    return has(spec.options, Reaching) and spec.options.origins == "both"
 
 
-def _answers(spec: Spec) -> bool:
+def _answers(spec: Spec[OneSided]) -> bool:
     return epochs(spec) == 2
 
 
 def messages(spec: Spec) -> int:
     """Number of messages of all origins in one sample."""
-    window = spec.values.get("window", 1)
-    return int(window) * sum(len(near(spec, rank)) for rank in range(spec.ranks) if reaches(spec, rank))
+    window = spec.options.window if has(spec.options, Streaming) else 1
+    return window * sum(len(near(spec, rank)) for rank in range(spec.ranks) if reaches(spec, rank))
 
 
-def put_where(answers: bool) -> Callable[[Spec, int, Callable[[int], Values]], Values | None]:
+def put_where(answers: bool) -> Callable[[Spec[OneSided], int, Callable[[int], Values]], Values | None]:
     """Return the function that says what a window must hold after puts.
 
     Parameters
@@ -224,9 +222,8 @@ def put_where(answers: bool) -> Callable[[Spec, int, Callable[[int], Values]], V
     answers : whether the target puts too, under active synchronisation.
     """
 
-    def exposed(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-        options = spec.values
-        if options.get("targets") == "all":
+    def exposed(spec: Spec[OneSided], rank: int, send: Callable[[int], Values]) -> Values | None:
+        if _targets(spec) == "all":
             first = next((r for r in range(spec.ranks) if r != rank and reaches(spec, r)), None)
             return send(first) if first == 0 and first != rank else None  # rank 0 writes where windows begin
         writers = [r for r in range(spec.ranks) if r != rank and rank in near(spec, r)]
@@ -243,11 +240,11 @@ def got(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
     return np.stack([send(target) for target in near(spec, rank)])
 
 
-def combined_where(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+def combined_where(spec: Spec[Combining | Atomic], rank: int, send: Callable[[int], Values]) -> Values | None:
     """The data that a window must hold after an accumulate onto its former content."""
     if reaches(spec, rank) and not _answers(spec):
         return None
-    result: Values = OPERATIONS[spec.option("operation")](send(rank), send((rank + spec.ranks // 2) % spec.ranks))
+    result: Values = OPERATIONS[spec.options.operation](send(rank), send((rank + spec.ranks // 2) % spec.ranks))
     return result
 
 
@@ -278,7 +275,7 @@ def bandwidth(**fields: Any) -> OneSidedBenchmark:
         "ranks": (2, None),
         "active": reaches,
         "peers": near,
-        "window": lambda spec: spec.option("window"),
+        "window": lambda spec: spec.options.window,
         "metrics": {
             "bandwidth_MBps": lambda spec: messages(spec) * spec.size,
             "message_rate_per_s": messages,

@@ -14,7 +14,7 @@ BENCHMARK = _one_sided.latency(
     kernel="accumulate",
     options=_one_sided.Combining,
     sizes="4:4Mi",
-    dtype=lambda spec: spec.option("datatype"),
+    dtype=lambda spec: spec.options.datatype,
     exposed=_one_sided.combined_where,
     equivalents={
         "osu_acc_latency": {},

@@ -9,24 +9,16 @@ buffers, or mpi4py with pickled objects.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks.mpi import Reduction, allowed, combined
+from labkit.benchmarks.mpi import Binding, Reduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
 from labkit.benchmarks.simulated import BYTE, collective
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Reduction):
-    """Options of mpi.allreduce.
-
-    Parameters
-    ----------
-    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
-    """
-
-    binding: Literal["c", "buffers", "pickle"] = "c"
+class Options(Binding, Reduction):
+    """Options of mpi.allreduce."""
 
 
 BENCHMARK = CollectiveBenchmark(
@@ -36,9 +28,9 @@ BENCHMARK = CollectiveBenchmark(
     check=allowed,
     ranks=(1, None),
     sizes="4:1Mi",
-    dtype=lambda spec: spec.option("datatype"),
+    dtype=lambda spec: spec.options.datatype,
     placed=lambda spec, rank: 0,
-    expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks),
+    expected=lambda spec, rank, send: combined(spec.options.operation, send, 0, spec.ranks),
     metrics={
         "latency_us": lambda spec: 1,
         "busbw_GBps": lambda spec: 2 * (spec.ranks - 1) / spec.ranks * spec.size,

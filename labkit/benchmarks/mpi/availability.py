@@ -13,26 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
+from labkit.benchmarks.mpi import Buffers, InFlight, allowed, first_half, from_active
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Buffers):
+class Options(InFlight, Buffers):
     """Options of mpi.availability.
 
     Parameters
     ----------
-    window : messages in flight.
     compute_us : computation in each window, µs.
     """
 
-    window: int = 64
     compute_us: float = 0.0
 
 
-def _check(spec: Spec) -> str:
-    compute_us = spec.option("compute_us")
+def _check(spec: Spec[Options]) -> str:
+    compute_us = spec.options.compute_us
     return (
         allowed(spec)
         if 0 <= compute_us <= 1e6
@@ -50,16 +48,16 @@ BENCHMARK = KernelBenchmark(
     options=Options,
     check=_check,
     ranks=(2, 2),
-    window=lambda spec: spec.option("window"),
+    window=lambda spec: spec.options.window,
     metrics={
-        "bandwidth_MBps": lambda spec: spec.option("window") * spec.size,
-        "message_rate_per_s": lambda spec: spec.option("window"),
+        "bandwidth_MBps": lambda spec: spec.options.window * spec.size,
+        "message_rate_per_s": lambda spec: spec.options.window,
     },
     phases={"compute_ns": "compute_us"},
     derived={"available_percent": _share},
     active=first_half,
     expected=from_active,
-    work=lambda spec: {"mode": int(spec.option("compute_us") * 1000)},
+    work=lambda spec: {"mode": int(spec.options.compute_us * 1000)},
     cadence="windowed",
     warmup=(10, 2),
 )

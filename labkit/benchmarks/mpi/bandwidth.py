@@ -6,23 +6,15 @@ osu_bw (OMB 7.4, mpi/pt2pt/osu_bw.c; window 64, one buffer for all messages). 1 
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Window, allowed, first_half, from_active
+from labkit.benchmarks.mpi import Binding, Window, allowed, first_half, from_active
 from labkit.benchmarks.simulated import windows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Window):
-    """Options of mpi.bandwidth.
-
-    Parameters
-    ----------
-    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
-    """
-
-    binding: Literal["c", "buffers", "pickle"] = "c"
+class Options(Binding, Window):
+    """Options of mpi.bandwidth."""
 
 
 BENCHMARK = KernelBenchmark(
@@ -31,10 +23,10 @@ BENCHMARK = KernelBenchmark(
     options=Options,
     check=allowed,
     ranks=(2, 2),
-    window=lambda spec: spec.option("window"),
+    window=lambda spec: spec.options.window,
     metrics={
-        "bandwidth_MBps": lambda spec: spec.option("window") * spec.size,
-        "message_rate_per_s": lambda spec: spec.option("window"),
+        "bandwidth_MBps": lambda spec: spec.options.window * spec.size,
+        "message_rate_per_s": lambda spec: spec.options.window,
     },
     active=first_half,
     expected=from_active,
@@ -49,7 +41,7 @@ FORMS = {
         BENCHMARK,
         title="bandwidth, persistent requests",
         kernel="bandwidth_persistent",
-        options=Window,
+        options=Window,  # type: ignore[arg-type]  # less than those of the form that it replaces
         simulation=None,
         equivalents={"osu_bw_persistent": {}},
         doc="""Bandwidth from rank 0 to rank 1 with persistent requests.

@@ -8,24 +8,16 @@ the C kernel, mpi4py with buffers, or mpi4py with pickled objects.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks.mpi import RootedMoving, allowed
+from labkit.benchmarks.mpi import Binding, RootedMoving, allowed
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
-from labkit.benchmarks.simulated import BYTE, collective
+from labkit.benchmarks.simulated import BYTE, rooted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(RootedMoving):
-    """Options of mpi.bcast.
-
-    Parameters
-    ----------
-    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
-    """
-
-    binding: Literal["c", "buffers", "pickle"] = "c"
+class Options(Binding, RootedMoving):
+    """Options of mpi.bcast."""
 
 
 BENCHMARK = CollectiveBenchmark(
@@ -35,9 +27,9 @@ BENCHMARK = CollectiveBenchmark(
     check=allowed,
     ranks=(2, None),
     sizes="1:1Mi",
-    expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
+    expected=lambda spec, rank, send: None if rank == spec.options.root else send(spec.options.root),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
-    simulation=collective("bcast", lambda spec, root: f"{spec.size} {root} {BYTE}"),
+    simulation=rooted("bcast", lambda spec, root: f"{spec.size} {root} {BYTE}"),
     equivalents={"osu_bcast": {}, "IMB-MPI1 Bcast": {}, "IMB-MT BcastMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

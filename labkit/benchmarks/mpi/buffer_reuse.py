@@ -34,8 +34,8 @@ class Options(Timed):
     reuse: int = 0
 
 
-def _check(spec: Spec) -> str:
-    turn, reuse = spec.option("buffers_in_turn"), spec.option("reuse")
+def _check(spec: Spec[Options]) -> str:
+    turn, reuse = spec.options.buffers_in_turn, spec.options.reuse
     if not 1 <= turn <= 65536:
         return f"buffers_in_turn={turn}, but it must be 1 to 65536. Set buffers_in_turn=16."
     if not 0 <= reuse <= 100:
@@ -48,14 +48,14 @@ def _distance(spec: Spec) -> int:
     return max(-(-spec.size // PAGE) * PAGE, PAGE)
 
 
-def room(spec: Spec) -> int:
+def room(spec: Spec[Options]) -> int:
     """Size of all buffers together, B."""
-    return _distance(spec) * int(spec.option("buffers_in_turn"))
+    return _distance(spec) * spec.options.buffers_in_turn
 
 
-def places(spec: Spec) -> NDArray[np.int64]:
+def places(spec: Spec[Options]) -> NDArray[np.int64]:
     """Offsets of the buffers of successive messages, B: in turn, or the first one for a share of the messages."""
-    buffers, reuse = spec.option("buffers_in_turn"), spec.option("reuse")
+    buffers, reuse = spec.options.buffers_in_turn, spec.options.reuse
     order = np.arange(buffers) * _distance(spec)
     if not reuse:
         return order
@@ -63,7 +63,7 @@ def places(spec: Spec) -> NDArray[np.int64]:
     return np.where(chance.random(4 * buffers) < reuse / 100, 0, order[chance.integers(0, buffers, 4 * buffers)])
 
 
-def _received(spec: Spec, rank: int, send: Callable[[int], Any]) -> NDArray[np.uint8]:
+def _received(spec: Spec[Options], rank: int, send: Callable[[int], Any]) -> NDArray[np.uint8]:
     """What the first message leaves in the receive buffers, to its end."""
     place = int(places(spec)[0])
     message = np.asarray(send(1 - rank))[place : place + spec.size]

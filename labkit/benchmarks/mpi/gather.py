@@ -10,7 +10,7 @@ is the size of one rank's message.
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
-from labkit.benchmarks.simulated import BYTE, collective
+from labkit.benchmarks.simulated import BYTE, rooted
 
 BENCHMARK = CollectiveBenchmark(
     title="gather",
@@ -20,10 +20,10 @@ BENCHMARK = CollectiveBenchmark(
     ranks=(2, None),
     sizes="1:1Mi",
     buffers=lambda spec: (spec.size, spec.size * spec.ranks),
-    placed=lambda spec, rank: rank * spec.size if rank == spec.option("root") else None,
-    expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0) if rank == spec.option("root") else None,
+    placed=lambda spec, rank: rank * spec.size if rank == spec.options.root else None,
+    expected=lambda spec, rank, send: pieces(spec, send, range(spec.ranks), 0) if rank == spec.options.root else None,
     metrics={"latency_us": lambda spec: 1},
-    simulation=collective("gather", lambda spec, root: f"{spec.size} {spec.size} {root} {BYTE} {BYTE}"),
+    simulation=rooted("gather", lambda spec, root: f"{spec.size} {spec.size} {root} {BYTE} {BYTE}"),
     equivalents={"osu_gather": {}, "IMB-MPI1 Gather": {}, "IMB-MT GatherMT": {"threads": 2}},
 )
 GATHERV = counted(

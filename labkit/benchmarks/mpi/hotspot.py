@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Timed, allowed
+from labkit.benchmarks.mpi import InFlight, Root, Timed, allowed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Timed):
+class Options(InFlight, Root, Timed):
     """Options of a hot spot.
 
     Parameters
@@ -19,7 +19,6 @@ class Options(Timed):
     window : messages in flight with every other rank.
     """
 
-    root: int = 0
     window: int = 1
 
 
@@ -31,18 +30,18 @@ _RECEIVES = KernelBenchmark(
     check=allowed,
     ranks=(2, None),
     sizes="1:1Mi",
-    window=lambda spec: spec.option("window"),
+    window=lambda spec: spec.options.window,
     apart=True,
-    requests=lambda spec: spec.option("window") * (spec.ranks - 1),
+    requests=lambda spec: spec.options.window * (spec.ranks - 1),
     buffers=lambda spec: (spec.size, (spec.ranks - 1) * spec.size),
     metrics={
         "latency_us": lambda spec: 1,
-        "bandwidth_MBps": lambda spec: (spec.ranks - 1) * spec.option("window") * spec.size,
-        "message_rate_per_s": lambda spec: (spec.ranks - 1) * spec.option("window"),
+        "bandwidth_MBps": lambda spec: (spec.ranks - 1) * spec.options.window * spec.size,
+        "message_rate_per_s": lambda spec: (spec.ranks - 1) * spec.options.window,
     },
-    active=lambda spec, rank: rank == spec.option("root"),
+    active=lambda spec, rank: rank == spec.options.root,
     expected=lambda spec, rank, send: (
-        np.concatenate([send(r) for r in range(spec.ranks) if r != rank]) if rank == spec.option("root") else None
+        np.concatenate([send(r) for r in range(spec.ranks) if r != rank]) if rank == spec.options.root else None
     ),
     work=lambda spec: {"mode": 0},
     cadence="windowed",
@@ -62,7 +61,7 @@ FORMS = {
         _RECEIVES,
         title="hot spot, sending",
         buffers=lambda spec: (spec.size, spec.size),
-        expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
+        expected=lambda spec, rank, send: None if rank == spec.options.root else send(spec.options.root),
         work=lambda spec: {"mode": 1},
         equivalents={"osu_bw_fan_out": {"window": 64}},
         unlike={"osu_bw_fan_out": _UNLIKE},

@@ -9,24 +9,17 @@ queue full. Their benchmark leaves the answer out. The receiver's speed limits a
 from dataclasses import dataclass
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import Buffers, allowed, first_half, from_active
+from labkit.benchmarks.mpi import Buffers, InFlight, allowed, first_half, from_active
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(Buffers):
-    """Options of mpi.injection.
-
-    Parameters
-    ----------
-    window : messages in flight.
-    """
-
-    window: int = 64
+class Options(InFlight, Buffers):
+    """Options of mpi.injection."""
 
 
-def _window(spec: Spec) -> int:
-    return int(spec.option("window"))
+def _window(spec: Spec[Options]) -> int:
+    return spec.options.window
 
 
 BENCHMARK = KernelBenchmark(

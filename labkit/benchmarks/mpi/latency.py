@@ -6,30 +6,27 @@ data. `binding` selects the C kernel, mpi4py with buffers, or mpi4py with pickle
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import KernelBenchmark
-from labkit.benchmarks.mpi import FromAny, TwoRanks, allowed, first_half, from_peer
+from labkit.benchmarks.mpi import Binding, FromAny, TwoRanks, allowed, first_half, from_peer
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(FromAny):
+class Options(Binding, FromAny):
     """Options of mpi.latency.
 
     Parameters
     ----------
-    binding : what the loop is written in: `c`, mpi4py with `buffers`, mpi4py with `pickle`.
     forked : children of each rank that sleep meanwhile: what having forked costs, as in osu_latency_mp.
     """
 
-    binding: Literal["c", "buffers", "pickle"] = "c"
     forked: int = 0
 
 
-def _check(spec: Spec) -> str:
-    forked = spec.option("forked")
+def _check(spec: Spec[Options]) -> str:
+    forked = spec.options.forked
     return allowed(spec) if 0 <= forked <= 64 else f"forked={forked}, but it must be 0 to 64. Set forked=0."
 
 
@@ -80,7 +77,7 @@ FORMS = {
         check=allowed,
         ranks=(2, 2),
         requests=lambda spec: 2,
-        metrics=BENCHMARK.metrics,
+        metrics={"latency_us": lambda spec: 2},
         active=first_half,
         expected=from_peer,
         cadence="streaming",

@@ -13,10 +13,10 @@ BENCHMARK = KernelBenchmark(
     options=Window,
     check=paired,
     ranks=(2, None),
-    window=lambda spec: spec.option("window"),
+    window=lambda spec: spec.options.window,
     metrics={
-        "bandwidth_MBps": lambda spec: spec.ranks // 2 * spec.option("window") * spec.size,
-        "message_rate_per_s": lambda spec: spec.ranks // 2 * spec.option("window"),
+        "bandwidth_MBps": lambda spec: spec.ranks // 2 * spec.options.window * spec.size,
+        "message_rate_per_s": lambda spec: spec.ranks // 2 * spec.options.window,
     },
     active=first_half,
     expected=from_active,

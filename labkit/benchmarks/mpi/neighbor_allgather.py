@@ -30,13 +30,13 @@ class Options(Moving):
     topology: Literal["graph", "cart"] = "graph"
 
 
-def near(spec: Spec, rank: int) -> list[int]:
+def near(spec: Spec[Options], rank: int) -> list[int]:
     """Neighbours of a rank in MPI's order."""
     ring = [(rank - 1) % spec.ranks, (rank + 1) % spec.ranks]
-    return ring if spec.option("topology") == "cart" else sorted(set(ring))
+    return ring if spec.options.topology == "cart" else sorted(set(ring))
 
 
-def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+def _expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values:
     return np.concatenate([send(peer)[: spec.size] for peer in near(spec, rank)])
 
 

@@ -16,7 +16,7 @@ from labkit.benchmarks.mpi.neighbor_allgather import Options, near
 from labkit.point.spec import Spec
 
 
-def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
+def expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values:
     """The message of each neighbour for this rank. Two neighbours in a cart exchange theirs crosswise."""
     messages = []
     for place, peer in enumerate(near(spec, rank)):
@@ -25,7 +25,7 @@ def expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
         messages.append(send(peer)[at * spec.size : (at + 1) * spec.size].copy())
     crossed = np.concatenate(messages)
     # if two ranks are neighbours twice, libraries differ on the order of the messages
-    twice = spec.option("topology") == "cart" and spec.ranks == 2
+    twice = spec.options.topology == "cart" and spec.ranks == 2
     return np.stack([crossed, np.concatenate(messages[::-1])]) if twice else crossed
 
 

@@ -26,8 +26,8 @@ class Options(Buffers):
     memory: _one_sided.Memory = "allocate"
 
 
-def _check(spec: Spec) -> str:
-    compute_us = spec.option("compute_us")
+def _check(spec: Spec[Options]) -> str:
+    compute_us = spec.options.compute_us
     return (
         ""
         if 0 < compute_us <= 1e6
@@ -48,7 +48,7 @@ BENCHMARK = OneSidedBenchmark(
     peers=_one_sided.near,
     loop=False,
     exposed=lambda spec, rank, send: send(0) if rank == 1 else None,
-    work=lambda spec: {"clock": int(spec.option("compute_us") * 1000)},
+    work=lambda spec: {"clock": int(spec.options.compute_us * 1000)},
     cadence="streaming",
     equivalents={"IMB-RMA Truly_passive_put": {"memory": "create"}},
 )

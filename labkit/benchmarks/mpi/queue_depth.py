@@ -24,8 +24,8 @@ class Options(TwoRanks):
     depth: int = 64
 
 
-def _check(spec: Spec) -> str:
-    depth = spec.option("depth")
+def _check(spec: Spec[Options]) -> str:
+    depth = spec.options.depth
     if depth % 2 or not 2 <= depth <= 65536:
         return f"depth={depth}, but it must be even and 2 to 65536. Set depth=64."
     return allowed(spec)
@@ -37,10 +37,10 @@ BENCHMARK = KernelBenchmark(
     options=Options,
     check=_check,
     ranks=(2, 2),
-    window=lambda spec: spec.option("depth"),
+    window=lambda spec: spec.options.depth,
     metrics={
-        "bandwidth_MBps": lambda spec: spec.option("depth") // 2 * spec.size,
-        "message_rate_per_s": lambda spec: spec.option("depth") // 2,
+        "bandwidth_MBps": lambda spec: spec.options.depth // 2 * spec.size,
+        "message_rate_per_s": lambda spec: spec.options.depth // 2,
     },
     active=first_half,
     expected=from_active,

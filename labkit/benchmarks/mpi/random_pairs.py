@@ -52,13 +52,13 @@ def table(ranks: int, direction: str) -> Values:
     return rows
 
 
-def _messages(spec: Spec) -> int:
+def _messages(spec: Spec[Options]) -> int:
     """Messages of one iteration."""
-    return {"uni": spec.ranks // 2, "bi": spec.ranks // 2 * 2, "co": spec.ranks}[spec.option("direction")]
+    return {"uni": spec.ranks // 2, "bi": spec.ranks // 2 * 2, "co": spec.ranks}[spec.options.direction]
 
 
-def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
-    source = table(spec.ranks, spec.option("direction"))[0, rank, 1]
+def _expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values | None:
+    source = table(spec.ranks, spec.options.direction)[0, rank, 1]
     return None if source == NOBODY else send(int(source))
 
 
@@ -74,7 +74,7 @@ BENCHMARK = KernelBenchmark(
         "bandwidth_MBps": lambda spec: _messages(spec) * spec.size,
         "message_rate_per_s": _messages,
     },
-    peers=lambda spec, rank: table(spec.ranks, spec.option("direction"))[:, rank].ravel().tolist(),
+    peers=lambda spec, rank: table(spec.ranks, spec.options.direction)[:, rank].ravel().tolist(),
     work=lambda spec: {"npeers": ROWS},
     expected=_expected,
     equivalents={

@@ -10,7 +10,7 @@ bandwidth is size over time.
 from labkit.benchmarks import CollectiveBenchmark
 from labkit.benchmarks.mpi import RootedReduction, allowed, combined
 from labkit.benchmarks.mpi._forms import IN_ALL, forms
-from labkit.benchmarks.simulated import BYTE, collective
+from labkit.benchmarks.simulated import BYTE, rooted
 
 BENCHMARK = CollectiveBenchmark(
     title="reduce",
@@ -19,11 +19,13 @@ BENCHMARK = CollectiveBenchmark(
     check=allowed,
     ranks=(2, None),
     sizes="4:1Mi",
-    dtype=lambda spec: spec.option("datatype"),
-    placed=lambda spec, rank: 0 if rank == spec.option("root") else None,
-    expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks) if rank == spec.option("root") else None,
+    dtype=lambda spec: spec.options.datatype,
+    placed=lambda spec, rank: 0 if rank == spec.options.root else None,
+    expected=lambda spec, rank, send: (
+        combined(spec.options.operation, send, 0, spec.ranks) if rank == spec.options.root else None
+    ),
     metrics={"latency_us": lambda spec: 1, "busbw_GBps": lambda spec: spec.size},
-    simulation=collective("reduce", lambda spec, root: f"{spec.size} 0 {root} {BYTE}"),
+    simulation=rooted("reduce", lambda spec, root: f"{spec.size} 0 {root} {BYTE}"),
     equivalents={"osu_reduce": {}, "IMB-MPI1 Reduce": {}, "IMB-MT ReduceMT": {"threads": 2}},
 )
 FORMS = forms(BENCHMARK, IN_ALL)

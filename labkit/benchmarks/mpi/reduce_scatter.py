@@ -30,10 +30,10 @@ def parts(spec: Spec, item: int) -> list[int]:
     return [whole + (rank < more) for rank in range(spec.ranks)]
 
 
-def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values:
-    counts = parts(spec, np.dtype(spec.option("datatype")).itemsize)
+def _expected(spec: Spec[Reduction], rank: int, send: Callable[[int], Values]) -> Values:
+    counts = parts(spec, np.dtype(spec.options.datatype).itemsize)
     first = sum(counts[:rank])
-    return combined(spec, send, 0, spec.ranks)[first : first + counts[rank]]
+    return combined(spec.options.operation, send, 0, spec.ranks)[first : first + counts[rank]]
 
 
 BENCHMARK = CollectiveBenchmark(
@@ -43,7 +43,7 @@ BENCHMARK = CollectiveBenchmark(
     check=allowed,
     ranks=(2, None),
     sizes="4:1Mi",
-    dtype=lambda spec: spec.option("datatype"),
+    dtype=lambda spec: spec.options.datatype,
     counts=parts,
     placed=lambda spec, rank: 0,
     expected=_expected,

@@ -16,9 +16,9 @@ BENCHMARK = CollectiveBenchmark(
     check=allowed,
     ranks=(2, None),
     sizes="4:1Mi",
-    dtype=lambda spec: spec.option("datatype"),
+    dtype=lambda spec: spec.options.datatype,
     placed=lambda spec, rank: 0,
-    expected=lambda spec, rank, send: combined(spec, send, 0, rank + 1),
+    expected=lambda spec, rank, send: combined(spec.options.operation, send, 0, rank + 1),
     metrics={"latency_us": lambda spec: 1},
 )
 FORMS = forms(BENCHMARK)

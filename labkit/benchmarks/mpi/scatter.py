@@ -8,9 +8,10 @@ is the size of one rank's message.
 """
 
 from labkit.benchmarks import CollectiveBenchmark
-from labkit.benchmarks.mpi import RootedInPlace, allowed, pieces
+from labkit.benchmarks.mpi import InPlace, RootedInPlace, allowed, pieces
 from labkit.benchmarks.mpi._forms import IN_ALL, counted, forms
-from labkit.benchmarks.simulated import BYTE, collective
+from labkit.benchmarks.simulated import BYTE, rooted
+from labkit.point.spec import has
 
 BENCHMARK = CollectiveBenchmark(
     title="scatter",
@@ -20,15 +21,15 @@ BENCHMARK = CollectiveBenchmark(
     ranks=(2, None),
     sizes="1:1Mi",
     buffers=lambda spec: (spec.size * spec.ranks, spec.size),
-    placed=lambda spec, rank: 0 if rank == spec.option("root") else None,
+    placed=lambda spec, rank: 0 if rank == spec.options.root else None,
     replaces="recv",
     expected=lambda spec, rank, send: (
         None
-        if spec.values.get("in_place") and rank == spec.option("root")
-        else pieces(spec, send, [spec.option("root")], rank * spec.size)
+        if has(spec.options, InPlace) and spec.options.in_place and rank == spec.options.root
+        else pieces(spec, send, [spec.options.root], rank * spec.size)
     ),
     metrics={"latency_us": lambda spec: 1},
-    simulation=collective("scatter", lambda spec, root: f"{spec.size} {spec.size} {root} {BYTE} {BYTE}"),
+    simulation=rooted("scatter", lambda spec, root: f"{spec.size} {spec.size} {root} {BYTE} {BYTE}"),
     equivalents={"osu_scatter": {}, "IMB-MPI1 Scatter": {}, "IMB-MT ScatterMT": {"threads": 2}},
 )
 SCATTERV = counted(

@@ -18,8 +18,8 @@ class Options(InPlace):
     in_place: bool = True
 
 
-def _check(spec: Spec) -> str:
-    return allowed(spec) if spec.option("in_place") else "it is always in place. Set in_place=True."
+def _check(spec: Spec[Options]) -> str:
+    return allowed(spec) if spec.options.in_place else "it is always in place. Set in_place=True."
 
 
 BENCHMARK = CollectiveBenchmark(

@@ -28,9 +28,9 @@ class Options(Moving):
     dimensions: int = 2
 
 
-def _check(spec: Spec) -> str:
-    if spec.option("dimensions") not in (2, 3):
-        return f"dimensions={spec.option('dimensions')}, but it must be 2 or 3. Set dimensions=2."
+def _check(spec: Spec[Options]) -> str:
+    if spec.options.dimensions not in (2, 3):
+        return f"dimensions={spec.options.dimensions}, but it must be 2 or 3. Set dimensions=2."
     return allowed(spec)
 
 
@@ -48,8 +48,8 @@ def sides(ranks: int, dimensions: int) -> list[int]:
     return sorted([short, *sides(ranks // short, dimensions - 1)], reverse=True)
 
 
-def _near(spec: Spec, rank: int) -> list[int]:
-    grid, near, stride = sides(spec.ranks, spec.option("dimensions")), [], 1
+def _near(spec: Spec[Options], rank: int) -> list[int]:
+    grid, near, stride = sides(spec.ranks, spec.options.dimensions), [], 1
     for side in grid:
         place = rank // stride % side
         near += [rank + ((place + step) % side - place) * stride for step in (-1, 1)]
@@ -57,10 +57,10 @@ def _near(spec: Spec, rank: int) -> list[int]:
     return near
 
 
-def _p2p(spec: Spec) -> dict[str, float]:
+def _p2p(spec: Spec[Options]) -> dict[str, float]:
     """Factors from IMB-P2P's numbers: it prints the time per message of a rank, and the bandwidth of all ranks."""
     moved = dict.fromkeys(("bandwidth_MBps", "message_rate_per_s"), 1 / spec.ranks)
-    return {"latency_us": 2 * 2 * spec.option("dimensions"), **moved}
+    return {"latency_us": 2 * 2 * spec.options.dimensions, **moved}
 
 
 BENCHMARK = KernelBenchmark(
@@ -71,11 +71,11 @@ BENCHMARK = KernelBenchmark(
     ranks=(2, None),
     apart=True,
     sizes="1:1Mi",
-    requests=lambda spec: 2 * 2 * spec.option("dimensions"),
-    buffers=lambda spec: (2 * spec.option("dimensions") * spec.size, 2 * spec.option("dimensions") * spec.size),
+    requests=lambda spec: 2 * 2 * spec.options.dimensions,
+    buffers=lambda spec: (2 * spec.options.dimensions * spec.size, 2 * spec.options.dimensions * spec.size),
     metrics={
         "latency_us": lambda spec: 1,
-        "bandwidth_MBps": lambda spec: 2 * 2 * spec.option("dimensions") * spec.size,
+        "bandwidth_MBps": lambda spec: 2 * 2 * spec.options.dimensions * spec.size,
     },
     peers=_near,
     expected=lambda spec, rank, send: np.concatenate(

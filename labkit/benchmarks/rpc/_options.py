@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 from labkit.benchmarks import Ends
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 from labkit.point.units import MiB, format_size
 from labkit.tools import grpc
 
@@ -67,27 +68,13 @@ class Loop(Call):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tensors(Call):
+class Tensors(grpc.Payload, Call):
     """Options of TF-gRPC-Bench: a payload of several buffers, as a TensorFlow worker sends its tensors.
 
     The survey (Li et al., 2022, Table 7) lists buffers, payload generation scheme, serialisation, and the numbers of
     servers and workers as parameters, without values. Sizes and shares here stand for those of the original (Biswas,
     Lu and Panda, arXiv 1804.01138); they were not compared with it.
-
-    Parameters
-    ----------
-    scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
-    buffers : number of buffers of a payload.
-    small, medium, large : their sizes, B.
-    draw : seed of scheme=random.
     """
-
-    scheme: Literal["uniform", "random", "skew"] = "uniform"
-    buffers: int = 10
-    small: int = 10
-    medium: int = 10 * 1024
-    large: int = 1024 * 1024
-    draw: int = 1
 
 
 def payload(spec: Spec) -> int:
@@ -95,25 +82,24 @@ def payload(spec: Spec) -> int:
     return sum(grpc.buffers(spec))
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Call]) -> str:
     """Say what no system can do; empty if nothing."""
-    values = spec.values
-    if spec.size == 0 and "scheme" not in values:
+    options, values = spec.options, spec.values
+    if spec.size == 0 and not has(options, Tensors):
         return "size=0, but a payload has at least 1 B. Set size=1."
     for name, (least, most) in _LIMITS.items():
         if name in values and not least <= values[name] <= most:
             return f"{name}={values[name]}, but it must be {least} to {most}. Set {name}={max(least, 1)}."
     sent = payload(spec)
-    if "scheme" in values and sent > 15_000_000 and values["system"] == "thrift":
+    if has(options, Tensors) and sent > 15_000_000 and options.system == "thrift":
         return f"the buffers have {sent} B, but a frame of Thrift takes 16,384,000 B. Set fewer buffers."
-    at_once = sent * values.get("window", 1) * values.get("clients", values.get("workers", 1))
-    at_once *= values.get("servers", 1)
+    at_once = sent * prod(grpc.at_once(options))
     if at_once > UNDER_WAY_B:
         return (
             f"{format_size(at_once)} would be under way at once, but {format_size(UNDER_WAY_B)} is the most. "
             "Set a smaller size, or fewer clients or a smaller window."
         )
-    if values["model"] == "nonblocking" and values["framing"] != "framed":
+    if options.model == "nonblocking" and options.framing != "framed":
         return "framing=buffered, but model=nonblocking needs frames. Set framing=framed."
     if spec.transport not in ("auto", "tcp", "unix"):
         return f"transport={spec.transport}, but a server listens on tcp or unix. Set transport=tcp."

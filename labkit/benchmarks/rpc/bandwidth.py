@@ -15,13 +15,12 @@ from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Call):
+class Options(grpc.InFlight, _options.Call):
     """Options of rpc.bandwidth.
 
     Parameters
     ----------
     method : ``send`` answers with the number of bytes.
-    window : calls that are under way at once.
     """
 
     method: Literal["send"] = "send"
@@ -34,7 +33,7 @@ BENCHMARK = ToolBenchmark(
     sizes="1Ki,64Ki,1Mi",
     max_size=_options.MOST_B,
     check=_options.check,
-    metrics={"bandwidth_MBps": lambda spec: spec.size * spec.option("window")},
+    metrics={"bandwidth_MBps": lambda spec: spec.size * spec.options.window},
     tools=(grpc.load, thrift.load),
     cadence="windowed",
     ends=_options.ENDS,

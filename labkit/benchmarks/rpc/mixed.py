@@ -15,14 +15,12 @@ from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Call):
+class Options(grpc.Bulk, grpc.Clients, _options.Call):
     """Options of rpc.mixed.
 
     Parameters
     ----------
     clients : with small calls.
-    bulk_clients : with large ones.
-    bulk_size : of a large call, B.
     """
 
     clients: int = 1

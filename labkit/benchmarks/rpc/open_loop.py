@@ -16,23 +16,16 @@ from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Call):
-    """Options of rpc.open_loop.
-
-    Parameters
-    ----------
-    clients : connections, each with one call under way.
-    rate : calls per second of all clients.
-    arrivals : gaps between the calls of a client: ``constant``, as wrk2's, or ``poisson``.
-    """
+class Options(grpc.Paced, grpc.Clients, _options.Call):
+    """Options of rpc.open_loop."""
 
     clients: int = 4
     rate: float = 1000.0
     arrivals: Literal["constant", "poisson"] = "poisson"
 
 
-def _check(spec: Spec) -> str:
-    rate = spec.option("rate")
+def _check(spec: Spec[Options]) -> str:
+    rate = spec.options.rate
     if not 0 < rate <= 1e6:
         return f"rate={rate:g}, but it must be above 0 and at most 1000000 per second. Set rate=1000."
     return _options.check(spec)

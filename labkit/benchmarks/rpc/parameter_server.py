@@ -16,13 +16,12 @@ from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Tensors):
+class Options(grpc.Workers, _options.Tensors):
     """Options of rpc.parameter_server.
 
     Parameters
     ----------
     method : ``send`` pushes the payload, ``echo`` also pulls it.
-    servers, workers : parameter servers and workers.
     """
 
     method: Literal["echo", "send"] = "send"
@@ -30,8 +29,8 @@ class Options(_options.Tensors):
     workers: int = 1
 
 
-def _calls(spec: Spec) -> float:
-    return float(spec.option("servers") * spec.option("workers"))
+def _calls(spec: Spec[Options]) -> float:
+    return float(spec.options.servers * spec.options.workers)
 
 
 BENCHMARK = ToolBenchmark(

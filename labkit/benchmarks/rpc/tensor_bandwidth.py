@@ -13,13 +13,12 @@ from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Tensors):
+class Options(grpc.InFlight, _options.Tensors):
     """Options of rpc.tensor_bandwidth.
 
     Parameters
     ----------
     method : ``send`` answers with the number of bytes.
-    window : calls that are under way at once.
     """
 
     method: Literal["send"] = "send"
@@ -31,7 +30,7 @@ BENCHMARK = ToolBenchmark(
     options=Options,
     sized=False,
     check=_options.check,
-    metrics={"bandwidth_MBps": lambda spec: _options.payload(spec) * spec.option("window")},
+    metrics={"bandwidth_MBps": lambda spec: _options.payload(spec) * spec.options.window},
     tools=(grpc.load, thrift.load),
     cadence="streaming",
     ends=_options.ENDS,

@@ -13,13 +13,8 @@ from labkit.tools import grpc, grpcio, thrift, thrift_python
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_options.Loop):
-    """Options of rpc.throughput.
-
-    Parameters
-    ----------
-    clients : connections, each with one call under way.
-    """
+class Options(grpc.Clients, _options.Loop):
+    """Options of rpc.throughput."""
 
     clients: int = 4
 
@@ -30,7 +25,7 @@ BENCHMARK = ToolBenchmark(
     sizes="64,1Ki,64Ki",
     max_size=_options.MOST_B,
     check=_options.check,
-    metrics={"transaction_rate_per_s": lambda spec: spec.option("clients"), "round_trip_us": lambda spec: 1},
+    metrics={"transaction_rate_per_s": lambda spec: spec.options.clients, "round_trip_us": lambda spec: 1},
     tools=(grpc.load, thrift.load, grpcio.load, thrift_python.load),
     cadence="streaming",
     ends=_options.ENDS,

@@ -41,11 +41,11 @@ class Leaves(Load):
     leaves: int = 4
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Load]) -> str:
     """Say what no service can do; empty if nothing."""
     values = spec.values
-    if not 0 < values["load"] <= 100_000:
-        return f"load={values['load']:g}, but it must be above 0 and at most 100000 per second. Set load=200."
+    if not 0 < spec.options.load <= 100_000:
+        return f"load={spec.options.load:g}, but it must be above 0 and at most 100000 per second. Set load=200."
     for name, most in MOST.items():
         if name in values and not 1 <= values[name] <= most:
             return f"{name}={values[name]}, but it must be 1 to {most}. Set {name}=1."

@@ -33,11 +33,11 @@ class Options(_options.Leaves):
     search: Literal["lsh", "exact"] = "lsh"
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     if spec.size < 32 or spec.size % 32:
         return f"size={spec.size} B, but a vector has a multiple of 8 numbers of 4 B. Set size=512."
-    if spec.size * spec.option("records") > 2**30:
-        return f"records={spec.option('records')} of {spec.size} B are more than 1 GiB. Set records=10000."
+    if spec.size * spec.options.records > 2**30:
+        return f"records={spec.options.records} of {spec.size} B are more than 1 GiB. Set records=10000."
     return _options.check(spec)
 
 

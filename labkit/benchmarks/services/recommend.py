@@ -29,9 +29,9 @@ class Options(_options.Leaves):
     users: int = 1000
 
 
-def _check(spec: Spec) -> str:
-    if spec.option("users") < 6:
-        return f"users={spec.option('users')}, but a prediction takes five others. Set users=1000."
+def _check(spec: Spec[Options]) -> str:
+    if spec.options.users < 6:
+        return f"users={spec.options.users}, but a prediction takes five others. Set users=1000."
     return _options.check(spec)
 
 

@@ -37,13 +37,13 @@ class Options(_options.Leaves):
     leaf: Literal["table", "memcached"] = "table"
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     if spec.size < 16 or spec.size % 8:
         return f"size={spec.size} B, but a value has a multiple of 8 B, 16 or more. Set size=1000."
-    if spec.option("replicas") > spec.option("leaves"):
-        return f"replicas={spec.option('replicas')}, but there are {spec.option('leaves')} leaves. Set replicas=1."
-    if not 0 <= spec.option("reads") <= 1:
-        return f"reads={spec.option('reads'):g}, but it is a share, 0 to 1. Set reads=0.9."
+    if spec.options.replicas > spec.options.leaves:
+        return f"replicas={spec.options.replicas}, but there are {spec.options.leaves} leaves. Set replicas=1."
+    if not 0 <= spec.options.reads <= 1:
+        return f"reads={spec.options.reads:g}, but it is a share, 0 to 1. Set reads=0.9."
     return _options.check(spec)
 
 

@@ -30,11 +30,11 @@ class Options(_options.Leaves):
     words: int = 500
 
 
-def _check(spec: Spec) -> str:
-    if not 8 <= spec.option("words") <= 10_000:
-        return f"words={spec.option('words')}, but it must be 8 to 10000. Set words=500."
-    if spec.option("words") * spec.option("records") > 10**9:
-        return f"words={spec.option('words')} in {spec.option('records')} documents take too long. Set words=500."
+def _check(spec: Spec[Options]) -> str:
+    if not 8 <= spec.options.words <= 10_000:
+        return f"words={spec.options.words}, but it must be 8 to 10000. Set words=500."
+    if spec.options.words * spec.options.records > 10**9:
+        return f"words={spec.options.words} in {spec.options.records} documents take too long. Set words=500."
     return _options.check(spec)
 
 

@@ -35,13 +35,13 @@ class Options(_options.Load):
     services: int = 18
 
 
-def _check(spec: Spec) -> str:
-    services, (least, most) = spec.option("services"), microservices.SERVICES
+def _check(spec: Spec[Options]) -> str:
+    services, (least, most) = spec.options.services, microservices.SERVICES
     if spec.size < 8 or spec.size % 8:
         return f"size={spec.size} B, but a post has a multiple of 8 B. Set size=256."
     if not least <= services <= most:
         return f"services={services}, but it must be {least} to {most}. Set services={least}."
-    if spec.option("topology") == "social_network" and services != Options.services:
+    if spec.options.topology == "social_network" and services != Options.services:
         return (
             f"services={services}, but a social network has {Options.services}. Set topology=random, or leave it out."
         )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from labkit.benchmarks import SymmetricBenchmark
 from labkit.benchmarks.mpi import Values, first_half, from_active, from_peer
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 from labkit.point.units import KiB, MiB
 
 
@@ -83,15 +83,15 @@ def element(spec: Spec) -> str:
     return "int32" if spec.size == 4 else "int64"
 
 
-def in_window(spec: Spec) -> int:
+def in_window(spec: Spec[Rate]) -> int:
     """Number of messages in an iteration."""
-    window: int = spec.option("window")
+    window = spec.options.window
     return window if spec.size < 8 * KiB else max(1, window // 10)
 
 
-def _windows(spec: Spec) -> str:
+def _windows(spec: Spec[Rate]) -> str:
     """Say why windows cannot be measured so; empty if they can."""
-    if spec.option("caches") == "cold" and spec.option("timing") == "total":
+    if spec.options.caches == "cold" and spec.options.timing == "total":
         return "timing=total, but with caches=cold each window is timed by itself. Set timing=each."
     return paired(spec)
 
@@ -100,10 +100,12 @@ def paired(spec: Spec) -> str:
     """Say why ranks cannot be paired, or what is wrong with other options; empty if all is well."""
     if spec.ranks % 2:
         return f"ranks={spec.ranks}, but pairs need an even number. Set ranks={spec.ranks + 1}."
-    window = spec.values.get("window", 1)
-    if not 1 <= window <= 65536:
-        return f"window={window}, but it must be 1 to 65536. Set window=500."
-    return ""
+    return countable(spec.options.window) if has(spec.options, Rate) else ""
+
+
+def countable(window: int) -> str:
+    """Say why a window cannot have so many messages; empty if it can."""
+    return "" if 1 <= window <= 65536 else f"window={window}, but it must be 1 to 65536. Set window=500."
 
 
 def words(spec: Spec) -> str:
@@ -155,7 +157,7 @@ def rate(test: str, **fields: Any) -> SymmetricBenchmark:
         "reduce": "mean",
         "cadence": "windowed",
         "warmup": (2, 1),
-        "work": lambda spec: {"mode": int(spec.option("caches") == "cold")},
+        "work": lambda spec: {"mode": int(spec.options.caches == "cold")},
         "equivalents": {test: {"caches": "cold"}},
     }
     return pair(**(defaults | fields))

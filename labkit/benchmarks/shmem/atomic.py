@@ -37,15 +37,15 @@ class Options(shmem.Pair):
     window: int = 500
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     if spec.size not in (4, 8):
         return f"size={spec.size} B, but an atomic operation works on 4 or 8 B. Set size=8."
-    return shmem.paired(spec)
+    return shmem.paired(spec) or shmem.countable(spec.options.window)
 
 
-def _expected(spec: Spec, rank: int, send: Callable[[int], Values]) -> Values | None:
+def _expected(spec: Spec[Options], rank: int, send: Callable[[int], Values]) -> Values | None:
     """The first element: what it was on the PE that fetches, what became of it at the target."""
-    call, dtype = spec.option("call"), np.dtype(shmem.element(spec))
+    call, dtype = spec.options.call, np.dtype(shmem.element(spec))
     former = np.full(dtype.itemsize, POISON, np.uint8).view(dtype)
     if first_half(spec, rank):
         return former if call in ("fetch_add", "fetch_inc", "compare_swap", "swap", "fetch") else None
@@ -66,7 +66,7 @@ BENCHMARK = shmem.pair(
     sizes="4,8",
     max_size=8,
     dtype=shmem.element,
-    window=lambda spec: spec.option("window"),
+    window=lambda spec: spec.options.window,
     buffers=lambda spec: (8, 8),
     apart=True,
     requests=lambda spec: 1,
@@ -74,5 +74,5 @@ BENCHMARK = shmem.pair(
     metrics={"latency_us": lambda spec: 1, "operation_rate_per_s": lambda spec: spec.ranks // 2},
     reduce="mean",
     equivalents={"osu_oshm_atomics": {"timing": "total"}},
-    work=lambda spec: {"mode": get_args(Operation).index(spec.option("call")) + (8 if spec.size == 8 else 0)},
+    work=lambda spec: {"mode": get_args(Operation).index(spec.options.call) + (8 if spec.size == 8 else 0)},
 )

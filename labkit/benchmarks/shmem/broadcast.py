@@ -23,8 +23,8 @@ class Options(shmem.Timed):
     root: int = 0
 
 
-def _check(spec: Spec) -> str:
-    root = spec.option("root")
+def _check(spec: Spec[Options]) -> str:
+    root = spec.options.root
     if not 0 <= root < spec.ranks:
         return f"root={root}, but there are ranks 0 to {spec.ranks - 1}. Set root=0."
     return shmem.words(spec)
@@ -35,6 +35,6 @@ BENCHMARK = shmem.collective(
     kernel="shmem_broadcast",
     options=Options,
     check=_check,
-    expected=lambda spec, rank, send: None if rank == spec.option("root") else send(spec.option("root")),
+    expected=lambda spec, rank, send: None if rank == spec.options.root else send(spec.options.root),
     equivalents={"osu_oshm_broadcast": {}},
 )

@@ -31,9 +31,9 @@ class Options(shmem.Timed):
     operation: Operation = "sum"
 
 
-def _work_array(spec: Spec) -> int:
+def _work_array(spec: Spec[Options]) -> int:
     """B of the work array: half the elements and one, as OpenSHMEM requires, in whole cache lines."""
-    item: int = np.dtype(spec.option("datatype")).itemsize
+    item: int = np.dtype(spec.options.datatype).itemsize
     return -(-(spec.size // item // 2 + 1) * item // 64) * 64
 
 
@@ -41,12 +41,12 @@ BENCHMARK = shmem.collective(
     title="reduction of OpenSHMEM",
     kernel="shmem_reduce",
     options=Options,
-    dtype=lambda spec: spec.option("datatype"),
+    dtype=lambda spec: spec.options.datatype,
     check=lambda spec: "",
-    expected=lambda spec, rank, send: combined(spec, send, 0, spec.ranks),
+    expected=lambda spec, rank, send: combined(spec.options.operation, send, 0, spec.ranks),
     work_array=_work_array,
     work=lambda spec: {
-        "mode": 4 * get_args(Type).index(spec.option("datatype")) + get_args(Operation).index(spec.option("operation"))
+        "mode": 4 * get_args(Type).index(spec.options.datatype) + get_args(Operation).index(spec.options.operation)
     },
     equivalents={"osu_oshm_reduce": {}},
 )

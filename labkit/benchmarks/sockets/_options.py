@@ -1,7 +1,7 @@
 """Options that benchmarks of sockets share, and the check of a stream."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from labkit.point.spec import Spec
 
@@ -46,13 +46,17 @@ class TcpStream(Tcp):
     streams: int = 1
 
 
-def stream(spec: Spec) -> str:
+class Streams(Protocol):
+    """Options of several streams at once."""
+
+    @property
+    def streams(self) -> int: ...
+
+
+def stream(spec: Spec[Streams]) -> str:
     """Say what no tool can do: empty messages, fewer than one stream, or a negative rate."""
     if not spec.size:
         return "size=0, but a call sends at least 1 B. Set size=65536."
-    values = spec.values
-    if values["streams"] < 1:
-        return f"streams={values['streams']}, but there must be at least 1. Set streams=1."
-    if values.get("offered", 0) < 0:
-        return f"offered={values['offered']}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
+    if spec.options.streams < 1:
+        return f"streams={spec.options.streams}, but there must be at least 1. Set streams=1."
     return ""

@@ -33,7 +33,7 @@ BENCHMARK = ToolBenchmark(
     options=Options,
     sizes="1:64Ki:*4",
     max_size=2**20,
-    check=lambda spec: "" if spec.option("provider") else "provider is empty. Set provider=tcp.",
+    check=lambda spec: "" if spec.options.provider else "provider is empty. Set provider=tcp.",
     metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: 1},
     tools=(fi_pingpong.pingpong,),
     cadence="streaming",

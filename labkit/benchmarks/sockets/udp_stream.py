@@ -11,6 +11,7 @@ from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.sockets._options import Sockets, stream
+from labkit.point.spec import Spec
 from labkit.tools import iperf, iperf3, netperf, qperf
 
 
@@ -30,12 +31,19 @@ class Options(Sockets):
     offered: float = 0.0
 
 
+def _check(spec: Spec[Options]) -> str:
+    offered = spec.options.offered
+    if offered < 0:
+        return f"offered={offered}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
+    return stream(spec)
+
+
 BENCHMARK = ToolBenchmark(
     title="UDP stream",
     options=Options,
     sizes="64:32Ki:*4",
     max_size=65507,
-    check=stream,
+    check=_check,
     metrics={"bandwidth_MBps": lambda spec: spec.size},
     tools=(netperf.udp_stream, iperf3.udp_stream, iperf.udp_stream, qperf.udp_stream),
     logs={test: {} for test in ("netperf UDP_STREAM", "iperf3 UDP", "iperf UDP", "qperf udp_bw")},

@@ -35,8 +35,8 @@ class Options:
     socket_buffer: int = 0
 
 
-def _check(spec: Spec) -> str:
-    rate = spec.option("message_rate")
+def _check(spec: Spec[Options]) -> str:
+    rate = spec.options.message_rate
     return "" if rate > 0 else f"message_rate={rate}, but it must be above 0 per second. Set message_rate=10000."
 
 

@@ -4,22 +4,35 @@ import errno
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.benchmarks import ParallelFileBenchmark
 from labkit.benchmarks.mpi import Buffers
-from labkit.point.spec import Scalar, Spec
+from labkit.point.spec import Spec, has
 from labkit.point.units import parse_size
 
 SYNCS = ("none", "end", "each")  # numbered as in kernels/parallel_io.c
 _STAMP = 8  # B at the start of a transfer that say where in the file it belongs
 _FOREVER = 1e6  # s
 _CHECKED = 4  # transfers of a block, and segments, that are verified
+
+
+class Blocks(Protocol):
+    """Options that lay out a file: those here and those of IOR itself."""
+
+    @property
+    def file(self) -> str: ...
+    @property
+    def block_size(self) -> int | str: ...
+    @property
+    def segments(self) -> int: ...
+    @property
+    def collective(self) -> bool: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +111,9 @@ class StonewalledReading(Stonewall, Reading):
     """Options of reading until a deadline."""
 
 
-def check(spec: Spec) -> str:
+def check(spec: Spec[Blocks]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    block, segments = spec.option("block_size"), spec.option("segments")
+    block, segments, options = int(spec.options.block_size), spec.options.segments, spec.options
     if spec.size < 1 or block < spec.size or block % spec.size:
         multiple = max(block // spec.size, 1) * spec.size if spec.size else block
         return (
@@ -109,41 +122,41 @@ def check(spec: Spec) -> str:
         )
     if segments < 1:
         return f"segments={segments}, but it must be 1 or more. Set segments=1."
-    if spec.option("collective") and private(spec):
+    if spec.options.collective and private(spec):
         return "file='file per process' has one rank for each file. Set collective=False, which is the same there."
-    if not spec.values.get("reorder", 0) >= 0:
-        return f"reorder={spec.option('reorder')}, but it must be 0 or more. Set reorder=1."
-    if not spec.values.get("stonewall", 1) > 0:
-        return f"stonewall={spec.option('stonewall')} s, but it must be above 0. Set stonewall=1."
+    if has(options, Reading) and options.reorder < 0:
+        return f"reorder={options.reorder}, but it must be 0 or more. Set reorder=1."
+    if has(options, Stonewall) and options.stonewall <= 0:
+        return f"stonewall={options.stonewall} s, but it must be above 0. Set stonewall=1."
     return ""
 
 
-def private(spec: Spec) -> bool:
+def private(spec: Spec[Blocks]) -> bool:
     """Whether each rank has a file of its own."""
-    return bool(spec.option("file") != "shared")
+    return spec.options.file != "shared"
 
 
-def transfers(spec: Spec) -> int:
+def transfers(spec: Spec[Blocks]) -> int:
     """Number of transfers of a rank."""
-    return int(spec.option("segments") * (spec.option("block_size") // spec.size))
+    return spec.options.segments * (int(spec.options.block_size) // spec.size)
 
 
-def file_size(spec: Spec) -> int:
+def file_size(spec: Spec[Blocks]) -> int:
     """B of all ranks' files."""
-    return int(transfers(spec) * spec.size * spec.ranks)
+    return transfers(spec) * spec.size * spec.ranks
 
 
 def source(spec: Spec, rank: int) -> int:
     """The rank whose data a rank takes: its own, or in reading those of another."""
-    return int(rank + spec.values.get("reorder", 0)) % spec.ranks
+    return (rank + (spec.options.reorder if has(spec.options, Reading) else 0)) % spec.ranks
 
 
-def path(spec: Spec, rank: int) -> str:
+def path(spec: Spec[Layout], rank: int) -> str:
     """Name of the file that a rank opens."""
     return f"data.{source(spec, rank):08d}" if private(spec) else "data"
 
 
-def places(spec: Spec, rank: int) -> NDArray[np.int64]:
+def places(spec: Spec[Blocks], rank: int) -> NDArray[np.int64]:
     """Where the transfers of a rank's data are in its file, (transfers,) B.
 
     Segment after segment, in each of which a shared file has a block of every rank in turn (IOR's ``WriteOrRead``).
@@ -154,8 +167,8 @@ def places(spec: Spec, rank: int) -> NDArray[np.int64]:
     >>> places(Spec(benchmark="storage.parallel_write", size=2, ranks=3, options=options), 1)
     array([ 4,  6, 16, 18])
     """
-    block, ranks = int(spec.option("block_size")), 1 if private(spec) else spec.ranks
-    starts = (np.arange(spec.option("segments")) * ranks + (0 if private(spec) else rank)) * block
+    block, ranks = int(spec.options.block_size), 1 if private(spec) else spec.ranks
+    starts = (np.arange(spec.options.segments) * ranks + (0 if private(spec) else rank)) * block
     return (starts[:, None] + np.arange(0, block, spec.size)).ravel().astype(np.int64)
 
 
@@ -167,20 +180,27 @@ def content(spec: Spec, rank: int, place: int) -> NDArray[np.uint8]:
     return values
 
 
-def checked(spec: Spec) -> Spec:
+def checked(spec: Spec[Layout]) -> Spec[Layout]:
     """The spec with a few segments and transfers, and time for all of them."""
-    fewer: dict[str, Scalar] = {
-        "block_size": min(spec.option("block_size"), _CHECKED * spec.size),
-        "segments": min(spec.option("segments"), _CHECKED),
-    }
-    if spec.has("stonewall"):
-        fewer["stonewall"] = _FOREVER
-    return spec.replace(options={**dict(spec.options), **fewer})
+    options = replace(
+        spec.options,
+        block_size=min(int(spec.options.block_size), _CHECKED * spec.size),
+        segments=min(spec.options.segments, _CHECKED),
+    )
+    if has(options, StonewalledWriting) or has(options, StonewalledReading):
+        options = replace(options, stonewall=_FOREVER)
+    return spec.replace(options=options)
 
 
-def fill(spec: Spec, rank: int, folder: str) -> None:
+def _in_order(spec: Spec[Layout]) -> Spec[Layout]:
+    """The spec with each rank at its own data."""
+    options = spec.options
+    return spec.replace(options=replace(options, reorder=0)) if has(options, Reading) else spec
+
+
+def fill(spec: Spec[Layout], rank: int, folder: str) -> None:
     """Write a rank's data, for others to read."""
-    mine = spec.replace(options={**dict(spec.options), "reorder": 0})
+    mine = _in_order(spec)
     file = os.open(Path(folder, path(mine, rank)), os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         for place in places(mine, rank).tolist():
@@ -191,7 +211,7 @@ def fill(spec: Spec, rank: int, folder: str) -> None:
         os.close(file)
 
 
-def complaint_of_writing(spec: Spec, rank: int, folder: str, received: NDArray[np.uint8]) -> str:
+def complaint_of_writing(spec: Spec[Layout], rank: int, folder: str, received: NDArray[np.uint8]) -> str:
     """Say where the data of the next rank in the file first differ from what it wrote; empty if they do not."""
     other = (rank + 1) % spec.ranks
     with Path(folder, path(spec, other)).open("rb") as file:
@@ -204,7 +224,7 @@ def complaint_of_writing(spec: Spec, rank: int, folder: str, received: NDArray[n
     return "" if end == whole else f"the file has {end} B, but must have {whole} B"
 
 
-def complaint_of_reading(spec: Spec, rank: int, folder: str, received: NDArray[np.uint8]) -> str:
+def complaint_of_reading(spec: Spec[Layout], rank: int, folder: str, received: NDArray[np.uint8]) -> str:
     """Say where what a rank read first differs from what the other rank wrote; empty if it does not."""
     other = source(spec, rank)
     for number, place in enumerate(places(spec, other).tolist()):
@@ -221,22 +241,23 @@ def _differs(found: bytes, expected: NDArray[np.uint8]) -> str:
     return f"{differing} of {len(expected)} B differ"
 
 
-def _work(spec: Spec) -> Mapping[str, Any]:
-    options = spec.values
+def _work(spec: Spec[Layout]) -> Mapping[str, Any]:
+    options = spec.options
+    until = options if has(options, Stonewall) else None
     return {
-        "mode": options["collective"],
-        "tests": SYNCS.index(options.get("sync", "none")),
-        "drop": options.get("cache") == "drop",
-        "rewrite": options.get("rewrite", False),
-        "deadline_ns": round(options.get("stonewall", 0) * 1e9),
-        "wear_out": options.get("wear_out", False),
+        "mode": options.collective,
+        "tests": SYNCS.index(options.sync if has(options, Writing) else "none"),
+        "drop": has(options, Reading) and options.cache == "drop",
+        "rewrite": has(options, Reading) and options.rewrite,
+        "deadline_ns": round(until.stonewall * 1e9) if until else 0,
+        "wear_out": until is not None and until.wear_out,
     }
 
 
-def _fields(spec: Spec, rank: int) -> dict[str, Any]:
+def _fields(spec: Spec[Layout], rank: int) -> dict[str, Any]:
     """Where the transfers of a rank are, and those that it wrote for others."""
     found = places(spec, source(spec, rank))
-    own = path(spec.replace(options={**dict(spec.options), "reorder": 0}), rank)
+    own = path(_in_order(spec), rank)
     return {"places": found, "nplaces": len(found), "own_places": places(spec, rank), "own_name": own}
 
 

@@ -15,7 +15,7 @@ verified: every number in the file must equal the solution, NPB's polynomial plu
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,8 +72,8 @@ class Options(Buffers):
     directory: str = ""
 
 
-def _check(spec: Spec) -> str:
-    side, points = math.isqrt(spec.ranks), CLASSES[spec.option("problem")][0]
+def _check(spec: Spec[Options]) -> str:
+    side, points = math.isqrt(spec.ranks), CLASSES[spec.options.problem][0]
     if side**2 != spec.ranks:
         return f"ranks={spec.ranks} is no square, as the partition needs. Set ranks={side**2} or {(side + 1) ** 2}."
     if points // side < 3:
@@ -81,27 +81,27 @@ def _check(spec: Spec) -> str:
             f"ranks={spec.ranks} cut {points} points into cells of {points // side}, but a cell needs 3. "
             f"Set ranks={(points // 3) ** 2} or fewer, or a larger class."
         )
-    if spec.option("steps") < 0 or spec.option("interval") < 1:
+    if spec.options.steps < 0 or spec.options.interval < 1:
         return (
-            f"steps={spec.option('steps')} must be 0 or more, and interval={spec.option('interval')} 1 or more. "
+            f"steps={spec.options.steps} must be 0 or more, and interval={spec.options.interval} 1 or more. "
             "Set steps=0 and interval=5."
         )
     return ""
 
 
-def steps(spec: Spec) -> int:
+def steps(spec: Spec[Options]) -> int:
     """Number of time steps."""
-    return int(spec.option("steps") or CLASSES[spec.option("problem")][1])
+    return int(spec.options.steps or CLASSES[spec.options.problem][1])
 
 
-def data_sets(spec: Spec) -> int:
+def data_sets(spec: Spec[Options]) -> int:
     """How often the solution is written: after every interval, and after the last step."""
-    return -(-steps(spec) // int(spec.option("interval")))
+    return -(-steps(spec) // int(spec.options.interval))
 
 
-def file_size(spec: Spec) -> int:
+def file_size(spec: Spec[Options]) -> int:
     """B of the file."""
-    return int(CLASSES[spec.option("problem")][0] ** 3 * _VALUES * 8 * data_sets(spec))
+    return int(CLASSES[spec.options.problem][0] ** 3 * _VALUES * 8 * data_sets(spec))
 
 
 @dataclass(frozen=True)
@@ -135,31 +135,31 @@ def cells(points: int, ranks: int, rank: int) -> list[Cell]:
     return made
 
 
-def _own(spec: Spec, rank: int) -> tuple[int, int, list[Cell]]:
+def _own(spec: Spec[Options], rank: int) -> tuple[int, int, list[Cell]]:
     """Points of a side of the grid, room of a side of a cell, and the cells of a rank."""
-    points = CLASSES[spec.option("problem")][0]
+    points = CLASSES[spec.options.problem][0]
     return points, points // math.isqrt(spec.ranks) + 1 + 2 * _GHOSTS, cells(points, spec.ranks, rank)
 
 
-def _fields(spec: Spec, rank: int) -> dict[str, Any]:
+def _fields(spec: Spec[Options], rank: int) -> dict[str, Any]:
     points, room, own = _own(spec, rank)
-    numbers = [points, room, steps(spec), spec.option("interval"), len(own)]
+    numbers = [points, room, steps(spec), spec.options.interval, len(own)]
     numbers += [number for cell in own for number in (*cell.size, *cell.low)]
     return {
         "places": np.array(numbers, np.int64),
         "recv": np.concatenate([_EXACT.ravel(), _DELTA / 3]),
-        "mode": spec.option("subtype") == "full",
+        "mode": spec.options.subtype == "full",
     }
 
 
-def _types(spec: Spec, rank: int) -> tuple[int, Any, Any]:
+def _types(spec: Spec[Options], rank: int) -> tuple[int, Any, Any]:
     """NPB's types of memory and file: a part for each cell."""
     points, room, own = _own(spec, rank)
     memory = [((room,) * 3 + (len(own),), (*c.size, 1), (_GHOSTS,) * 3 + (n,)) for n, c in enumerate(own)]
     return _VALUES, memory, [((points,) * 3, c.size, c.low) for c in own]
 
 
-def _room(spec: Spec) -> tuple[int, int]:
+def _room(spec: Spec[Options]) -> tuple[int, int]:
     """B of the solution with its ghosts, and of what the sweep along a line keeps."""
     _, room, own = _own(spec, 0)
     return (len(own) * room**3 + (_VALUES + 1) * room) * _VALUES * 8, 1
@@ -173,22 +173,22 @@ def _solution(points: int, cell: Cell, after: int) -> NDArray[np.float64]:
     return np.asarray(_EXACT[:, 0] + x[None, None] + y[None, :, None] + z[:, None, None] + after * _DELTA)
 
 
-def _written(spec: Spec, rank: int, path: Path) -> Iterator[tuple[Cell, int, NDArray[np.float64]]]:
+def _written(spec: Spec[Options], rank: int, path: Path) -> Iterator[tuple[Cell, int, NDArray[np.float64]]]:
     """What a file holds of a rank's cells: cell, number of steps before, and values."""
     points, _, own = _own(spec, rank)
     file = np.memmap(path, np.float64, "r", shape=(data_sets(spec), points, points, points, _VALUES))
     for number in range(data_sets(spec)):
         for c in own:
             z, y, x = (slice(low, low + size) for low, size in zip(c.low[::-1], c.size[::-1], strict=True))
-            yield c, min((number + 1) * spec.option("interval"), steps(spec)), file[number, z, y, x]
+            yield c, min((number + 1) * spec.options.interval, steps(spec)), file[number, z, y, x]
 
 
-def _complaint(spec: Spec, rank: int, folder: str, received: object) -> str:
+def _complaint(spec: Spec[Options], rank: int, folder: str, received: object) -> str:
     """Say where the next rank's part of the file differs from the solution; empty if it does not."""
     path, other = Path(folder, "data"), (rank + 1) % spec.ranks
     if (size := path.stat().st_size) != file_size(spec):
         return f"the file has {size} B, but must have {file_size(spec)} B"
-    points = CLASSES[spec.option("problem")][0]
+    points = CLASSES[spec.options.problem][0]
     for cell, after, found in _written(spec, other, path):
         error = float(np.abs(found / _solution(points, cell, after) - 1).max())
         if not error <= _TOLERANCE:
@@ -207,7 +207,7 @@ BENCHMARK = ParallelFileBenchmark(
     dtype=lambda spec: "float64",
     metrics={
         "run_time_s": lambda spec: 1,
-        "operations_Mops": lambda spec: _OPERATIONS * CLASSES[spec.option("problem")][0] ** 3 * steps(spec),
+        "operations_Mops": lambda spec: _OPERATIONS * CLASSES[spec.options.problem][0] ** 3 * steps(spec),
     },
     phases={"io_ns": "bandwidth_MBps"},
     phase_work={"io_ns": file_size},
@@ -223,8 +223,6 @@ BENCHMARK = ParallelFileBenchmark(
     fields=_fields,
     amode=("RDWR", "CREATE"),
     types=_types,
-    checked=lambda spec: spec.replace(
-        options={**dict(spec.options), "steps": min(steps(spec), 2 * spec.option("interval"))}
-    ),
+    checked=lambda spec: spec.replace(options=replace(spec.options, steps=min(steps(spec), 2 * spec.options.interval))),
     complaint=_complaint,
 )

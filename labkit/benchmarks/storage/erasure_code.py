@@ -2,10 +2,10 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 from labkit.tools import erasure_codes
 
 
@@ -39,9 +39,10 @@ class Decoding(Encoding):
     erasures: int = 1
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Encoding]) -> str:
     """Say what is wrong with the numbers of fragments; empty if nothing is."""
-    k, m, lost = spec.option("k"), spec.option("m"), spec.values.get("erasures", 1)
+    k, m = spec.options.k, spec.options.m
+    lost = spec.options.erasures if has(spec.options, Decoding) else 1
     if not (k >= 1 and m >= 1 and k + m <= 32):
         return f"k={k}, m={m}, but there must be at least 1 of each, and at most 32 together. Set k=4 and m=2."
     if not 1 <= lost <= min(k, m):
@@ -49,7 +50,7 @@ def _check(spec: Spec) -> str:
     return "" if spec.size else "size=0, but a block has at least 1 B. Set size=65536."
 
 
-_ENCODE = ToolBenchmark(
+_ENCODE: ToolBenchmark[Any] = ToolBenchmark(
     title="erasure code, encode",
     options=Encoding,
     check=_check,

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.point.spec import Spec
+from labkit.point.spec import Spec, has
 from labkit.point.units import parse_size
 from labkit.tools import fio
 
@@ -82,26 +82,35 @@ class Mixed(Access):
     sync: Literal["none", "osync", "direct"] = "none"
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Access]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    depth, offered, share = spec.option("depth"), spec.option("offered"), spec.values.get("read_percent", 50)
+    depth, offered = spec.options.depth, spec.options.offered
     if depth < 1:
         return f"depth={depth}, but at least 1 must be under way. Set depth=1."
     if offered < 0:
         return f"offered={offered}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
-    if not 1 <= share <= 99:
+    if has(spec.options, Mixed) and not 1 <= spec.options.read_percent <= 99:
         return (
-            f"read_percent={share}, but a mix has 1 to 99 % of reads. Use storage.read or storage.write for one kind."
+            f"read_percent={spec.options.read_percent}, but a mix has 1 to 99 % of reads. Use storage.read or "
+            "storage.write for one kind."
         )
     return ""
 
 
-METRICS: dict[str, Callable[[Spec], float]] = {  # of accesses with `depth` under way at once, by Little's law
+class Deep(Protocol):
+    """Options of requests of which several may be under way."""
+
+    @property
+    def depth(self) -> int:
+        """How many."""
+
+
+METRICS: dict[str, Callable[[Spec[Deep]], float]] = {  # of accesses with `depth` under way at once, by Little's law
     "latency_us": lambda spec: 1,
-    "iops_per_s": lambda spec: spec.option("depth"),
-    "bandwidth_MBps": lambda spec: spec.option("depth") * spec.size,
+    "iops_per_s": lambda spec: spec.options.depth,
+    "bandwidth_MBps": lambda spec: spec.options.depth * spec.size,
 }
-_READ = ToolBenchmark(
+_READ: ToolBenchmark[Any] = ToolBenchmark(
     title="file read",
     options=Read,
     check=_check,

@@ -48,7 +48,7 @@ class Options:
         object.__setattr__(self, "block_size", parse_size(self.block_size))
 
 
-def _operations(spec: Spec) -> float:
+def _operations(spec: Spec[Options]) -> float:
     return _parallel.transfers(spec) * spec.ranks
 
 

@@ -55,7 +55,7 @@ BENCHMARK = ToolBenchmark(
     metrics={"bandwidth_MBps": lambda spec: 1},
     tools=(iozone.processes,),
     logs={"IOzone throughput": {}},
-    timed=lambda spec, labels: float((spec.option("file_size") or 0) * (spec.option("processes") or 0)),
+    timed=lambda spec, labels: float((spec.options.file_size or 0) * (spec.options.processes or 0)),
     cadence="streaming",
     ends=Ends(where="none"),
     size_label="request size (B)",

@@ -45,14 +45,14 @@ class Options:
     directory: str = ""
 
 
-def _check(spec: Spec) -> str:
-    if spec.option("items") < 1:
-        return f"items={spec.option('items')}, but it must be 1 or more. Set items=1000."
-    for name in ("write_size", "shift"):
-        if spec.option(name) < 0:
-            return f"{name}={spec.option(name)}, but it must be 0 or more. Set {name}=0."
-    if spec.option("write_size") and not spec.option("operation").startswith("file"):
-        return f"write_size={spec.option('write_size')}, but directories hold no bytes. Set write_size=0."
+def _check(spec: Spec[Options]) -> str:
+    if spec.options.items < 1:
+        return f"items={spec.options.items}, but it must be 1 or more. Set items=1000."
+    for name, value in (("write_size", spec.options.write_size), ("shift", spec.options.shift)):
+        if value < 0:
+            return f"{name}={value}, but it must be 0 or more. Set {name}=0."
+    if spec.options.write_size and not spec.options.operation.startswith("file"):
+        return f"write_size={spec.options.write_size}, but directories hold no bytes. Set write_size=0."
     return ""
 
 

@@ -7,7 +7,7 @@ folders are those of mdtest, and so are the definitions (`file_test`, `summarize
 `-D`, and `-u`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -51,39 +51,39 @@ class Options(Buffers):
     directory: str = ""
 
 
-def _check(spec: Spec) -> str:
-    items, size, shift = (spec.option(name) for name in ("items", "write_size", "shift"))
+def _check(spec: Spec[Options]) -> str:
+    items, size, shift = spec.options.items, spec.options.write_size, spec.options.shift
     if items < 1:
         return f"items={items}, but it must be 1 or more. Set items=1000."
     if size < 0 or shift < 0:
-        name = "write_size" if size < 0 else "shift"
-        return f"{name}={spec.option(name)}, but it must be 0 or more. Set {name}=0."
-    if size and spec.option("operation").startswith("directory"):
+        name, value = ("write_size", size) if size < 0 else ("shift", shift)
+        return f"{name}={value}, but it must be 0 or more. Set {name}=0."
+    if size and spec.options.operation.startswith("directory"):
         return f"write_size={size}, but directories hold no bytes. Set write_size=0."
     return ""
 
 
-def _work(spec: Spec) -> dict[str, int]:
-    kind, step = spec.option("operation").split()
+def _work(spec: Spec[Options]) -> dict[str, int]:
+    kind, step = spec.options.operation.split()
     return {
         "mode": _STEPS.index(step),
         "turns": kind == "directory",
-        "overlap": spec.option("unique"),
-        "count": spec.option("write_size"),
+        "overlap": spec.options.unique,
+        "count": spec.options.write_size,
     }
 
 
-def _peers(spec: Spec, rank: int) -> dict[str, object]:
-    ranks = [(rank + step * spec.option("shift")) % spec.ranks for step in range(len(_STEPS))]
+def _peers(spec: Spec[Options], rank: int) -> dict[str, object]:
+    ranks = [(rank + step * spec.options.shift) % spec.ranks for step in range(len(_STEPS))]
     return {"peers": np.array(ranks, np.int32)}
 
 
-def _folders(spec: Spec) -> list[str]:
-    trees = [f"mdtest_tree.{rank}.0" for rank in range(spec.ranks)] if spec.option("unique") else ["mdtest_tree.0"]
+def _folders(spec: Spec[Options]) -> list[str]:
+    trees = [f"mdtest_tree.{rank}.0" for rank in range(spec.ranks)] if spec.options.unique else ["mdtest_tree.0"]
     return [f"{_FOLDER}/{tree}" for tree in trees]
 
 
-def _complaint(spec: Spec, rank: int, folder: str, received: object) -> str:
+def _complaint(spec: Spec[Options], rank: int, folder: str, received: object) -> str:
     """Say which items are still there after all were removed; empty if none is."""
     left = [path.name for tree in _folders(spec) for path in Path(folder, tree).iterdir()]
     return f"{len(left)} items are left, such as {left[0]}" if left else ""
@@ -97,18 +97,18 @@ BENCHMARK = ParallelFileBenchmark(
     check=_check,
     ranks=(1, None),
     sized=False,
-    metrics={"operation_rate_per_s": lambda spec: spec.option("items") * spec.ranks},
-    buffers=lambda spec: (spec.option("write_size"), spec.option("write_size")),
-    window=lambda spec: spec.option("items"),
+    metrics={"operation_rate_per_s": lambda spec: spec.options.items * spec.ranks},
+    buffers=lambda spec: (spec.options.write_size, spec.options.write_size),
+    window=lambda spec: spec.options.items,
     requests=lambda spec: 1,
     work=_work,
     cadence="isolated",
     size_label="request size (B)",
     warmup=(1, 1),
-    file_size=lambda spec: spec.option("items") * spec.ranks * max(spec.option("write_size"), 1),
+    file_size=lambda spec: spec.options.items * spec.ranks * max(spec.options.write_size, 1),
     path=lambda spec, rank: _FOLDER,
     fields=_peers,
     folders=_folders,
-    checked=lambda spec: spec.replace(options={**dict(spec.options), "items": min(spec.option("items"), 10)}),
+    checked=lambda spec: spec.replace(options=replace(spec.options, items=min(spec.options.items, 10))),
     complaint=_complaint,
 )

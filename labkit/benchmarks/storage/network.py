@@ -38,9 +38,9 @@ class Options:
         object.__setattr__(self, "file_size", parse_size(self.file_size))
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    size, file_size, depth, offered = spec.size, *(spec.option(name) for name in ("file_size", "depth", "offered"))
+    size, file_size, depth, offered = spec.size, int(spec.options.file_size), spec.options.depth, spec.options.offered
     if not 0 < size <= file_size or size % 512:
         return f"size={size} B, but it must be a multiple of 512 B up to the device's {file_size} B. Set size=4096."
     if depth < 1 or offered < 0:

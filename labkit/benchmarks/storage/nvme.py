@@ -34,9 +34,9 @@ class Options:
         object.__setattr__(self, "file_size", parse_size(self.file_size))
 
 
-def _check(spec: Spec) -> str:
+def _check(spec: Spec[Options]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
-    size, disk, depth, offered = spec.size, *(spec.option(name) for name in ("file_size", "depth", "offered"))
+    size, disk, depth, offered = spec.size, int(spec.options.file_size), spec.options.depth, spec.options.offered
     if not 0 < size <= disk or size % 512:
         return f"size={size} B, but it must be a multiple of 512 B up to the disk's {disk} B. Set size=4096."
     if disk % (64 * KiB):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.point.spec import Effort, Scalar, Spec
+from labkit.point.spec import Effort, Scalar, Spec, has
 
 if TYPE_CHECKING:
     from labkit.tools import Invocation
 
-    Tools = tuple[Callable[[Spec, Effort], Invocation], ...]
+    Of = TypeVar("Of")
+    Tools = tuple[Callable[[Spec[Of], Effort], Invocation], ...]
 
 Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
 VERBS = Ends(rdma="verbs")
@@ -131,15 +132,15 @@ class Stream(Verbs):
     duration: int = 0
 
 
-def window(spec: Spec) -> int:
+def window(spec: Spec[Stream]) -> int:
     """Messages of one sample of a stream."""
-    return int(spec.option("tx_depth") * spec.option("qps"))
+    return spec.options.tx_depth * spec.options.qps
 
 
-def check(spec: Spec, operation: str) -> str:
+def check(spec: Spec[Verbs], operation: str) -> str:
     """Say what is wrong with a spec of an operation; empty if nothing is."""
-    options, size = spec.values, spec.size
-    service, mtu = options["connection"], options["mtu"]
+    options, size = spec.options, spec.size
+    service, mtu = options.connection, options.mtu
     reliable, written = ("RC", "XRC", "DC", "SRD"), ("RC", "UC", "XRC", "DC", "SRD")
     if not size:
         return "size=0, but a message has at least 1 B. Set size=8."
@@ -156,12 +157,12 @@ def check(spec: Spec, operation: str) -> str:
         )
     if operation == "atomic" and size != 8:
         return f"size={size} B, but an atomic operation works on 8 B. Set size=8."
-    if not -1 <= options["tclass"] <= 255:
-        return f"tclass={options['tclass']}, but it must be 0 to 255. Set tclass=0."
-    if not spec.has("tx_depth"):
+    if not -1 <= options.tclass <= 255:
+        return f"tclass={options.tclass}, but it must be 0 to 255. Set tclass=0."
+    if not has(options, Stream):
         return ""
-    depth, moderation, post_list = options["tx_depth"], options["cq_moderation"], options["post_list"]
-    if min(depth, moderation, post_list, options["qps"]) < 1 or depth % moderation or moderation % post_list:
+    depth, moderation, post_list = options.tx_depth, options.cq_moderation, options.post_list
+    if min(depth, moderation, post_list, options.qps) < 1 or depth % moderation or moderation % post_list:
         return (
             f"tx_depth={depth}, cq_moderation={moderation}, post_list={post_list}, but each must divide the one "
             "before it. Set tx_depth=64, cq_moderation=16, post_list=4."
@@ -187,16 +188,21 @@ class Served(Addressed):
     tclass: int = -1
 
 
+Asked = TypeVar("Asked", bound=Verbs)
+Streamed = TypeVar("Streamed", bound=Stream)
+Program = TypeVar("Program", bound=Served)
+
+
 def latency(
     title: str,
     operation: str,
-    tools: Tools,
-    options: type[Verbs] = InTurn,
+    tools: Tools[Asked],
+    options: type[Asked],
     sizes: str = "2:64Ki",
     max_size: int = 2**30,
     crossings: int = 1,
     ends: Ends = VERBS,
-) -> ToolBenchmark:
+) -> ToolBenchmark[Asked]:
     """Make a benchmark of one operation at a time."""
     return ToolBenchmark(
         title=title,
@@ -213,7 +219,7 @@ def latency(
     )
 
 
-def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = Stream) -> ToolBenchmark:
+def bandwidth(title: str, operation: str, tools: Tools[Streamed], options: type[Streamed]) -> ToolBenchmark[Streamed]:
     """Make a benchmark of a stream of operations, several of them under way."""
     return ToolBenchmark(
         title=title,
@@ -232,11 +238,11 @@ def bandwidth(title: str, operation: str, tools: Tools, options: type[Stream] = 
 
 def program(
     title: str,
-    tool: Callable[[Spec, Effort], Invocation],
-    options: type[Served],
+    tool: Callable[[Spec[Program], Effort], Invocation],
+    options: type[Program],
     sizes: str = "16:1Ki:*4",
     max_size: int = 4096,
-) -> ToolBenchmark:
+) -> ToolBenchmark[Program]:
     """Make a benchmark of a small program over pyverbs: time of a request, and requests per second."""
     return ToolBenchmark(
         title=title,
@@ -244,16 +250,16 @@ def program(
         sizes=sizes,
         max_size=max_size,
         check=scenario,
-        metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.option("clients")},
+        metrics={"round_trip_us": lambda spec: 1, "transaction_rate_per_s": lambda spec: spec.options.clients},
         tools=(tool,),
         cadence="streaming",
         ends=VERBS,
     )
 
 
-def scenario(spec: Spec) -> str:
+def scenario(spec: Spec[Served]) -> str:
     """Say what is wrong with a spec of a small program; empty if nothing is."""
-    clients, counted = spec.option("clients"), spec.benchmark == "verbs.sequencer"
+    clients, counted = spec.options.clients, spec.benchmark == "verbs.sequencer"
     if not 1 <= clients <= 64:
         return f"clients={clients}, but it must be 1 to 64. Set clients=1."
     if counted and spec.size != 8:

@@ -5,7 +5,9 @@ at the sender. With pyverbs a sample is a window of `tx_depth` messages on each 
 last completion: the pause between windows is not in it, their ends are.
 """
 
-from labkit.benchmarks.verbs import bandwidth
+from labkit.benchmarks.verbs import Stream, bandwidth
 from labkit.tools import perftest, pyverbs, qperf
 
-BENCHMARK = bandwidth("SEND stream", "send", (perftest.send_bandwidth, pyverbs.send_bandwidth, qperf.send_bandwidth))
+BENCHMARK = bandwidth(
+    "SEND stream", "send", (perftest.send_bandwidth, pyverbs.send_bandwidth, qperf.send_bandwidth), Stream
+)

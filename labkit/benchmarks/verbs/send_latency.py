@@ -4,9 +4,12 @@ The definition of perftest's ib_send_lat: half the round trip. So are the sample
 through Python. The cost of an empty call is stored with the samples.
 """
 
-from labkit.benchmarks.verbs import latency
+from labkit.benchmarks.verbs import InTurn, latency
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = latency(
-    "SEND into a posted receive latency", "send", (perftest.send_latency, pyverbs.send_latency, qperf.send_latency)
+    "SEND into a posted receive latency",
+    "send",
+    (perftest.send_latency, pyverbs.send_latency, qperf.send_latency),
+    InTurn,
 )

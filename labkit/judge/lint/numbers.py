@@ -36,7 +36,7 @@ def iteration_s(evidence: Evidence) -> NDArray[np.float64]:
             values = evidence.column(statistic_column(metric, "p50"))
             places = np.flatnonzero(of_benchmark & timed & np.isnan(time) & (values > 0))
             specs = map(evidence.launches.spec, evidence.last[places].tolist())
-            units = np.array([work(spec) for spec in specs], np.float64)
+            units = np.array([work(benchmarks.typed(spec)) for spec in specs], np.float64)
             places, units = places[units != 0], units[units != 0]
             value, definition = values[places], METRICS[metric]
             cost = definition.kind == "cost"

@@ -86,7 +86,7 @@ def of_seconds(
     spec : of the launches, but for their sizes.
     sizes : (launches,), B.
     """
-    work, definition = _work(spec, sizes, benchmark.metrics[metric])[:, None], METRICS[metric]
+    work, definition = _work(benchmarks.typed(spec), sizes, benchmark.metrics[metric])[:, None], METRICS[metric]
     with np.errstate(divide="ignore"):
         return np.asarray(times / work if definition.kind == "cost" else work / times) * definition.factor
 
@@ -204,7 +204,7 @@ def _counts(values: object, least: int) -> bool:
 
 def timing(kind: Samples) -> str:
     """How the point was timed: ``each`` or ``total``."""
-    return str(TIMING.of(kind.meta) or dict(kind.spec.options).get("timing") or "each")
+    return str(TIMING.of(kind.meta) or kind.spec.values.get("timing") or "each")
 
 
 def _metric(
@@ -302,12 +302,13 @@ def of_statistics(batch: Batch, time: Columns) -> Columns:
     if benchmark.loop and (loops := _loops(batch)) is not None:
         time = time | {"osu_mean": loops}
     whole = {name: time[name] for name in ("mean", *_TIMES, "step", "osu_mean") if name in time}
+    spec = benchmarks.typed(batch.kind.spec)
     for name, units in benchmark.metrics.items():
-        row |= _metric(METRICS[name], _work(batch.kind.spec, batch.sizes, units), whole)
+        row |= _metric(METRICS[name], _work(spec, batch.sizes, units), whole)
     for phase, name in benchmark.phases.items():
         if f"{phase} step" in time:
             of_phase = benchmark.phase_work.get(phase)
-            work = 1.0 if of_phase is None else _work(batch.kind.spec, batch.sizes, of_phase)
+            work = 1.0 if of_phase is None else _work(spec, batch.sizes, of_phase)
             row |= _metric(METRICS[name], work, {one: time[f"{phase} {one}"] for one in (*_TIMES, "step")})
     for name in benchmark.derived:
         row |= _metric(METRICS[name], 1.0, {"value": time[f"{name} value"]})

@@ -29,7 +29,7 @@ def words(spec: Spec) -> list[str]:
     if spec.testbed != usual.testbed:
         out += ["--testbed", spec.testbed]
     known = {one.name for one in fields(benchmarks.get(spec.benchmark).options)}
-    for name, value in benchmarks.identity(spec).options:
+    for name, value in benchmarks.identity(spec).values.items():
         if name in known and value is not None:  # a log may state other values, or none
             out += ["-o", f"{name}={level(value)}"]
     for name, variable in spec.environment:

@@ -94,7 +94,7 @@ def _point(
         ranks=ranks,
         launcher="unknown",
         testbed=(given.testbed or text.name) + (f",run={number}" if number > 1 else ""),
-        options=tuple(_options(benchmark, fixed, run).items()),
+        options=_options(benchmark, fixed, run),
     )
     library = f"{text.kind} {_NO_VERSION.sub('', run.version)[:40]}".strip()
     values = [value for value in run.values if math.isfinite(value.value)]
@@ -104,7 +104,7 @@ def _point(
         "verified": run.verified,
         "stopped_by": "tool",
         "timing": "",
-        "cadence": str(dict(spec.options).get("cadence") or benchmark.cadence),
+        "cadence": benchmarks.cadence(spec),
         "fingerprint": "",
         "test": run.test,
         "parameters": {name[:LONGEST]: str(value)[:LONGEST] for name, value in run.parameters.items()},

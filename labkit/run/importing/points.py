@@ -188,13 +188,13 @@ class Converter:
     def _usual(self, spec: Spec) -> Spec:
         """Return a spec with labkit's values for settings that the text omits because the test's name implies them."""
         usual = dataclasses.asdict(self._benchmark.options())
-        return spec.replace(options={k: usual.get(k) if v is None else v for k, v in spec.options})
+        return spec.replace(options={k: usual.get(k) if v is None else v for k, v in spec.values.items()})
 
     def _new_pattern(self, row: Row) -> Pattern:
         """Return the pattern of rows like this one."""
         table, given = self._table, self._given
         spec = self._spec(row)
-        parameters, options = table.parameters, dict(spec.options)
+        parameters, options = table.parameters, spec.values
         measured_by = parameters.get("Measured by", "").partition(";")[0]  # a line of labkit's own
         library = measured_by or " ".join(filter(None, [self._text.kind, table.version]))
         count = table.value(row, "Iterations") or table.value(row, "#repetitions")

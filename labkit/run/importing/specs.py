@@ -109,7 +109,7 @@ def spec_of(
         ranks=max(ranks, 1),
         launcher="unknown",
         testbed=",".join(places),
-        options=tuple(options.items()),
+        options=options,
     )
 
 

@@ -67,7 +67,7 @@ def _one_way(one: Samples) -> Iterator[float]:
         return
     if one.n:
         benchmark = benchmarks.get(BENCHMARK)
-        yield stats.quantile(one.seconds, 0.5) / benchmark.metrics[METRIC](one.spec)
+        yield stats.quantile(one.seconds, 0.5) / benchmark.metrics[METRIC](benchmarks.typed(one.spec))
         return
     values = {value.statistic: value.value for value in one.reported if value.name == METRIC}
     yield from (values[name] / METRICS[METRIC].factor for name in [name for name in _STATISTICS if name in values][:1])
@@ -76,7 +76,7 @@ def _one_way(one: Samples) -> Iterator[float]:
 def _words(one: Samples) -> tuple[str, ...]:
     """Return the words of a path: what a user can choose it by."""
     spec = one.spec
-    options = (f"{name}={value}" for name, value in benchmarks.identity(spec).options if name != "timing")
+    options = (f"{name}={value}" for name, value in benchmarks.identity(spec).values.items() if name != "timing")
     words = (spec.transport, spec.device, spec.launcher, spec.testbed.partition(",")[0], *spec.hosts, *options)
     return tuple(dict.fromkeys(word for word in words if word))
 

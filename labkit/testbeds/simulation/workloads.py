@@ -131,7 +131,7 @@ def written(
     """
     simulation = simulation_of(spec)
     ranks = [Rank(number, first, delivered=delivered, eager=EAGER) for number in range(simulation.ranks(spec))]
-    isolated = alone and _cadence(spec) == "isolated"
+    isolated = alone and benchmarks.cadence(spec) == "isolated"
     for rank in ranks:
         iteration = _iteration(spec, simulation, rank, algorithm, alone)
         for k in range(warmup + iterations):
@@ -166,13 +166,13 @@ def check(spec: Spec, algorithm: str = "auto") -> None:
     """
     simulation = simulation_of(spec)
     usual = benchmarks.get(spec.benchmark).options()
-    for name, value in spec.options:
+    for name, value in spec.values.items():
         if name not in (*SAME, *simulation.follows) and value != getattr(usual, name):
             raise SpecError(
                 f"{name}={value}, but the simulation of {spec.benchmark} has {name}={getattr(usual, name)} only. "
                 "Leave it out."
             )
-    if _cadence(spec) == "synchronised":
+    if benchmarks.cadence(spec) == "synchronised":
         raise SpecError("cadence=synchronised has no meaning in a simulation, whose clocks agree. Set isolated.")
     choices = simulation.algorithms
     if simulation.collective:
@@ -195,10 +195,6 @@ def messages(spec: Spec, algorithm: str = "auto") -> int:
         return n * n
     rounds = max(n - 1, 1).bit_length()
     return n * of_one.get(chosen, 1 if chosen in ("binomial", "tree", "reduce-bcast") else rounds)
-
-
-def _cadence(spec: Spec) -> str:
-    return str(spec.values.get("cadence", benchmarks.get(spec.benchmark).cadence))
 
 
 def active(spec: Spec) -> list[int]:

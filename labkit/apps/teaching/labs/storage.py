@@ -60,7 +60,7 @@ def _reads(results: Results) -> Expected:
 
 
 def _map(results: Results, sync: bool) -> go.Figure:
-    chosen = {FINGERPRINT.of(s.meta) for s in results.samples if s.spec.has("sync") and s.spec.option("sync") is sync}
+    chosen = {FINGERPRINT.of(s.meta) for s in results.samples if s.spec.values.get("sync") is sync}
     cells = results.reported
     cells = cells[
         cells["fingerprint"].isin(chosen) & (cells["benchmark"] == "storage.iozone") & (cells["test"] == "write")
