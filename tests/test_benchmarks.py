@@ -94,7 +94,7 @@ def test_options_that_are_defaults_need_no_pydantic() -> None:
         "whole = benchmarks.resolve(benchmarks.resolve(Spec(benchmark='mpi.bandwidth')))\n"
         "without = 'pydantic' not in sys.modules\n"
         "given = benchmarks.resolve(Spec(benchmark='mpi.bandwidth', options={'window': '64'}))\n"
-        "print(without, 'pydantic' in sys.modules, given == whole, whole.option('window'))"
+        "print(without, 'pydantic' in sys.modules, given == whole, whole.options.window)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "True", "64"]
