@@ -354,6 +354,19 @@ def test_a_tree_inside_a_tree_ends_with_it(token):
     assert alive(token) == []
 
 
+def test_a_supervisor_loads_little():
+    program = supervise.supervisor
+    words = [sys.executable, "-I", "-S", "-X", "importtime", "-c", program.RUN, program.__file__, "1", "--", "true"]
+    end, start = os.pipe()
+    done = subprocess.run(words, stdin=end, capture_output=True, text=True)
+    os.close(end)
+    os.close(start)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {"supervisor", "fcntl"} <= loaded  # fcntl is loaded by what removes leftovers
+    assert not {"json", "pathlib", "subprocess", "tempfile", "typing"} & loaded
+    assert done.returncode == 0
+
+
 def test_the_program_needs_no_labkit(tmp_path):
     program = [sys.executable, "-I", "-S", str(ROOT / "labkit/io/supervise/supervisor.py")]
     end, start = os.pipe()

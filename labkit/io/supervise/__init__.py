@@ -209,6 +209,9 @@ def _explained(command: Sequence[str]) -> Iterator[None]:
         raise LaunchError(message, command=command) from error
 
 
+_PROGRAM = (sys.executable, "-I", "-S", "-c", supervisor.RUN, supervisor.__file__)
+
+
 def start(
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -258,7 +261,7 @@ def start(
     try:
         with _explained(command):
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", supervisor.__file__, str(grace), *map(str, passed), "--", *command],
+                [*_PROGRAM, str(grace), *map(str, passed), "--", *command],
                 stdin=lifetime_end,
                 stdout=stdout,
                 stderr=stderr,

@@ -4,6 +4,8 @@ Run by path, with nothing but the standard library, so that it starts fast and n
 
     python -I -S supervisor.py GRACE -- COMMAND...
 
+labkit runs it as `RUN`, which takes it from Python's byte code instead of compiling it for each command.
+
 It ends the command and all its descendants (SIGTERM, after GRACE seconds SIGKILL) when its standard input ends, on
 SIGTERM, SIGINT and SIGHUP, and when the command itself ends.
 """
@@ -17,10 +19,17 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
 from importlib import util
-from typing import Any
 
+TYPE_CHECKING = False  # typing takes longer to load than this program to run
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+RUN = (
+    "import sys; sys.path.append(sys.argv.pop(1).rpartition('/')[0]); import supervisor; "
+    "sys.exit(supervisor.main(sys.argv[1:]))"
+)
 # a process that lives that long after SIGKILL cannot be ended; on a machine under load, the signal takes seconds
 STUCK_S = 10.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
