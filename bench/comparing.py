@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from labkit import benchmarks
 from labkit.io.markdown import table
-from labkit.judge.comparison.judging import FASTER, SAME, SLOWER, UNDECIDED, Judgement, Launches, Pair, judge
+from labkit.judge.comparison.judging import BETWEEN, FASTER, SAME, SLOWER, UNDECIDED, Judgement, Launches, Pair, judge
 from labkit.point.columns import statistic_column
 from labkit.read import records
 from labkit.store.campaign import Campaign
@@ -41,6 +41,12 @@ def bimodal(chance: np.random.Generator, when: NDArray[np.float64]) -> NDArray[n
 def drifting(chance: np.random.Generator, when: NDArray[np.float64]) -> NDArray[np.float64]:
     """A machine that gets slower, by 10 % from the first launch to the last."""
     return quiet(QUIET)(chance, when) * (1 + 0.1 * when)
+
+
+def by_session(chance: np.random.Generator, when: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Two sessions of a machine: each point differs between them by 3 % (standard deviation), launches by 1 %."""
+    shift = np.where(when < 0.5, 0.0, chance.normal(0, 0.03))
+    return quiet(QUIET)(chance, when) * np.exp(shift)
 
 
 def moments(n: int, order: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -71,7 +77,7 @@ def shares(judged: list[list[Judgement]]) -> list[str]:
     every = [one.verdict for trial in judged for one in trial]
     return [
         f"{100 * share:.1f}"
-        for share in (alarms, *(np.mean([v == w for v in every]) for w in (SLOWER, SAME, UNDECIDED)))
+        for share in (alarms, *(np.mean([v == w for v in every]) for w in (SLOWER, SAME, BETWEEN, UNDECIDED)))
     ]
 
 
@@ -117,8 +123,8 @@ def main() -> None:
             points, judged = stored(folder, count, relevant=relevant)
             rows.append([folder.name, str(points), f"{100 * relevant:.0f}", *shares(list(judged))])
     print(f"Stored: {count} comparisons a row, {LAUNCHES} launches a side, seed 1.\n")
-    head = ["any difference (%)", "slower (%)", "same (%)", "not enough data (%)"]
-    print(table(["campaign", "points", "relevant (%)", *head], rows, align="lrrrrrr") + "\n")
+    head = ["any difference (%)", "slower (%)", "same (%)", "between sessions (%)", "not enough data (%)"]
+    print(table(["campaign", "points", "relevant (%)", *head], rows, align="lrrrrrrr") + "\n")
     print(
         f"Simulated: {SIZES} points a comparison, {count} comparisons a row, seed 1.\n\nBoth sides alike, {LAUNCHES} launches a side:\n"
     )
@@ -127,12 +133,24 @@ def main() -> None:
         *((f"scatter {100 * s:g} %", quiet(s)) for s in (0.005, QUIET, 0.02, 0.05)),
         ("bimodal", bimodal),
         ("drifting", drifting),
+        ("two sessions", by_session),
     ):
-        for order in ("interleaved", "blocked") if values is drifting else ("interleaved",):
+        orders = {drifting: ("interleaved", "blocked"), by_session: ("blocked",)}
+        for order in orders.get(values, ("interleaved",)):
             for relevant in (0.02, 1e-9):
                 judged = list(trials(count, values, order=order, relevant=relevant))
                 rows.append([name, order, f"{100 * relevant:.0f}", *shares(judged)])
-    print(table(["launches", "order", "relevant (%)", *head], rows, align="llrrrrr"))
+    print(table(["launches", "order", "relevant (%)", *head], rows, align="llrrrrrr"))
+    print("\nOne side slower by 2.01 %, where 2 % matters; a table is wrong if it calls any of its points the same:\n")
+    rows = []
+    for scatter in (0.005, QUIET, 0.02):
+        cells = []
+        for n in (6, 12, 20):
+            judged = list(trials(count // 2, quiet(scatter), n=n, effect=0.0201))
+            cells.append(f"{100 * np.mean([any(one.verdict == SAME for one in trial) for trial in judged]):.1f}")
+        rows.append([f"{100 * scatter:g}", *cells])
+    heads = [f"wrong tables with {n} launches (%)" for n in (6, 12, 20)]
+    print(table(["scatter (%)", *heads], rows, align="rrrr"))
     print("\nOne side slower:\n")
     rows = []
     for scatter in (0.005, QUIET, 0.02, 0.05):
@@ -150,7 +168,9 @@ def main() -> None:
         )
     )
     judged = list(trials(count // 10, quiet(QUIET), effect=0.05, order="blocked"))
-    print(f"\nBlocked without drift, scatter {100 * QUIET:g} %, 5 % slower: {shares(judged)[3]} % with not enough data")
+    print(
+        f"\nBlocked without drift, scatter {100 * QUIET:g} %, 5 % slower: {shares(judged)[3]} % differ between sessions"
+    )
     print("\nLaunches that are proposed where 6 do not decide, measured anew:\n")
     rows = []
     for scatter, effect in ((0.02, 0.05), (0.05, 0.1), (0.02, 0.0), (0.05, 0.0)):

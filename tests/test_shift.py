@@ -130,3 +130,14 @@ def test_trend_of_many_values_agrees_with_the_exact_one() -> None:
     assert exact[1] == pytest.approx(approximate[1], rel=0.4)
     assert shift.trend(np.arange(3000))[0] == 1.0
     assert shift.trend(np.arange(3000))[1] < 1e-100
+
+
+@given(few, few)
+def test_one_sided_rank_sum_counts_every_assignment(first: list[int], second: list[int]) -> None:
+    """The p is the share of all assignments in which the first values have a rank sum as small."""
+    ranks = shift.midranks([*first, *second])
+    n = len(first)
+    sums = [ranks[list(chosen)].sum() for chosen in combinations(range(len(ranks)), n)]
+    share = np.mean([one <= ranks[:n].sum() + 1e-9 for one in sums])
+    found = shift.rank_sums_above(np.array([first], float), np.array([second], float))
+    assert found[0] == pytest.approx(share)

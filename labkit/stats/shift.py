@@ -97,6 +97,29 @@ def rank_sum_ps(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDAr
     return np.array([_exactly(tuple(row[1:]), n, row[0]) for row in sums.tolist()], np.float64)[places.ravel()]
 
 
+def rank_sums_above(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One-sided p that the second values of each row are larger than the first, (rows, n) and (rows, m) → (rows,).
+
+    Exact, ties included, up to `EXACT` pairs; else the normal approximation.
+    """
+    n, m = first.shape[1], second.shape[1]
+    ranks = midranks_of(np.concatenate([first, second], axis=1))
+    if n * m > EXACT:
+        twice = np.array([_by_normal(row, n, m) for row in ranks])
+        return np.where(ranks[:, :n].sum(axis=1) <= n * (n + m + 1) / 2, twice / 2, 1 - twice / 2)
+    doubled = np.rint(2 * ranks).astype(int)
+    sums, places = np.unique(
+        np.column_stack([doubled[:, :n].sum(axis=1), np.sort(doubled, axis=1)]), axis=0, return_inverse=True
+    )
+    return np.array([_at_most(tuple(row[1:]), n, row[0]) for row in sums.tolist()], np.float64)[places.ravel()]
+
+
+@lru_cache(maxsize=4096)
+def _at_most(doubled: tuple[int, ...], n: int, observed: int) -> float:
+    """Return the chance that n of the doubled ranks, which are sorted, sum to at most what was observed."""
+    return min(1.0, float(_sums(doubled, n)[: observed + 1].sum()))
+
+
 @lru_cache(maxsize=4096)
 def _exactly(doubled: tuple[int, ...], n: int, observed: int) -> float:
     """Return the p of a sum of n of the doubled ranks, which are sorted."""

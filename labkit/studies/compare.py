@@ -14,7 +14,7 @@ from labkit.errors import LabkitError, SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import comparison
 from labkit.judge.comparison import Compared, Comparison
-from labkit.judge.comparison.judging import RELEVANT, SAME, UNDECIDED, Judgement
+from labkit.judge.comparison.judging import BETWEEN, RELEVANT, SAME, UNDECIDED, Judgement
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_range, plural
 from labkit.read.records.factors import NONE
@@ -131,6 +131,8 @@ class Study(studies.Study):
         least, most = (pick(part, key=lambda one: one.judgement.ratio) for pick in (min, max))
         counts = f"from {most.launches[0]} and {plural(most.launches[1], 'launch')}"
         text = f"{side} is {_times(most.judgement)} {base} at {size_words(most.size)}"
+        if all(one.judgement.verdict == BETWEEN for one in part):
+            text = f"one was measured before the other, so it may be the machine: {text}"
         if least is most:
             return f"{text}, {counts}. It differs at 1 of {plural(every, 'size')}."
         return (

@@ -70,6 +70,7 @@ def _record(one: Compared, comparison: Comparison) -> dict[str, Any]:
         "ratio_high": judged.ratio_high,
         "p": judged.p,
         "p_adjusted": judged.p_adjusted,
+        "p_same": judged.p_same,
         "p_any": one.p_any,
     }
     deciles = judged.deciles or (math.nan,) * len(DECILES)

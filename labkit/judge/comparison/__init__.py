@@ -24,6 +24,7 @@ from labkit import benchmarks
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.judge.comparison.judging import (
     BETTER,
+    BETWEEN,
     BLOCKED,
     FASTER,
     RELEVANT,
@@ -135,6 +136,8 @@ class Comparison:
         counts = Counter(one.judgement.verdict for one in self.rows)
         parts = [f"{counts[word]} {word}" for word in (SLOWER, WORSE, FASTER, BETTER) if counts[word]]
         parts += [f"{counts[SAME]} the same within {format_share(self.relevant)}"] if counts[SAME] else []
+        if between := counts[BETWEEN]:
+            parts.append(f"{between} that {'differs' if between == 1 else 'differ'} between sessions")
         parts += [f"{counts[UNDECIDED]} with not enough data"] if counts[UNDECIDED] else []
         designs = Counter(one.judgement.design for one in self.rows)
         order = ", ".join(f"{name} {n}" for name, n in designs.items()) if len(designs) > 1 else next(iter(designs))
@@ -333,18 +336,16 @@ def _of_order(pairs: Sequence[Pair], judged: Sequence[Judgement]) -> list[str]:
     doubts = []
     if blocked:
         doubts.append(
-            f"blocked: {blocked} of {plural(len(judged), 'comparison')}. One side was measured before the other, so a "
-            "change "
-            "of the machine in between looks like a difference. Measure both in turns (labkit measure --factor)"
+            f"blocked: {blocked} of {plural(len(judged), 'comparison')}. One side was measured before the other. What "
+            "differs may be the machine at two times, so it is neither faster nor slower: it differs between sessions. "
+            "Measure both in turns (labkit measure --factor)"
         )
     sides = {id(side): side for pair in pairs for side in (pair.base, pair.other)}.values()
     drifting = drifts([*sides])
     if drifting and at_least(drifting, len(sides), 1 - LEVEL) <= 1 - LEVEL:
         doubts.append(
             f"the launches of {drifting:,} of {plural(len(sides), 'point')} and sides rise or fall with time "
-            "(Kendall's "
-            "test, "
-            "5 %): the machine drifted. Measure again when it is quiet"
+            "(Kendall's test, 5 %): the machine drifted. Measure again when it is quiet"
         )
     return doubts
 

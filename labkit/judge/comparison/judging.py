@@ -7,7 +7,6 @@ about how they are distributed; `docs/statistics.md` has the measured error rate
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,20 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.point.columns import METRICS
+from labkit.stats.decision import Decision, decide
 from labkit.stats.rank_interval import LEVEL
-from labkit.stats.shift import holm, least_launches, rank_sum_ps, shifts, trend, trends
+from labkit.stats.shift import least_launches, shifts, trends
 
 RELEVANT = 0.02  # smallest difference that matters, as a part of the value
 FASTER, SLOWER, SAME, UNDECIDED = "faster", "slower", "same", "not enough data"
+BETWEEN = "differs between sessions"  # of sides that were measured one after the other
 BETTER, WORSE = "better", "worse"  # of shares
 INTERLEAVED, BLOCKED, MIXED, UNKNOWN = "interleaved", "blocked", "partly interleaved", "unknown"
 MOST = 1000  # launches a side; more are not proposed
 _LARGEST = 709.0  # largest logarithm whose exponential is still a float
 _POWER = 0.8  # chance to decide with the launches proposed
 _EFFICIENCY = math.pi / 3  # launches that a rank test needs for each that a t test needs, of normal values
-
-
-Trend = tuple[float, float]  # Kendall's tau and its p
 
 
 @dataclass(frozen=True)
@@ -84,11 +82,12 @@ class Judgement:
 
     Parameters
     ----------
-    verdict : faster, slower, same, not enough data; better or worse for a share.
+    verdict : faster, slower, same, differs between sessions, not enough data; better or worse for a share.
     base, value : medians over launches of both sides, in the metric's unit.
     shift, shift_low, shift_high : Hodges-Lehmann shift from the base and its 95 % interval, in the metric's unit.
     ratio, ratio_low, ratio_high : the same as a factor; NaN for shares and for values that are not positive.
     p, p_adjusted : of the Mann-Whitney test, alone and by Holm's correction over all pairs.
+    p_same : of the tests that the shift is within the relevant difference, by Holm's correction over all pairs.
     deciles : of every decile of the iterations, its median over launches as a factor of the base's.
     design : order of the launches.
     reason : why nothing was decided; empty otherwise.
@@ -106,6 +105,7 @@ class Judgement:
     ratio_high: float
     p: float
     p_adjusted: float
+    p_same: float
     deciles: tuple[float, ...] = field(default=())
     design: str = UNKNOWN
     reason: str = ""
@@ -131,7 +131,7 @@ def design(starts: Sequence[Sequence[str]]) -> str:
 
 
 def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = LEVEL) -> list[Judgement]:
-    """Judge pairs of launches; the chance of any false difference among them is at most 1 - `level`.
+    """Judge pairs of launches by `labkit.stats.decision.decide`.
 
     Parameters
     ----------
@@ -140,29 +140,50 @@ def judge(pairs: Sequence[Pair], *, relevant: float = RELEVANT, level: float = L
 
     Notes
     -----
-    *same*: the interval of the shift lies within the relevant difference. *faster*, *slower*: the adjusted p is at most
-    1 - `level`, and the shift is larger than the relevant difference. Else the launches do not decide. Neither do they
-    where one side was measured before the other and a side itself drifts in the direction of the shift, at that point
-    or on average over all points.
+    Sides of which one was measured before the other *differ between sessions*: a change of the machine in between would
+    look the same, so this is neither faster nor slower.
     """
-    p = np.empty(len(pairs))
-    groups: dict[tuple[int, int, bool], list[int]] = {}
+    scaled = [_scaled(pair, relevant) for pair in pairs]
+    decisions = decide([one.values for one in scaled], [one.ends for one in scaled], level)
+    groups: dict[tuple[int, int], list[int]] = {}
     for place, pair in enumerate(pairs):
-        share = METRICS[pair.metric].kind in ("share", "loss")
-        groups.setdefault((len(pair.base.values), len(pair.other.values), share), []).append(place)
-    values = {key: _values([pairs[place] for place in places]) for key, places in groups.items()}
-    for key, places in groups.items():
-        p[places] = rank_sum_ps(*values[key])
-    adjusted, common = holm(p.tolist()), _common_trends(pairs)
+        groups.setdefault((len(pair.base.values), len(pair.other.values)), []).append(place)
     judged: dict[int, Judgement] = {}
-    for (*_, share), places in groups.items():
+    for places in groups.values():
         some = [pairs[place] for place in places]
-        numbers = _Numbers.of(*values[len(some[0].base.values), len(some[0].other.values), share], share, level)
-        deciles = _deciles(some)
-        for row, place in enumerate(places):
-            two = float(p[place]), adjusted[place]
-            judged[place] = _judged(pairs[place], numbers, row, deciles[row], two, len(pairs), relevant, level, common)
+        absolute = shifts(*_values(some), level)
+        medians = [np.median(side, axis=1).tolist() for side in _values(some)]
+        spread = scatter(*(np.array([scaled[place].values[side] for place in places]) for side in (0, 1))).tolist()
+        numbers = zip(
+            *medians, zip(*(part.tolist() for part in absolute), strict=True), spread, _deciles(some), strict=True
+        )
+        for place, of_pair in zip(places, numbers, strict=True):
+            judged[place] = _judged(pairs[place], scaled[place], decisions[place], of_pair, len(pairs), level)
     return [judged[place] for place in range(len(pairs))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """A pair on the scale on which its shift is judged.
+
+    Parameters
+    ----------
+    values : of both sides: logarithms; of shares, and of values that are not positive, as they are.
+    ends : of the relevant difference, on that scale.
+    ratios : whether the scale is that of logarithms.
+    """
+
+    values: tuple[NDArray[np.float64], NDArray[np.float64]]
+    ends: tuple[float, float]
+    ratios: bool
+
+
+def _scaled(pair: Pair, relevant: float) -> _Scaled:
+    base, other = (np.asarray(side.values, np.float64) for side in _sides(pair))
+    share = METRICS[pair.metric].kind in ("share", "loss")
+    if share or not ((base > 0).all() and (other > 0).all()):
+        return _Scaled((base, other), (-100 * relevant, 100 * relevant), ratios=False)
+    return _Scaled((np.log(base), np.log(other)), (math.log1p(-relevant), math.log1p(relevant)), ratios=True)
 
 
 def _values(pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -177,86 +198,44 @@ def _sides(pair: Pair) -> tuple[Launches, Launches]:
     return pair.base, pair.other
 
 
-@dataclass(frozen=True, eq=False)
-class _Numbers:
-    """Numbers of pairs with equally many launches, (pairs,) each.
-
-    Parameters
-    ----------
-    medians : of the base and of the other.
-    absolute : shift and the ends of its interval, in the metric's unit.
-    scaled : the same as a logarithm where a pair has ratios.
-    spread : standard deviation of the launches of a side, in the unit of `scaled`.
-    positive : whether a pair has ratios, because all values are positive.
-    """
-
-    medians: tuple[list[float], list[float]]
-    absolute: list[tuple[float, float, float]]
-    scaled: list[tuple[float, float, float]]
-    spread: list[float]
-    positive: list[bool]
-
-    @classmethod
-    def of(cls, base: NDArray[np.float64], other: NDArray[np.float64], share: bool, level: float) -> _Numbers:
-        """Return the numbers of (pairs, launches) of the base and of the other."""
-        absolute = shifts(base, other, level)
-        positive = np.asarray((base > 0).all(axis=1) & (other > 0).all(axis=1))
-        scaled, one, two = absolute, base, other
-        if not share and positive.any():
-            one, two = one.copy(), two.copy()
-            one[positive], two[positive] = np.log(base[positive]), np.log(other[positive])
-            scaled = shifts(one, two, level)
-        return cls(
-            medians=(np.median(base, axis=1).tolist(), np.median(other, axis=1).tolist()),
-            absolute=list(zip(*(part.tolist() for part in absolute), strict=True)),
-            scaled=list(zip(*(part.tolist() for part in scaled), strict=True)),
-            spread=scatter(one, two).tolist(),
-            positive=positive.tolist(),
-        )
-
-
 def _judged(
     pair: Pair,
-    numbers: _Numbers,
-    row: int,
-    deciles: tuple[float, ...],
-    p: tuple[float, float],
+    scaled: _Scaled,
+    decision: Decision,
+    numbers: tuple[float, float, tuple[float, float, float], float, tuple[float, ...]],
     tests: int,
-    relevant: float,
     level: float,
-    common: Sequence[Trend],
 ) -> Judgement:
-    """Judge one pair of several."""
-    share, positive = METRICS[pair.metric].kind in ("share", "loss"), numbers.positive[row]
-    absolute, scaled = numbers.absolute[row], numbers.scaled[row]
+    """Judge one pair of several, from its medians, absolute shift, scatter and deciles."""
+    base, value, absolute, spread, deciles = numbers
+    share = METRICS[pair.metric].kind in ("share", "loss")
     ratio = (math.nan,) * 3
-    ends = (-100 * relevant, 100 * relevant)
-    if not share and positive:
-        ends = (math.log1p(-relevant), math.log1p(relevant))
-        ratio = (_exp(scaled[0]), _exp(scaled[1]), _exp(scaled[2]))
-    verdict, reason = _verdict(scaled, ends, p[1], 1 - level)
+    if scaled.ratios:
+        ratio = (_exp(decision.shift), _exp(decision.low), _exp(decision.high))
     order = design((pair.base.starts, pair.other.starts))
-    if not share and not positive:
-        verdict, reason = UNDECIDED, "values that are not positive have no ratio"
-    elif verdict == "differs":
-        verdict = _direction(pair.metric, scaled[0])
-        if order == BLOCKED and _drifts(pair, scaled[0], common):
-            verdict, reason = UNDECIDED, "one side was measured before the other, and a side itself drifts"
+    verdict, reason = UNDECIDED, decision.reason
+    if not share and not scaled.ratios:
+        reason = "values that are not positive have no ratio"
+    elif decision.outcome == "same":
+        verdict = SAME
+    elif decision.outcome == "differ":
+        verdict = BETWEEN if order == BLOCKED else _direction(pair.metric, decision.shift)
     needed: int | None = 0
-    if verdict == UNDECIDED and (share or positive):
-        needed = launches_needed(scaled[0], numbers.spread[row], ends, tests, level)
+    if verdict == UNDECIDED and (share or scaled.ratios):
+        needed = launches_needed(decision.shift, spread, scaled.ends, tests, level)
     return Judgement(
         verdict=verdict,
-        base=numbers.medians[0][row],
-        value=numbers.medians[1][row],
+        base=base,
+        value=value,
         shift=absolute[0],
         shift_low=absolute[1],
         shift_high=absolute[2],
         ratio=ratio[0],
         ratio_low=ratio[1],
         ratio_high=ratio[2],
-        p=p[0],
-        p_adjusted=p[1],
+        p=decision.p,
+        p_adjusted=decision.p_adjusted,
+        p_same=decision.p_same,
         deciles=deciles,
         design=order,
         reason=reason,
@@ -269,22 +248,6 @@ def _exp(logarithm: float) -> float:
     return math.inf if logarithm > _LARGEST else math.exp(logarithm)
 
 
-def _verdict(
-    estimate: tuple[float, float, float], ends: tuple[float, float], adjusted: float, alpha: float
-) -> tuple[str, str]:
-    """Return ``same``, ``differs`` or ``not enough data``, and the reason for the last."""
-    centre, low, high = estimate
-    if math.isnan(low):
-        return UNDECIDED, "too few launches for an interval"
-    if ends[0] <= low and high <= ends[1]:
-        return SAME, ""
-    if adjusted <= alpha and not ends[0] <= centre <= ends[1]:
-        return "differs", ""
-    if adjusted <= alpha:
-        return UNDECIDED, "there is a difference, but it may be too small to matter"
-    return UNDECIDED, "the interval decides neither for a difference nor against one"
-
-
 def _direction(metric: str, change: float) -> str:
     """Return the word for a change of a metric."""
     definition = METRICS[metric]
@@ -292,26 +255,6 @@ def _direction(metric: str, change: float) -> str:
     if definition.kind in ("share", "loss"):
         return BETTER if better else WORSE
     return FASTER if better else SLOWER
-
-
-def _drifts(pair: Pair, change: float, common: Sequence[Trend]) -> bool:
-    """Return whether a side rises or falls, here or on average, in the direction that the shift has in time."""
-    later = change if max(pair.base.starts) <= min(pair.other.starts) else -change
-    found = [*common, *(trend(side.in_order) for side in (pair.base, pair.other))]
-    return any(p <= (1 - LEVEL) / 2 and tau * later > 0 for tau, p in found)
-
-
-def _common_trends(pairs: Sequence[Pair]) -> list[Trend]:
-    """Trend of each side over its launches, on average over the points: a machine drifts at all of them alike."""
-    found = []
-    for sides in ([pair.base for pair in pairs], [pair.other for pair in pairs]):
-        known = [one.in_order for one in sides if one.timed and min(one.values) > 0]
-        counts = Counter(map(len, known))
-        count = max(counts, key=lambda n: counts[n], default=0)
-        if counts[count] > 1:
-            same = np.log(np.array([one for one in known if len(one) == count], np.float64))
-            found.append(trend(np.mean(same - same.mean(axis=1, keepdims=True), axis=0)))
-    return found
 
 
 def drifts(sides: Sequence[Launches]) -> int:

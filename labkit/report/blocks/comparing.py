@@ -12,7 +12,7 @@ from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.figures.static import svgs
 from labkit.judge import comparison
 from labkit.judge.comparison import Compared, Comparison
-from labkit.judge.comparison.judging import BETTER, FASTER, SAME, SLOWER, UNDECIDED, WORSE
+from labkit.judge.comparison.judging import BETTER, BETWEEN, FASTER, SAME, SLOWER, UNDECIDED, WORSE
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
 from labkit.point.units import format_number, format_range, format_share, format_size, plural
@@ -26,7 +26,7 @@ from labkit.store.campaign import Campaign
 
 FILE = "comparison.svg"
 _CHANGES, _UNMATCHED = 40, 12  # rows
-_CHANGED = (SLOWER, WORSE, FASTER, BETTER)
+_CHANGED = (SLOWER, WORSE, FASTER, BETTER, BETWEEN)
 
 
 def compared(content: Content) -> tuple[Comparison | None, str]:
@@ -65,10 +65,12 @@ def summary(content: Content) -> str:
         parts.insert(0, markdown.callout("important", "Not comparable", escape(why)))
     p, width, level = (format_share(one) for one in (1 - stats.LEVEL, made.relevant, stats.LEVEL))
     parts.append(
-        f"The units are medians of launches. A point is *same* if the interval of its shift lies within {width} of the "
-        f"base. It is faster or slower if the Mann-Whitney test, corrected by Holm over all points, gives p ≤ {p} and "
-        f"the shift is larger than {width}. Else the launches do not decide. Brackets are {level} intervals of the "
-        "Hodges-Lehmann shift, as a ratio."
+        "The units are medians of launches. A point is *same* if two Mann-Whitney tests of one side, corrected by Holm "
+        f"over all points, reject with p ≤ {p} that its shift reaches {width} of the base in either direction. It is "
+        f"faster or slower if the two-sided test, corrected in the same way, gives p ≤ {p} and the shift is larger "
+        f"than {width}. If one side was measured before the other, it *differs between sessions* instead, because a "
+        "change of the machine in between would look the same. Else the launches do not decide. Brackets are "
+        f"{level} intervals of the Hodges-Lehmann shift, as a ratio."
     )
     return "\n\n".join(parts)
 
@@ -82,14 +84,23 @@ def by_benchmark(content: Content) -> str:
         groups.setdefault((one.side, one.benchmark, one.metric), []).append(one)
     for (side, benchmark, metric), group in groups.items():
         counts = Counter(one.judgement.verdict for one in group)
-        changed = sum(counts[word] for word in (SLOWER, WORSE)), sum(counts[word] for word in (FASTER, BETTER))
+        changed = [sum(counts[word] for word in words) for words in ((SLOWER, WORSE), (FASTER, BETTER), (BETWEEN,))]
         cells = [escape(side)] if made and len(made.sides) > 2 else []
         cells += [escape(title(benchmark)), escape(METRICS[metric].label), str(len(group))]
         rows.append([*cells, *map(str, (*changed, counts[SAME], counts[UNDECIDED]))])
     head = ["side"] if made and len(made.sides) > 2 else []
-    head += ["benchmark", "metric", "points", "slower or worse", "faster or better", "same", "not enough data"]
+    head += [
+        "benchmark",
+        "metric",
+        "points",
+        "slower or worse",
+        "faster or better",
+        "between sessions",
+        "same",
+        "not enough data",
+    ]
     caption = "Verdicts by benchmark. {#tbl-verdicts-by-benchmark}"
-    align = "l" * (len(head) - 5) + "rrrrr"
+    align = "l" * (len(head) - 6) + "rrrrrr"
     return markdown.table(head, rows, align=align, caption=caption) if rows else ""
 
 
