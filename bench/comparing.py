@@ -108,6 +108,20 @@ def stored(campaign: Path, count: int, **rules: float) -> tuple[int, Iterator[li
     return len(points), (dealt(chance.permutation(every).tolist()) for _ in range(count))
 
 
+def print_false_same(count: int) -> None:
+    """Print how many tables call a point the same that differs by more than matters."""
+    print("\nOne side slower by 2.01 %, where 2 % matters; a table is wrong if it calls any of its points the same:\n")
+    rows = []
+    for scatter in (0.005, QUIET, 0.02):
+        cells = []
+        for n in (6, 12, 20):
+            judged = list(trials(count // 2, quiet(scatter), n=n, effect=0.0201))
+            cells.append(f"{100 * np.mean([any(one.verdict == SAME for one in trial) for trial in judged]):.1f}")
+        rows.append([f"{100 * scatter:g}", *cells])
+    heads = [f"wrong tables with {n} launches (%)" for n in (6, 12, 20)]
+    print(table(["scatter (%)", *heads], rows, align="rrrr"))
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -141,16 +155,7 @@ def main() -> None:
                 judged = list(trials(count, values, order=order, relevant=relevant))
                 rows.append([name, order, f"{100 * relevant:.0f}", *shares(judged)])
     print(table(["launches", "order", "relevant (%)", *head], rows, align="llrrrrrr"))
-    print("\nOne side slower by 2.01 %, where 2 % matters; a table is wrong if it calls any of its points the same:\n")
-    rows = []
-    for scatter in (0.005, QUIET, 0.02):
-        cells = []
-        for n in (6, 12, 20):
-            judged = list(trials(count // 2, quiet(scatter), n=n, effect=0.0201))
-            cells.append(f"{100 * np.mean([any(one.verdict == SAME for one in trial) for trial in judged]):.1f}")
-        rows.append([f"{100 * scatter:g}", *cells])
-    heads = [f"wrong tables with {n} launches (%)" for n in (6, 12, 20)]
-    print(table(["scatter (%)", *heads], rows, align="rrrr"))
+    print_false_same(count)
     print("\nOne side slower:\n")
     rows = []
     for scatter in (0.005, QUIET, 0.02, 0.05):
