@@ -321,7 +321,7 @@ def launches_needed(
         return least
     z = NormalDist().inv_cdf
     if ends[0] <= change <= ends[1]:
-        steps = [(z((1 + _POWER) / 2) - z((1 - level) / 2), min(change - ends[0], ends[1] - change))]
+        steps = [(z((1 + _POWER) / 2) - z((1 - level) / tests), min(change - ends[0], ends[1] - change))]
     else:
         beyond = ends[0] - change if change < 0 else change - ends[1]
         steps = [(z(_POWER) - z((1 - level) / 2 / tests), abs(change)), (z(_POWER), beyond)]
