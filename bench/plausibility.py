@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from labkit.judge.plausibility import orders
 from labkit.judge.plausibility.deciding import Point, slowest
 from labkit.judge.plausibility.view import Series
+from labkit.stats.lists import Lists
 from labkit.stats.modes import two_modes
 
 SIZES, LAUNCHES, SCATTER = 8, (1, 3, 6, 10), (0.01, 0.05, 0.2)
@@ -73,7 +74,7 @@ def main() -> None:
         ),
     }
     for name, form in forms.items():
-        rates = [len(two_modes([form(s) for _ in range(trials)])) / trials for s in (0.05, 0.2, 1.0)]
+        rates = [len(two_modes(Lists.of([form(s) for _ in range(trials)]))) / trials for s in (0.05, 0.2, 1.0)]
         print(f"modes of {name:12} " + "  ".join(f"{rate:6.1%}" for rate in rates), flush=True)
 
 

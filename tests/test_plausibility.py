@@ -29,6 +29,7 @@ from labkit.point.spec import Spec
 from labkit.read import records
 from labkit.report import oddities, sources
 from labkit.report.content import Content
+from labkit.stats.lists import Lists
 from labkit.stats.modes import Modes, two_modes
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import noted
@@ -332,12 +333,12 @@ def test_one_hill_is_one_mode_whatever_its_form(scale: float) -> None:
         chance.uniform(1, 1 + scale, 3000),
         np.concatenate([chance.lognormal(0, scale, 2900), 50 * chance.lognormal(0, scale, 100)]),
     ]
-    assert two_modes(samples) == {}
+    assert two_modes(Lists.of(samples)) == {}
 
 
 def test_steps_of_a_clock_are_no_modes() -> None:
     steps = np.random.default_rng(1).choice([40.0, 50.0], 1000)
-    assert two_modes([steps, np.ones(1000), np.zeros(1000)]) == {}
+    assert two_modes(Lists.of([steps, np.ones(1000), np.zeros(1000)])) == {}
 
 
 def test_modes_of_a_launch_do_not_depend_on_the_launches_beside_it() -> None:
@@ -346,9 +347,10 @@ def test_modes_of_a_launch_do_not_depend_on_the_launches_beside_it() -> None:
     rows *= np.where(chance.random(rows.shape) < chance.random((500, 1)), 1 + chance.random((500, 1)), 1)
     rows[::9, 0] = 0
     rows[1::9, 0] = np.inf
-    together = two_modes(rows)
+    each = [row[: 300 - place % 3] for place, row in enumerate(rows)]  # of different lengths
+    together = two_modes(Lists.of(each))
     assert 50 < len(together) < 450
-    assert together == {row: modes for row in range(500) for modes in two_modes(rows[row : row + 1]).values()}
+    assert together == {place: modes for place in range(500) for modes in two_modes(Lists.of([each[place]])).values()}
 
 
 # ---- where they are shown --------------------------------------------------------------------------------------------

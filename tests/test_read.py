@@ -83,7 +83,7 @@ def test_records_are_those_of_the_launches_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: str, worth: int
 ) -> None:
     monkeypatch.setattr(kept, "WORTH", worth)
-    some = launches()
+    some = [*launches(), *unlike()]
     campaign = saved(tmp_path / "c", some if files in ("single", "compacted") else some[::2])
     if files != "single":
         campaign.compact()
@@ -102,7 +102,7 @@ def test_records_of_an_example_are_those_of_its_launches(name: str) -> None:
 
 def test_times_and_facts_belong_to_the_rows_of_the_records(tmp_path: Path) -> None:
     many = replace(reduced(overlapping()), launch=0, meta={"fingerprint": "f" * 16})
-    some = [*launches(), many]
+    some = [*launches(), *unlike(), many]
     campaign = saved(tmp_path / "c", some)
     campaign.compact()
     view = columnar.read_campaigns(campaign)

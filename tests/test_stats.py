@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from labkit import stats
 from labkit.errors import DataError
 from labkit.stats import binomial
+from labkit.stats.lists import Lists
 
 times = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=200)
 
@@ -209,3 +210,50 @@ def test_upper_tail_of_the_binomial_has_no_limit_of_trials() -> None:
     assert binomial.at_least(10_000, 200_000, 0.05) == pytest.approx(0.5, abs=0.01)
     assert binomial.at_least(200_000, 200_000, 0.05) == 0.0
     assert binomial.at_least(1, 200_000, 1e-12) == pytest.approx(2e-7, rel=1e-3)
+
+
+def test_statistics_of_lists_of_any_lengths_are_those_of_each() -> None:
+    chance = np.random.default_rng(1)
+    lengths = [1, 3, 3, 3, 50, 2, 2, 7, 1, 1, 300]
+    each = [chance.exponential(1, length) for length in lengths]
+    lists = Lists.of(each)
+    assert [one.tolist() for one in lists] == [one.tolist() for one in each]
+    assert [one.tolist() for one in lists.sorted()] == [sorted(one.tolist()) for one in each]
+    assert [one.tolist() for one in lists] == [one.tolist() for one in each]  # they are not sorted in place
+    assert lists.sums().tolist() == [float(one.sum()) for one in each]
+    assert lists.sorted().medians().tolist() == [float(np.median(one)) for one in each]
+    assert lists.at(lists.counts - 1).tolist() == [one[-1] for one in each]
+    assert [one.tolist() for one in lists.chosen(np.array([2, 4, 10]))] == [each[k].tolist() for k in (2, 4, 10)]
+    parts = lists.chosen(np.array([4, 10])).cut(np.array([[10, 40], [300, 0]]))
+    assert [len(one) for one in parts] == [10, 40, 300, 0]
+    assert parts[1].tolist() == each[4][10:].tolist()
+    assert Lists(lists.values > 5, lists.starts).any().tolist() == [bool((one > 5).any()) for one in each]
+
+
+def test_summaries_of_launches_of_any_lengths_are_those_of_each() -> None:
+    chance = np.random.default_rng(2)
+    each = [chance.exponential(1, length) for length in (1, 2, 5, 6, 19, 20, 99, 100, 100, 10_000)]
+    together = stats.summaries(Lists.of(each))
+    for place, one in enumerate(each):
+        s = stats.summarize(one)
+        alone = {name: getattr(s, name) for name in ("p50", "p95", "p99", "p999", "min", "max", "mean", "spread")}
+        alone |= {"ci_low": s.within.low, "ci_high": s.within.high}
+        np.testing.assert_equal({name: float(values[place]) for name, values in together.items()}, alone)
+        assert s.p50 == np.median(one)
+        assert s.mean == one.mean()
+        quartiles = np.percentile(one, [25, 75])
+        if len(one) > 1:
+            assert s.spread == pytest.approx((quartiles[1] - quartiles[0]) / 1.349 / np.median(one))
+
+
+def test_clocks_of_launches_of_any_lengths_are_those_of_each() -> None:
+    chance = np.random.default_rng(3)
+    each = [
+        step * chance.integers(0, 50, (2, length)) for step in (1, 10, 100, 1000) for length in (1, 5, 9, 10, 40, 40)
+    ]
+    each.append(np.zeros((2, 20), np.int64))
+    starts = np.cumsum([0, *(one.shape[1] for one in each)])
+    together = stats.clock_steps(Lists(np.concatenate(each, axis=1), starts))
+    assert together.tolist() == [stats.clock_step(one) for one in each]
+    assert {*together.tolist()} == {1, 10, 100, 1000}
+    assert together[-1] == 1

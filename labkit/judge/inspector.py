@@ -30,6 +30,7 @@ from labkit.read.records import has, headline_statistic, in_effect, per_rank, re
 from labkit.read.records.factors import OF_SOURCES, OPEN, alike, differing, setting
 from labkit.stats import periodic
 from labkit.stats.binomial import at_least
+from labkit.stats.lists import Lists
 from labkit.stats.modes import Modes, two_modes
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import INVOLUNTARY_SWITCHES
@@ -233,18 +234,21 @@ def violations(summary: pd.DataFrame) -> Iterator[Observation]:
 
 
 def of_times(times: Times) -> Iterator[_Seen]:
-    """Yield what launches of a benchmark with equally many iterations show."""
-    count, benchmark = times.batch.n, times.batch.kind.spec.benchmark
-    if count >= _FEWEST and benchmark != _NOISE:
-        warm = dict(_warm_up(times.seconds))
-        drift = ((place, numbers) for place, numbers in _drift(times.seconds) if place not in warm)
-        shown: dict[Kind, Iterable[tuple[int, tuple[Any, ...]]]] = {
-            "warm-up": warm.items(),
-            "drift": drift,
-            "two modes": _two_modes(times, benchmark),
-        }
-        for kind, some in shown.items():
-            yield from (_Seen(int(times.rows[place]), kind, numbers) for place, numbers in some)
+    """Yield what launches of a benchmark show."""
+    benchmark = times.batch.kind.spec.benchmark
+    which = np.flatnonzero(times.batch.counts >= _FEWEST)
+    if not len(which) or benchmark == _NOISE:
+        return
+    seconds = times.seconds.chosen(which)
+    warm = dict(_warm_up(seconds))
+    drift = ((place, numbers) for place, numbers in _drift(seconds) if place not in warm)
+    shown: dict[Kind, Iterable[tuple[int, tuple[Any, ...]]]] = {
+        "warm-up": warm.items(),
+        "drift": drift,
+        "two modes": _two_modes(records.values_of(times.batch, _metric(benchmark)).chosen(which)),
+    }
+    for kind, some in shown.items():
+        yield from (_Seen(int(times.rows[which[place]]), kind, numbers) for place, numbers in some)
 
 
 def _of_noise(launches: Launches) -> Iterator[_Seen]:
@@ -258,27 +262,20 @@ def _of_noise(launches: Launches) -> Iterator[_Seen]:
             yield from (_Seen(row, "noise", (told,)) for told in noise(own))
 
 
-def _warm_up(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _warm_up(seconds: Lists) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The first iterations are slower than the rest: count those above the median of the rest (binomial)."""
-    count = max(20, int(seconds.shape[1] * _FIRST))
-    first, rest = seconds[:, :count], seconds[:, count:]
-    start = _medians(np.sort(first, axis=1))
+    counts = np.maximum(20, (seconds.counts * _FIRST).astype(np.intp))
+    ordered = seconds.cut(np.column_stack([counts, _blocks(seconds.counts - counts)])).sorted()
+    start = ordered.medians().reshape(len(seconds), -1)[:, 0]
     # at least half of all values are above the least of the blocks' medians, which is found faster than that of all
-    blocks = (np.sort(block, axis=1) for block in _blocks(rest))
-    least = np.min([block[:, (block.shape[1] - 1) // 2] for block in blocks], axis=0)
-    likely = np.flatnonzero(start >= _SLOWER * (1 - 1e-9) * least)
-    middle = _medians(np.sort(rest[likely], axis=1))
-    above = (first[likely] > middle[:, None]).sum(axis=1)
-    for place, *numbers in zip(likely.tolist(), above.tolist(), start[likely].tolist(), middle.tolist(), strict=True):
-        more, early, late = numbers
-        if more >= _least_above(count) and late > 0 and early / late >= _SLOWER:
-            yield place, (count, rest.shape[1], more, early / late)
-
-
-def _medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the median of each sorted row; for short rows this is many times as fast as numpy's."""
-    count = rows.shape[1]
-    return np.asarray((rows[:, (count - 1) // 2] + rows[:, count // 2]) / 2)
+    least = ordered.at((ordered.counts - 1) // 2).reshape(len(seconds), -1)[:, 1:].min(axis=1)
+    for place in np.flatnonzero(start >= _SLOWER * (1 - 1e-9) * least).tolist():
+        count = int(counts[place])
+        first, rest = np.split(seconds[place], [count])
+        early, late = float(start[place]), float(np.median(rest))
+        above = int((first > late).sum())
+        if above >= _least_above(count) and late > 0 and early / late >= _SLOWER:
+            yield place, (count, len(rest), above, early / late)
 
 
 @cache
@@ -301,23 +298,21 @@ def _tell_warm_up(
     )
 
 
-def _drift(seconds: NDArray[np.float64]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _drift(seconds: Lists) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The medians of successive blocks rise or fall (Kendall's test against order)."""
-    medians = np.stack([_medians(np.sort(block, axis=1)) for block in _blocks(seconds)], axis=1)
+    medians = seconds.cut(_blocks(seconds.counts)).sorted().medians().reshape(len(seconds), _BLOCKS)
     earlier, later = _PAIRS
     scores = np.abs(np.sign(medians[:, later] - medians[:, earlier]).sum(axis=1).astype(np.intp))
     for place in np.flatnonzero(scores >= _least_score()).tolist():
         change = float(medians[place, -1] / medians[place, 0] - 1)
         if abs(change) >= _DRIFT:
-            yield place, (seconds.shape[1], _chance_of_order(int(scores[place])), change)
+            yield place, (int(seconds.counts[place]), _chance_of_order(int(scores[place])), change)
 
 
-def _blocks(rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-    """Yield `_BLOCKS` parts of the columns, as `numpy.array_split`, which takes longer than their sorting."""
-    size, longer = divmod(rows.shape[1], _BLOCKS)
-    for block in range(_BLOCKS):
-        first = block * size + min(block, longer)
-        yield rows[:, first : first + size + (block < longer)]
+def _blocks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the lengths of `_BLOCKS` parts of lists, which differ by 1 at most, (lists, blocks)."""
+    size, longer = np.divmod(counts, _BLOCKS)
+    return np.asarray(size[:, None] + (np.arange(_BLOCKS) < longer[:, None]))
 
 
 @cache
@@ -345,12 +340,12 @@ def _tell_drift(one: Samples, subject: str, launches: int, count: int, chance: f
     )
 
 
-def _two_modes(times: Times, benchmark: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
+def _two_modes(values: Lists) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The values of the iterations lie around two places with a valley between them."""
-    values = records.values_of(times.batch, _metric(benchmark))
-    values[~np.isfinite(values).all(axis=1)] = 0
-    for place, modes in two_modes(values).items():
-        yield place, (modes, values.shape[1])
+    endless = Lists(~np.isfinite(values.values), values.starts).any()
+    known = Lists(np.where(np.repeat(endless, values.counts), 0, values.values), values.starts)
+    for place, modes in two_modes(known).items():
+        yield place, (modes, int(values.counts[place]))
 
 
 def _metric(benchmark: str) -> str:

@@ -28,6 +28,7 @@ from labkit.read import kept, metadata, records, rows
 from labkit.read.metadata import Kinds
 from labkit.read.records.aggregate import GIVEN, order
 from labkit.read.records.factors import distinct, plain
+from labkit.stats.lists import Lists
 from labkit.store.campaign import Campaign, find
 from labkit.store.files import Files
 from labkit.store.samples import Samples, described
@@ -43,7 +44,7 @@ Columns = Callable[[str], bool]
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Times of launches with equally many iterations.
+    """Times of launches of one kind.
 
     Parameters
     ----------
@@ -55,8 +56,8 @@ class Times:
     batch: Batch
 
     @cached_property
-    def seconds(self) -> NDArray[np.float64]:
-        """Time of each iteration as its benchmark defines it, (launches, iterations), s."""
+    def seconds(self) -> Lists:
+        """Time of each iteration of each launch as its benchmark defines it, s."""
         return records.seconds_of(self.batch)
 
 

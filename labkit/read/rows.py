@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labkit.stats.lists import Lists, begins
 from labkit.store import samples
 from labkit.store.files import Files
 from labkit.store.samples import Raw, Samples, compacted
@@ -93,41 +95,50 @@ def batches(
     Parameters
     ----------
     alike : (launches,), the place of each among the kinds, and whatever else must be equal in a batch.
-    make : returns the batch of some places; its keywords are ``kind``, ``time_ns`` and ``extras``.
+    make : returns the batch of some places; its keywords are ``kind``, ``time_ns``, ``starts`` and ``extras``.
     """
     group = chunk.group
+    counts = np.diff(group.time_ns.starts)
+    timed = (counts > 0).tolist()
     keys: dict[tuple[Any, ...], list[int]] = {}
     for row, each in enumerate(alike):
         if row in chunk.many:
             continue
         labels = tuple(group.labels[group.label_starts[row] : group.label_starts[row + 1]])
-        key = each, group.ranks[row].tobytes(), labels, int(group.time_ns.starts[row + 1] - group.time_ns.starts[row])
-        keys.setdefault(key, []).append(row)
+        keys.setdefault((each, group.ranks[row].tobytes(), labels, timed[row]), []).append(row)
     made: dict[tuple[int, bytes], Samples] = {}
-    for (each, ranks, labels, count), listed in sorted(keys.items(), key=lambda one: one[0]):
+    for (each, ranks, labels, _), listed in sorted(keys.items(), key=lambda one: one[0]):
         places = np.array(listed)
         who = tuple(np.frombuffer(ranks, np.int32).tolist())
         if (each[0], ranks) not in made:
             made[each[0], ranks] = replace(kinds[each[0]], ranks=who)
-        if count % max(len(who), 1) or (count and not who):
-            samples.decode(group.raw(listed[0]), chunk.where[listed[0]], starts)  # raises the error that says so
-        shape = len(places), len(who), count // max(len(who), 1)
-        extras = {}
-        for number, label in enumerate(labels):
-            lists = group.label_starts[places] + number
-            if (np.diff(group.extras.starts)[lists] != count).any():
-                wrong = listed[int((np.diff(group.extras.starts)[lists] != count).argmax())]
-                samples.decode(group.raw(wrong), chunk.where[wrong], starts)
-            extras[label] = _taken(group.extras, lists, count).reshape(shape)
-        times = _taken(group.time_ns, places, count).reshape(shape)
-        yield places, make(places, kind=made[each[0], ranks], time_ns=times, extras=extras)
+        lists = {label: group.label_starts[places] + number for number, label in enumerate(labels)}
+        wrong = counts[places] % max(len(who), 1) != 0 if who else counts[places] > 0
+        for own in lists.values():
+            wrong |= np.diff(group.extras.starts)[own] != counts[places]
+        if wrong.any():
+            first = listed[int(wrong.argmax())]
+            samples.decode(group.raw(first), chunk.where[first], starts)  # raises the error that says so
+        times = _columns(group.time_ns, places, len(who))
+        extras = {label: _columns(group.extras, own, len(who)) for label, own in lists.items()}
+        begin = begins(counts[places] // max(len(who), 1))
+        yield places, make(places, kind=made[each[0], ranks], time_ns=times, starts=begin, extras=extras)
     for row, raw in chunk.many.items():
         yield np.array([row]), Batch.of(samples.decode(raw, chunk.where[row], starts))
 
 
-def _taken(lists: compacted.Lists, places: NDArray[np.intp], count: int) -> NDArray[Any]:
-    """Return lists of equal length, (lists, count)."""
-    begin = lists.starts[places]
-    if len(begin) and (np.diff(begin) == count).all():  # they lie one after the other
-        return np.asarray(lists.values[begin[0] : begin[0] + len(begin) * count]).reshape(len(begin), count)
-    return np.asarray(lists.values[begin[:, None] + np.arange(count)])
+def _columns(lists: Lists, places: NDArray[np.intp], ranks: int) -> NDArray[Any]:
+    """Return lists, each of one rank after another, as (ranks, values), one list behind the other."""
+    begin, counts = lists.starts[places], lists.counts[places]
+    behind = begin[1:] == (begin + counts)[:-1]  # the list before it
+    if ranks == 1 and behind.all():
+        return np.asarray(lists.values[begin[0] : begin[0] + counts.sum()])[None]
+    out = np.empty((ranks, int(counts.sum()) // max(ranks, 1)), lists.values.dtype)
+    edges = np.flatnonzero(~behind | (counts[1:] != counts[:-1])) + 1
+    end = 0
+    for first, last in pairwise([0, *edges.tolist(), len(places)]) if out.size else ():  # neighbours of equal length
+        count, some = int(counts[first]), last - first
+        values = lists.values[begin[first] : begin[first] + some * count].reshape(some, ranks, count // ranks)
+        start, end = end, end + some * count // ranks
+        out[:, start:end] = values.transpose(1, 0, 2).reshape(ranks, end - start)
+    return out

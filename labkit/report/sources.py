@@ -90,7 +90,7 @@ class Source:
             batch = times.batch
             raw += batch.time_ns.size
             extremes += len(batch) * (batch.over is not None)
-            if batch.n and benchmarks.runnable(batch.kind.spec.benchmark) and TIMING.of(batch.kind.meta) != "total":
+            if batch.timed and benchmarks.runnable(batch.kind.spec.benchmark) and TIMING.of(batch.kind.meta) != "total":
                 for place, two in two_modes(times.seconds).items():
                     row = times.rows[place]
                     modes[names[row], int(numbers[row])] = two

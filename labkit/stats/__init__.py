@@ -14,13 +14,14 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import DataError
+from labkit.stats.lists import Lists, begins
 from labkit.stats.rank_interval import LEVEL as LEVEL
 from labkit.stats.rank_interval import ranks as ranks
 
@@ -181,20 +182,20 @@ def clock_step(time_ns: NDArray[np.int64]) -> int:
     >>> clock_step(np.arange(0, 500, 10)), clock_step(np.arange(7, 500))
     (10, 1)
     """
-    return int(clock_steps(time_ns.reshape(1, -1))[0])
+    return int(clock_steps(Lists.of([time_ns.ravel()]))[0])
 
 
-def clock_steps(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`clock_step` of each row, (rows, times) → (rows,)."""
-    steps = np.ones(len(rows), np.int64)
-    if rows.shape[1] < _ENOUGH_TIMES:
-        return steps
+def clock_steps(times: Lists) -> NDArray[np.int64]:
+    """`clock_step` of each list, (lists,); the values may be (rows, values)."""
+    steps, rows = np.ones(len(times), np.int64), times.values.reshape(-1, times.values.shape[-1])
+    likely = np.flatnonzero(times.counts * len(rows) >= _ENOUGH_TIMES)
     for step in (10, 100, 1000):  # what a larger step divides, a smaller one divides as well
-        likely = np.flatnonzero(steps == step // 10)
-        likely = likely[~(rows[likely, :_ENOUGH_TIMES] % step).any(axis=1)]
-        likely = likely[~(rows[likely] % step).any(axis=1)]
+        likely = likely[~(rows[:, times.starts[likely]] % step).any(axis=0)]  # the first times rule out most lists
+        likely = np.array([place for place in likely.tolist() if not (times[place] % step).any()], np.intp)
         steps[likely] = step
-    steps[(steps > 1) & ~rows.any(axis=1)] = 1
+    for place in likely.tolist():
+        if not times[place].any():  # anything divides 0
+            steps[place] = 1
     return steps
 
 
@@ -271,27 +272,28 @@ def relative_spread(values: ArrayLike) -> float:
 
 def relative_spreads(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """`relative_spread` of each row, (rows, values) → (rows,)."""
-    return _spreads(np.sort(rows, axis=1))
+    return _spreads(Lists(rows.ravel(), begins([rows.shape[1]] * len(rows))).sorted())
 
 
-def _spreads(ordered: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`relative_spreads` of rows in ascending order."""
-    if ordered.shape[1] < 2:
-        return np.full(len(ordered), math.nan)
-    low, centre, high = (_between(ordered, q) for q in (0.25, 0.5, 0.75))
+def _spreads(ordered: Lists) -> NDArray[np.float64]:
+    """`relative_spreads` of lists in ascending order."""
+    some = np.flatnonzero(ordered.counts >= 2)
+    low, centre, high = (_between(ordered.chosen(some), q) for q in (0.25, 0.5, 0.75))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(centre != 0, (high - low) / IQR_OF_NORMAL / np.abs(centre), math.nan)
+        spreads = np.where(centre != 0, (high - low) / IQR_OF_NORMAL / np.abs(centre), math.nan)
+    out = np.full(len(ordered), math.nan)
+    out[some] = spreads
+    return out
 
 
-def _between(ordered: NDArray[np.float64], q: float) -> NDArray[np.float64]:
-    """Quantile of each row by linear interpolation, as `numpy.percentile`, which sorts and is slow for short rows."""
-    place = (ordered.shape[1] - 1) * q
-    below = math.floor(place)
+def _between(ordered: Lists, q: float) -> NDArray[np.float64]:
+    """Quantile of each list by linear interpolation, as `numpy.percentile`, which sorts and is slow for short rows."""
+    place = (ordered.counts - 1) * q
+    below = np.floor(place).astype(np.intp)
     part = place - below
-    first, second = ordered[:, below], ordered[:, min(below + 1, ordered.shape[1] - 1)]
-    if part < 0.5:
-        return np.asarray(first + (second - first) * part)
-    return np.asarray(second - (second - first) * (1 - part))
+    first, second = ordered.at(below), ordered.at(np.minimum(below + 1, ordered.counts - 1))
+    between = np.where(part < 0.5, first + (second - first) * part, second - (second - first) * (1 - part))
+    return np.asarray(between)
 
 
 def summarize(seconds: ArrayLike) -> Summary:
@@ -302,7 +304,7 @@ def summarize(seconds: ArrayLike) -> Summary:
     seconds : (iterations,), s, or any unit: everything but `n` and `spread` is in the same unit.
     """
     array = _samples(seconds)
-    s = {name: float(values[0]) for name, values in summaries(array[None]).items()}
+    s = {name: float(values[0]) for name, values in summaries(Lists.of([array])).items()}
     return Summary(
         n=array.size,
         **{name: s[name] for name in ("p50", "p95", "p99", "p999", "min", "max", "mean", "spread")},
@@ -316,30 +318,38 @@ def unreliable(n: int) -> tuple[str, ...]:
     return tuple(name for name in ("p95", "p99") if not reliable(n, QUANTILES[name]))
 
 
-def summaries(rows: NDArray[np.float64], ordered: NDArray[np.float64] | None = None) -> dict[str, NDArray[np.float64]]:
-    """Statistics of many launches with equally many iterations.
+def summaries(launches: Lists, ordered: Lists | None = None) -> dict[str, NDArray[np.float64]]:
+    """Statistics of many launches.
 
     Parameters
     ----------
-    rows : (launches, iterations), s, without NaN.
-    ordered : the same, each row in ascending order; sorted here if it is not given.
+    launches : times of the iterations of each launch, s, without NaN.
+    ordered : the same, those of each launch in ascending order; sorted here if they are not given.
 
     Returns
     -------
     The statistics of `Summary` by name, each (launches,); the ends of `within` are ``ci_low`` and ``ci_high``.
     """
-    launches, n = rows.shape
-    ordered, nothing = np.sort(rows, axis=1) if ordered is None else ordered, np.full(launches, math.nan)
-    low, high = _centre(n, 0.5)
-    ends = ranks(n, 0.5, LEVEL)
-    columns = {"p50": (ordered[:, low - 1] + ordered[:, high - 1]) / 2}
+    ordered = launches.sorted() if ordered is None else ordered
+    counts, of = np.unique(launches.counts, return_inverse=True)
+    numbers, nothing = counts.tolist(), np.full(len(launches), math.nan)
+
+    def at(ranks: Sequence[int]) -> NDArray[np.float64]:
+        return np.asarray(ordered.at(np.array(ranks, np.intp)[of] - 1))
+
+    ends = [ranks(n, 0.5, LEVEL) for n in numbers]
+    there = np.array([each is not None for each in ends])[of]
+    columns = {
+        name: np.where(there, at([each[end] if each else 1 for each in ends]), nothing)
+        for end, name in enumerate(("ci_low", "ci_high"))
+    }
+    low, high = (at([_centre(n, 0.5)[end] for n in numbers]) for end in range(2))
+    columns["p50"] = (low + high) / 2
     for name in NEEDED:
-        columns[name] = ordered[:, _rank(n, QUANTILES[name]) - 1] if given(name, n) else nothing
-    for name, end in zip(("ci_low", "ci_high"), ends or (), strict=False):
-        columns[name] = ordered[:, end - 1]
-    columns = {"ci_low": nothing, "ci_high": nothing} | columns
-    columns |= {"min": ordered[:, 0], "max": ordered[:, -1], "mean": rows.mean(axis=1)}
-    return columns | {"spread": _spreads(ordered)}
+        enough = np.array([given(name, n) for n in numbers])[of]
+        columns[name] = np.where(enough, at([_rank(n, QUANTILES[name]) for n in numbers]), nothing)
+    columns |= {"min": ordered.at(0 * of), "max": ordered.at(launches.counts - 1)}
+    return columns | {"mean": launches.sums() / launches.counts, "spread": _spreads(ordered)}
 
 
 def relative_widths(columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -10,12 +10,13 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from labkit.stats.lists import Lists
 
 MIN_VALUES = 100  # values
 SHARE = 0.1  # of the values that the smaller mode holds at least
@@ -41,43 +42,56 @@ class Modes:
     share: float
 
 
-def two_modes(values: ArrayLike) -> dict[int, Modes]:
-    """Return the two modes of each launch that has two: row → modes.
+def two_modes(values: Lists) -> dict[int, Modes]:
+    """Return the two modes of each launch that has two: place → modes.
 
     A launch is left out if it has one mode or too few values, or if the clock is too coarse to tell.
 
     Parameters
     ----------
-    values : (launches, iterations), above 0.
+    values : of the iterations of each launch, above 0.
 
     Examples
     --------
     >>> chance = np.random.default_rng(1)
     >>> fast, slow = chance.normal(1.0, 0.05, 700), chance.normal(2.0, 0.1, 300)
-    >>> found = two_modes([chance.lognormal(0, 0.5, 1000), np.concatenate([fast, slow])])
+    >>> found = two_modes(Lists.of([chance.lognormal(0, 0.5, 1000), np.concatenate([fast, slow])]))
     >>> [(row, round(modes.low, 1), round(modes.high, 1), round(modes.share, 1)) for row, modes in found.items()]
     [(1, 1.0, 2.0, 0.3)]
     """
-    array = np.asarray(values, np.float64)
-    launches, iterations = array.shape
-    if iterations < MIN_VALUES:
-        return {}
-    step = max(1, _BLOCK // iterations)
-    blocks = ((first, np.sort(array[first : first + step], axis=1)) for first in range(0, launches, step))
-    return {first + row: modes for first, block in blocks for row, modes in _of_block(block)}
+    enough = np.flatnonzero(values.counts >= MIN_VALUES)
+    ordered = values.chosen(enough).sorted()
+    cut = _cut(ordered.counts)
+    size = ordered.counts - 2 * cut
+    # the medians of two parts that are large enough lie between these places, so most launches need no further look
+    first = cut + np.maximum(0, (size * SHARE / 2).astype(np.intp) - 1)
+    last = cut + np.minimum(size - 1, np.ceil(size * (1 - SHARE / 2)).astype(np.intp))
+    wide = ordered.at(last) >= ordered.at(first) * (APART * (1 - 1e-9))
+    likely = np.flatnonzero((ordered.at(0 * cut) > 0) & wide)
+    some = ordered.chosen(likely)
+    order = np.argsort(some.counts, kind="stable")  # those of equal length are looked at together
+    edges = np.flatnonzero(np.diff(some.counts[order])) + 1
+    found: dict[int, Modes] = {}
+    for group in np.split(order, edges) if len(order) else ():
+        step = max(1, _BLOCK // int(some.counts[group[0]]))
+        for begin in range(0, len(group), step):
+            places = group[begin : begin + step]
+            rows = np.stack([some[place] for place in places.tolist()])
+            found |= {int(enough[likely[places[row]]]): modes for row, modes in _of_block(rows)}
+    return dict(sorted(found.items()))
+
+
+def _cut(counts: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Number of values at each end that cannot make a mode."""
+    return (counts * _TRIMMED).astype(np.intp)
 
 
 def _of_block(rows: NDArray[np.float64]) -> Iterator[tuple[int, Modes]]:
     """Yield the launches of a block with two modes; `rows` are sorted."""
     iterations = rows.shape[1]
-    cut = int(iterations * _TRIMMED)
-    size = iterations - 2 * cut
-    # the medians of two parts that are large enough lie between these places, so most launches need no further look
-    ends = rows[:, [cut + max(0, int(size * SHARE / 2) - 1), cut + min(size - 1, math.ceil(size * (1 - SHARE / 2)))]]
-    kept = np.flatnonzero((rows[:, 0] > 0) & (ends[:, 1] >= ends[:, 0] * (APART * (1 - 1e-9))))
-    if not len(kept):
-        return
-    logs = np.log(rows[kept, cut : iterations - cut])
+    cut = int(_cut(np.array(iterations)))
+    size, kept = iterations - 2 * cut, np.arange(len(rows))
+    logs = np.log(rows[:, cut : iterations - cut])
     count, total = np.arange(1, size), np.cumsum(logs, axis=1)
     left, right = total[:, :-1] / count, (total[:, -1:] - total[:, :-1]) / (size - count)
     place = np.argmax(count * (size - count) * (right - left) ** 2, axis=1) + 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -200,15 +199,15 @@ def table(samples: Iterable[Samples], *, campaign: str = "") -> pd.DataFrame:
 
 def of_batches(batches: Iterable[Batch], *, campaign: str = "", deciles: bool = False) -> pd.DataFrame:
     """`table` of launches that are in batches, with columns of their marks behind it, and of `deciles_of` if wanted."""
-    columns: dict[str, list[Any]] = {}  # name → values of each group of batches
+    columns: dict[str, list[Any]] = {}  # name → values of each batch
     lengths: list[int] = []
-    for _, some in groupby(batches, key=_alike):
-        rows = _rows(list(some), campaign, deciles)
+    for batch in batches:
+        rows = _rows(batch, campaign, deciles)
         for name in rows.keys() - columns.keys():
             columns[name] = [np.full(length, math.nan) for length in lengths]
-        lengths.append(len(rows["launch"]))
+        lengths.append(len(batch))
         for name, column in columns.items():
-            column.append(rows[name] if name in rows else np.full(lengths[-1], math.nan))
+            column.append(rows[name] if name in rows else np.full(len(batch), math.nan))
     marks = sorted(name for name in columns if name.startswith(MARK))
     frame = pd.DataFrame({name: _joined(columns.pop(name)) for name in [*columns]})
     return typed(frame, frame.columns, marks=marks)
@@ -221,20 +220,10 @@ def _joined(parts: Sequence[Any]) -> Any:
     return [value for part in parts for value in (part.tolist() if isinstance(part, np.ndarray) else part)]
 
 
-def _alike(batch: Batch) -> tuple[Any, ...]:
-    """What batches have in common whose rows differ in numbers only."""
-    return id(batch.kind), id(batch.reported), batch.n > 0, batch.over is None, tuple(batch.extras)
-
-
-def _rows(batches: Sequence[Batch], campaign: str, deciles: bool) -> Columns:
-    """Return the rows of batches that are `_alike`, as columns."""
-    times = []
-    for one in batches:
-        numbers.check_times(one)
-        times.append(numbers.of_times(one) if one.n else {})
-    batch = Batch.together(batches)
-    numbers.check_metadata(batch)
-    time = {name: _joined([each[name] for each in times]) for name in times[0]}
+def _rows(batch: Batch, campaign: str, deciles: bool) -> Columns:
+    """Return the rows of a batch, as columns."""
+    numbers.check(batch)
+    time = numbers.of_times(batch) if batch.timed else {}
     columns = _identity(batch, campaign, time)
     if time:
         columns |= numbers.of_statistics(batch, time)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from labkit.point.columns import METRICS, Metric, statistic_column
 from labkit.point.spec import Spec
 from labkit.read.records import resolution
 from labkit.read.records.describe import Columns
+from labkit.stats.lists import Lists
 from labkit.store.samples import ORIGINS, Samples, facts
 from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import CHUNKS, LOOP_NS, TIMING
@@ -32,23 +32,22 @@ def seconds(samples: Samples) -> NDArray[np.float64]:
     -------
     (iterations,), s; empty where a tool reported values only.
     """
-    first: NDArray[np.float64] = seconds_of(Batch.of(samples))[0]
-    return first
+    return seconds_of(Batch.of(samples)).values
 
 
-def seconds_of(batch: Batch) -> NDArray[np.float64]:
-    """`seconds` of each launch of a batch, (launches, iterations), s."""
+def seconds_of(batch: Batch) -> Lists:
+    """`seconds` of each launch of a batch, s."""
     check(batch)
-    return np.asarray(_reduced(batch) if batch.n else np.empty((len(batch), 0)), np.float64)
+    return _reduced(batch) if batch.timed else Lists(np.empty(0), batch.starts)
 
 
-def _reduced(batch: Batch, phase: str = "time_ns") -> NDArray[np.float64]:
+def _reduced(batch: Batch, phase: str = "time_ns") -> Lists:
     """Reduce the times of all ranks to one time per iteration, s: the slowest, or their mean."""
     how = _benchmark(batch).reduce
     if batch.over:
-        return _over(batch, how, phase)
+        return Lists.of([_over(batch, how, phase)])
     times = batch.seconds if phase == "time_ns" else batch.extras[phase] * 1e-9
-    return np.asarray(times.mean(axis=1) if how == "mean" else times.max(axis=1), np.float64)
+    return Lists(np.asarray(times.mean(axis=0) if how == "mean" else times.max(axis=0), np.float64), batch.starts)
 
 
 def values(samples: Samples, metric: str) -> NDArray[np.float64]:
@@ -59,19 +58,19 @@ def values(samples: Samples, metric: str) -> NDArray[np.float64]:
     DataError
         If the benchmark has no such metric.
     """
-    first: NDArray[np.float64] = values_of(Batch.of(samples), metric)[0]
-    return first
+    return values_of(Batch.of(samples), metric).values
 
 
-def values_of(batch: Batch, metric: str) -> NDArray[np.float64]:
-    """`values` of each launch of a batch, (launches, iterations), in the metric's unit."""
+def values_of(batch: Batch, metric: str) -> Lists:
+    """`values` of each launch of a batch, in the metric's unit."""
     times, benchmark = seconds_of(batch), _benchmark(batch)
     if metric not in benchmark.metrics:
         raise DataError(
             f"{batch.kind.spec.benchmark} has no metric {metric!r} of single iterations. "
             f"It has: {', '.join(benchmark.metrics)}."
         )
-    return of_seconds(times, benchmark, metric, batch.kind.spec, batch.sizes)
+    work = _work(benchmarks.typed(batch.kind.spec), batch.sizes, benchmark.metrics[metric])
+    return Lists(_as_metric(times.values, np.repeat(work, times.counts), metric), times.starts)
 
 
 def of_seconds(
@@ -86,7 +85,13 @@ def of_seconds(
     spec : of the launches, but for their sizes.
     sizes : (launches,), B.
     """
-    work, definition = _work(benchmarks.typed(spec), sizes, benchmark.metrics[metric])[:, None], METRICS[metric]
+    work = _work(benchmarks.typed(spec), sizes, benchmark.metrics[metric])
+    return _as_metric(times, work[:, None], metric)
+
+
+def _as_metric(times: NDArray[np.float64], work: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Return times of iterations, s, with this work as a metric, in its unit."""
+    definition = METRICS[metric]
     with np.errstate(divide="ignore"):
         return np.asarray(times / work if definition.kind == "cost" else work / times) * definition.factor
 
@@ -99,22 +104,22 @@ def deciles_of(batch: Batch, kind: str) -> NDArray[np.float64]:
     (launches, 9), s, times that occurred, those of the metric's slow side last; NaN where iterations were not timed one
     by one.
     """
-    if not batch.n or not _has_deciles(batch):
+    if not batch.timed or not _has_deciles(batch):
         return np.full((len(batch), len(DECILES)), math.nan)
-    return np.sort(seconds_of(batch), axis=1)[:, _decile_places(batch.n, kind)]
+    return _deciles(seconds_of(batch).sorted(), kind)
+
+
+def _deciles(ordered: Lists, kind: str) -> NDArray[np.float64]:
+    """`deciles_of` sorted times. A rate's slow side is its lower one, so its deciles are counted from the other end."""
+    parts, counts = np.array(DECILES) / 100, ordered.counts[:, None]
+    # as numpy.quantile does with method="inverted_cdf"
+    places = np.maximum(np.ceil(counts * (1 - parts if kind == "rate" else parts) - 1), 0).astype(np.intp)
+    return ordered.at(places if kind == "cost" else counts - 1 - places)
 
 
 def _has_deciles(batch: Batch) -> bool:
     """Return whether iterations were timed one by one."""
     return TIMING.of(batch.kind.meta) != "total"
-
-
-@lru_cache(maxsize=1 << 12)
-def _decile_places(n: int, kind: str) -> NDArray[np.intp]:
-    """Return the places of the deciles among n times in ascending order; a rate's slow side is its lower one."""
-    parts = np.array(DECILES) / 100
-    places = np.quantile(np.arange(n), 1 - parts if kind == "rate" else parts, method="inverted_cdf").astype(np.intp)
-    return places if kind == "cost" else n - 1 - places
 
 
 def decile_names(kind: str) -> list[str]:
@@ -151,11 +156,13 @@ def check(batch: Batch) -> None:
 def check_times(batch: Batch) -> None:
     """Refuse times that cannot be correct."""
     times, ranks = batch.time_ns, batch.kind.ranks
-    if times.ndim != 3 or (batch.n and len(ranks) != times.shape[1]):
-        _refuse(batch, 0, [f"has times of shape {times.shape[1:]}, but it must be ({len(ranks)} ranks, iterations)"])
+    if times.ndim != 2 or (batch.timed and len(ranks) != times.shape[0]):
+        shape = (times.shape[0], int(batch.counts[0])) if times.ndim == 2 else times.shape
+        _refuse(batch, 0, [f"has times of shape {shape}, but it must be ({len(ranks)} ranks, iterations)"])
     elif times.size and times.min() < 0:
-        row = int((times.min(axis=(1, 2)) < 0).argmax())
-        _refuse(batch, row, [f"has a time of {times[row].min()} ns, but no time can be negative: the clock went back"])
+        row = int(np.searchsorted(batch.starts, times.min(axis=0).argmin(), "right")) - 1
+        least = times[:, batch.starts[row] : batch.starts[row + 1]].min()
+        _refuse(batch, row, [f"has a time of {least} ns, but no time can be negative: the clock went back"])
 
 
 def _refuse(batch: Batch, row: int, problems: Sequence[str]) -> None:
@@ -240,8 +247,8 @@ def _over(batch: Batch, how: str, phase: str = "time_ns") -> NDArray[np.float64]
     assert batch.over is not None
     seconds = batch.over.reduced(how, phase) * 1e-9
     if phase == "time_ns" and "iterations" in batch.extras:
-        seconds /= batch.extras["iterations"][0, 0]
-    return seconds[None]
+        seconds /= batch.extras["iterations"][0]
+    return np.asarray(seconds)
 
 
 def of_times(batch: Batch) -> Columns:
@@ -255,38 +262,48 @@ def of_times(batch: Batch) -> Columns:
     (its step, s), and `deciles_of` each kind of metric by their `decile_names`.
     """
     benchmark, times, total = _benchmark(batch), _reduced(batch), timing(batch.kind) == "total"
-    if np.isnan(times).any():
-        stats.quantile(times[np.isnan(times).any(axis=1)][0], 0.5)  # raises the error that says so
-    step = resolution.steps_s(batch)
-    # with timing=total a sample stands for as many iterations as its chunk had
-    iterations = np.asarray(batch.extras.get("iterations", np.ones(batch.time_ns.shape)), np.float64)
-    weights = iterations[:, 0]
-    time: Columns = {"mean": (times * weights).sum(axis=1) / weights.sum(axis=1), "n": [batch.n] * len(batch)}
-    fastest = batch.over.of_iteration["fastest"][None, None] if batch.over else batch.time_ns
-    time["clock"], time["below"] = step, (fastest == 0).any(axis=(1, 2))
-    ordered = np.sort(times, axis=1)
+    if np.isnan(times.values).any():
+        broken = Lists(np.isnan(times.values), times.starts).any()
+        stats.quantile(times[int(broken.argmax())], 0.5)  # raises the error that says so
+    step, counts = resolution.steps_s(batch), times.counts
+    fastest = batch.over.of_iteration["fastest"] if batch.over else batch.time_ns.min(axis=0)
+    time: Columns = {"mean": _means(times, batch), "n": batch.counts.tolist()}
+    time["clock"], time["below"] = step, Lists(fastest == 0, times.starts).any()
+    ordered = times.sorted()
     for kind in sorted({METRICS[name].kind for name in benchmark.metrics}) if _has_deciles(batch) else ():
-        time |= dict(zip(decile_names(kind), ordered[:, _decile_places(batch.n, kind)].T, strict=True))
+        time |= dict(zip(decile_names(kind), _deciles(ordered, kind).T, strict=True))
     if total:
-        time["step"] = step / weights.mean(axis=1)
+        # a sample stands for as many iterations as its chunk had
+        weights = batch.extras["iterations"][0] if "iterations" in batch.extras else np.ones(len(times.values))
+        time["step"] = step / (Lists(weights.astype(np.float64), times.starts).sums() / counts)
     else:
         s = stats.summaries(times, ordered)
         time |= {name: s[name] for name in _TIMES} | {"step": step}
         time |= {"ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
-        time["unreliable"] = [stats.unreliable(batch.n)] * len(batch)
+        few = {n: stats.unreliable(n) for n in {*time["n"]}}
+        time["unreliable"] = [few[n] for n in time["n"]]
     if benchmark.reduce == "max" and len(batch.kind.ranks) > 1 and not benchmark.loop:
-        every = _over(batch, "mean")[:, None] if batch.over else batch.seconds
-        weights = iterations[:, : every.shape[1]]
-        time["osu_mean"] = np.average(every, axis=2, weights=weights).mean(axis=1)
+        every = _over(batch, "mean")[None] if batch.over else batch.seconds
+        means = [_means(Lists(row, times.starts), batch, rank) for rank, row in enumerate(every)]
+        time["osu_mean"] = np.ascontiguousarray(np.transpose(means)).mean(axis=1)
     for phase in benchmark.phases:
         if phase in batch.extras:
             s = stats.summaries(_reduced(batch, phase))
             time |= {f"{phase} {name}": s[name] for name in _TIMES} | {f"{phase} step": step}
     if benchmark.derived:
-        means = [_phases(samples, benchmark) for samples in batch.each()]
+        phases = [_phases(samples, benchmark) for samples in batch.each()]
         for name, derive in benchmark.derived.items():
-            time[f"{name} value"] = np.array([derive(each) for each in means], np.float64)
+            time[f"{name} value"] = np.array([derive(each) for each in phases], np.float64)
     return time
+
+
+def _means(times: Lists, batch: Batch, rank: int = 0) -> NDArray[np.float64]:
+    """Return the mean time of an iteration of each launch; a sample may stand for the iterations of a chunk."""
+    if "iterations" not in batch.extras:
+        return np.asarray(times.sums() / times.counts)
+    weights = batch.extras["iterations"][rank].astype(np.float64)
+    sums = (Lists(values, times.starts).sums() for values in (times.values * weights, weights))
+    return np.asarray(np.divide(*sums))
 
 
 def of_statistics(batch: Batch, time: Columns) -> Columns:

@@ -23,6 +23,7 @@ from labkit.point.spec import Reported
 from labkit.point.units import format_number
 from labkit.read.records.aggregate import HEADLINES
 from labkit.read.records.factors import plain
+from labkit.stats.lists import Lists
 from labkit.store.samples import Samples
 from labkit.store.samples.batch import Batch
 from labkit.store.samples.facts import CLOCK_NS, ENGINE
@@ -48,8 +49,8 @@ def steps_s(batch: Batch) -> NDArray[np.float64]:
     known = np.full(len(batch), CLOCK_NS.of(batch.kind.meta), np.float64)
     if np.isnan(known).any():  # points of a labkit that did not record the clock
         known[:] = (
-            stats.clock_steps(batch.time_ns.reshape(len(batch), -1))
-            if batch.n
+            stats.clock_steps(Lists(batch.time_ns, batch.starts))
+            if batch.timed
             else formats.clock_ns(ENGINE.of(batch.kind.meta))
         )
     return known * 1e-9

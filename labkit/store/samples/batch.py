@@ -1,9 +1,11 @@
-"""Launches whose metadata and numbers of iterations are equal, as arrays: what statistics of a whole campaign read."""
+"""Launches whose metadata are equal, as arrays: what statistics of a whole campaign read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,18 +21,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Launches with equal metadata, as many ranks, and as many iterations.
+    """Launches with equal metadata and as many ranks. All have iterations, or none has.
 
     Parameters
     ----------
     kind : the metadata; its size, its launch and its facts in `own` are those of one of the launches.
     sizes : (launches,), B.
     launches : (launches,), number of each.
-    time_ns : (launches, ranks, iterations), ns.
+    time_ns : (ranks, iterations), ns; those of a launch lie behind those of the launch before it.
+    starts : (launches + 1,), where the iterations of each launch begin; the last entry is the end.
     own : name of a fact → its value in each launch; None where a launch does not have it.
     reported : what a tool reported; the values are those of one of the launches.
     values : (launches,) lists of the values of each launch, in the order of `reported`; empty if a tool reported none.
-    extras : further columns, each (launches, ranks, iterations).
+    extras : further columns, each (ranks, iterations).
     over : statistics over all ranks, where `time_ns` has only some; such a launch is alone in its batch.
     marks : name → a value of each launch, for whoever made the batch.
     checked : whether their records were computed before, which checks times and metadata.
@@ -40,6 +43,7 @@ class Batch:
     sizes: NDArray[np.int64]
     launches: NDArray[np.int64]
     time_ns: NDArray[np.int64]
+    starts: NDArray[np.int64]
     own: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     reported: Sequence[Reported] = ()
     values: Sequence[Sequence[float]] = ()
@@ -55,42 +59,31 @@ class Batch:
             kind=samples,
             sizes=np.array([samples.spec.size]),
             launches=np.array([samples.launch]),
-            time_ns=samples.time_ns[None],
+            time_ns=samples.time_ns,
+            starts=np.array([0, samples.time_ns.shape[-1]]),
             reported=samples.reported,
             values=[[one.value for one in samples.reported]] if samples.reported else (),
-            extras={name: values[None] for name, values in samples.extras.items()},
+            extras=samples.extras,
             over=samples.over,
-        )
-
-    @classmethod
-    def together(cls, batches: Sequence[Batch]) -> Batch:
-        """Return launches that differ in their numbers of iterations as one batch, without their times."""
-        first = batches[0]
-        if len(batches) == 1:
-            return first
-        return replace(
-            first,
-            sizes=np.concatenate([one.sizes for one in batches]),
-            launches=np.concatenate([one.launches for one in batches]),
-            time_ns=first.time_ns[:0],
-            own={name: [value for one in batches for value in one.own[name]] for name in first.own},
-            values=[value for one in batches for value in one.values],
-            extras={},
-            marks={name: np.concatenate([one.marks[name] for one in batches]) for name in first.marks},
         )
 
     def __len__(self) -> int:
         """Number of launches."""
         return len(self.launches)
 
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of iterations of one rank of each launch, (launches,)."""
+        return np.diff(self.starts)
+
     @property
-    def n(self) -> int:
-        """Number of iterations of one rank of a launch."""
-        return int(self.time_ns.shape[2])
+    def timed(self) -> bool:
+        """Whether the launches have iterations, and not only values that a tool reported."""
+        return bool(self.starts[-1])
 
     @property
     def seconds(self) -> NDArray[np.float64]:
-        """Time of every iteration, (launches, ranks, iterations), s, as `Samples.seconds`."""
+        """Time of every iteration, (ranks, iterations), s, as `Samples.seconds`."""
         seconds: NDArray[np.float64] = self.time_ns * 1e-9 / self.extras.get("iterations", 1)
         return seconds
 
@@ -118,15 +111,15 @@ class Batch:
 
     def each(self) -> Iterator[Samples]:
         """Yield every launch as an object of its own, for what cannot be computed for many at once."""
-        for row, launch in enumerate(self.launches.tolist()):
+        for row, (begin, end) in enumerate(pairwise(self.starts.tolist())):
             own = {name: values[row] for name, values in self.own.items() if values[row] is not None}
             yield replace(
                 self.kind,
                 spec=self.spec(row),
-                launch=launch,
+                launch=int(self.launches[row]),
                 meta={**self.kind.meta, **own} if own else self.kind.meta,
-                time_ns=self.time_ns[row],
+                time_ns=np.ascontiguousarray(self.time_ns[:, begin:end]),
                 reported=self.reported_in(row),
-                extras={name: values[row] for name, values in self.extras.items()},
+                extras={name: np.ascontiguousarray(values[:, begin:end]) for name, values in self.extras.items()},
                 over=self.over,
             )

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import DataError
 from labkit.io import atomic, safe_read
+from labkit.stats.lists import Lists
 from labkit.store.samples import ROWS, Raw, numbers, patterned
 from labkit.store.samples import header as headers
 from labkit.store.samples.patterned import Points
@@ -260,18 +261,6 @@ def _names(table: pa.Table, path: Path) -> list[Name]:
                 "a number from 0 on. Restore it from a copy, or delete it."
             )
     return names
-
-
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """Lists of numbers: all values, and where each list begins; the last entry of `starts` is the end."""
-
-    values: NDArray[Any]
-    starts: NDArray[np.int64]
-
-    def __getitem__(self, row: int) -> NDArray[Any]:
-        """Return a list."""
-        return self.values[self.starts[row] : self.starts[row + 1]]
 
 
 @dataclass(frozen=True, eq=False)
