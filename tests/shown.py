@@ -55,8 +55,9 @@ def _run(source: Path, folder: Path, parameters: dict[str, Any]) -> list[Shown]:
     """Execute the cells of a notebook, which measure nothing."""
     displayed: list[Shown] = []
     space: dict[str, Any] = {}
-    environment = {studies.CAMPAIGN: str(folder)}
-    with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(None):
+    run = mock.patch.dict(os.environ, {studies.CAMPAIGN: str(folder)})
+    names = mock.patch("labkit.apps.notebook.namespace", return_value=space)
+    with run, names, contextlib.redirect_stdout(None):
         for cell in nbformat.read(source, as_version=4).cells:
             if cell.cell_type != "code":
                 continue

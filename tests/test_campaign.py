@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -67,15 +68,34 @@ def test_a_broken_campaign_file_is_named(tmp_path: Path) -> None:
 
 def test_a_second_process_is_told_to_stop(tmp_path: Path) -> None:
     script = f"from labkit.store.campaign import Campaign\nwith Campaign({str(tmp_path)!r}).lease(): pass"
-    clean = {k: v for k, v in os.environ.items() if k != lease.OWNER}
     with Campaign(tmp_path).lease():
-        other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=clean, check=False)
+        other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
         assert "is in use: process" in other.stderr
-        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-        assert child.returncode == 0, "a child of the holder shares the lease"
+        sharing = os.environ | lease.shared()
+        child = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=sharing, check=False)
+        assert child.returncode == 0, "a process that was given the lease shares it"
         assert (tmp_path / "lease.json").exists()
     assert not (tmp_path / "lease.json").exists()
-    assert lease.OWNER not in os.environ
+    assert lease.shared() == {lease.OWNER: ""}
+
+
+def test_a_second_thread_is_told_to_stop_and_a_call_within_shares_the_lease(tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    def measure() -> None:
+        try:
+            with Campaign(tmp_path).lease():
+                pass
+        except LaunchError as error:
+            refused.append(str(error))
+
+    with Campaign(tmp_path).lease(), Campaign(tmp_path).lease():
+        thread = threading.Thread(target=measure)
+        thread.start()
+        thread.join()
+        assert lease.holder(tmp_path), "the inner one has not ended"
+    assert [text.partition(":")[0] for text in refused] == [f"{tmp_path} is in use"]
+    assert not (tmp_path / "lease.json").exists()
 
 
 @pytest.mark.parametrize(

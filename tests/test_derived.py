@@ -200,7 +200,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> None:
         return Executed(entry.name, path, 0.0)
 
     monkeypatch.setattr(rereading, "execute", execute)
-    monkeypatch.setattr(kernels, "kept", lambda: nullcontext(Kernel()))
+    monkeypatch.setattr(kernels, "kept", lambda environment: nullcontext(Kernel()))
 
 
 def waiting(campaign: Campaign) -> list[str]:

@@ -131,18 +131,19 @@ def test_a_campaign_that_becomes_read_only_stops_the_run(tmp_path: Path) -> None
 
 
 def test_a_notebook_never_begins_a_second_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from labkit.studies import Given
     from labkit.studies.latency import Study
-    from labkit.suites.notebooks import campaign_in_environment
 
     campaign = Campaign(tmp_path / "c")
-    with campaign_in_environment(campaign):
-        assert Study(measure=False).campaign.identity == campaign.identity
-        campaign.path.rename(tmp_path / "moved")
-        with pytest.raises(LostError, match="is gone: someone moved or deleted the campaign"):
-            _ = Study(measure=False).campaign
-        Campaign(tmp_path / "c")
-        with pytest.raises(LostError, match="is now another campaign"):
-            _ = Study(measure=False).campaign
+    for name, value in Given.by(campaign).variables().items():
+        monkeypatch.setenv(name, value)
+    assert Study(measure=False).campaign.identity == campaign.identity
+    campaign.path.rename(tmp_path / "moved")
+    with pytest.raises(LostError, match="is gone: someone moved or deleted the campaign"):
+        _ = Study(measure=False).campaign
+    Campaign(tmp_path / "c")
+    with pytest.raises(LostError, match="is now another campaign"):
+        _ = Study(measure=False).campaign
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_starts(

@@ -20,7 +20,7 @@ RUN = """
 import sys
 from labkit.suites import kernels
 import papermill
-with kernels.connection_in_scratch(kernels.NotInterrupted) as kind:
+with kernels.prepared(kernels.NotInterrupted, {}) as kind:
     papermill.execute_notebook(sys.argv[1], sys.argv[2], progress_bar=False, log_output=False, kernel_name="python3",
                                kernel_manager_class=kind)
 """

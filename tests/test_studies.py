@@ -61,10 +61,26 @@ def test_a_text_without_words_says_that_it_was_left_out(monkeypatch: pytest.Monk
     """Of an empty Markdown object a report would show its Python name."""
     shown: list[str] = []
     monkeypatch.setattr(notebook, "display", lambda forms, **_: shown.append(forms["text/markdown"]))
-    monkeypatch.setattr(notebook, "_studies", [])
     for text in ("", "* one finding"):
         notebook.show(text)
     assert shown == [str(NOTHING), "* one finding"]
+
+
+def test_a_kernel_that_runs_another_notebook_shows_nothing_of_the_study_before(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(notebook, "display", lambda forms, **_: shown.append(forms["text/markdown"]))
+    shell = InteractiveShell.instance()
+    try:
+        shell.user_ns["study"] = reading(campaign)
+        notebook.show("")
+        shell.reset(new_session=True)
+        notebook.show("")
+    finally:
+        InteractiveShell.clear_instance()
+    assert shown == [str(needs.omitted(reading(campaign))), str(parts.NOTHING)]
+    assert shown[0] != shown[1]
 
 
 def test_points_that_another_notebook_shows_are_not_left_out(campaign: Campaign) -> None:
@@ -270,7 +286,6 @@ def test_a_notebook_without_its_tools_plans_the_rest_and_names_them(
     assert bool(study.lacking) == bool(needing)
     assert all("Install with '" in text for text in study.lacking)
     if not study.points and study.lacking:
-        monkeypatch.setattr(notebook, "_studies", [study])
         assert study.lacking[0] in needs.omitted(study).why
         assert f"- omitted: {study.lacking[0]}" in str(study.warnings())
         assert isinstance(study.findings(), parts.Text | parts.Omitted)
@@ -295,8 +310,8 @@ def test_a_notebook_that_measured_nothing_says_which_tools_are_missing(
         return SimpleNamespace(update=lambda text: shown.append(text.data))
 
     monkeypatch.setattr(notebook, "display", told)
-    monkeypatch.setattr(notebook, "_studies", [])
     study = notebook.study("incast", {"campaign": str(tmp_path / "c"), "launches": 1})
+    monkeypatch.setattr(notebook, "namespace", lambda: {"study": study})
     notebook.measure(study)
     assert shown[-1].startswith("There was nothing to measure; 0 are in the campaign")
     assert study.lacking[0] in shown[-1]

@@ -22,6 +22,7 @@ from labkit.apps import notebook, show
 from labkit.errors import SpecError
 from labkit.io import project
 from labkit.point.spec import Spec, sweep
+from labkit.store.campaign import Campaign
 from labkit.suites import definition, plan
 
 NOTEBOOKS = sorted(project.NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -213,7 +214,6 @@ ci = [0.02, 0.05, 0.1]
         "1024"
     }
     assert not {p.fingerprint for p in first if "mpi." in p.spec.benchmark} & {p.fingerprint for p in second}
-    assert studies.SETTING not in os.environ
 
 
 def test_a_plan_says_what_is_missing_and_how_the_time_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,8 +285,8 @@ class _Clock(studies.Study):
 
 
 class _Entry(definition.Entry):
-    def study(self, **more: Any) -> studies.Study:
-        return _Clock(**{**self.parameters, **more})
+    def study(self, run: Campaign | None = None, /, **more: Any) -> studies.Study:
+        return _Clock(self.given(run), **{**self.parameters, **more})
 
 
 def test_points_of_an_earlier_effort_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,7 +363,10 @@ def test_kill_9_loses_at_most_the_point_in_flight(tmp_path: Path, delay: float) 
     process = subprocess.Popen(
         [sys.executable, "-m", "labkit", "run", str(path), "--into", str(into)], stderr=subprocess.DEVNULL
     )
-    time.sleep(delay)
+    until = time.monotonic() + 240
+    while not (into / "campaign.json").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(delay)  # any moment of the run
     process.send_signal(signal.SIGKILL)
     process.wait()
     until = time.monotonic() + 240

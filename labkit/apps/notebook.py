@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from IPython import get_ipython
 from IPython.display import Markdown, display
 
 from labkit import benchmarks, figures, studies
@@ -24,8 +25,6 @@ from labkit.suites.following import news
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_studies: list[Study] = []  # the one of this notebook
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
@@ -48,8 +47,18 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
     extras.import_notebooks()  # plotly needs nbformat to display a figure
-    _studies[:] = [studies.get(name)(**plain)]
-    return _studies[0]
+    return studies.get(name)(**plain)
+
+
+def namespace() -> Mapping[str, Any]:
+    """Return the names of the notebook that runs; none outside of a notebook."""
+    shell = get_ipython()
+    return shell.user_ns if shell else {}
+
+
+def _own_study() -> Study | None:
+    """Return the study of the notebook that runs: the last one among its names."""
+    return next((one for one in reversed(list(namespace().values())) if isinstance(one, Study)), None)
 
 
 def measure(study: Study) -> None:
@@ -120,7 +129,7 @@ def show(thing: Any) -> None:
         display(thing)
         return
     part = parts.as_part(thing)
-    study = _studies[0] if _studies else None
+    study = _own_study()
     if part == parts.NOTHING and study:
         part = needs.omitted(study)
     if isinstance(part, parts.Figure) and study:

@@ -230,7 +230,7 @@ class Campaign(Folder):
 
     @contextmanager
     def lease(self) -> Iterator[None]:
-        """Hold the campaign lock, so that no other run measures here; child processes share it.
+        """Hold the campaign lock, so that no other run measures here; notebook kernels of the holder share it.
 
         Raises
         ------

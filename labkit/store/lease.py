@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from labkit.store import reading
 
 HEARTBEAT = 10.0  # s; a lease is stale after three missed ones
 TRIES = 3  # to read a file that a heartbeat replaces
-OWNER = "LABKIT_LEASE"
+OWNER = "LABKIT_LEASE"  # in the environment of a process that shares the leases of another; see `shared`
 NAME = "lease.json"
 
 
@@ -38,18 +39,31 @@ def holder(folder: Path) -> dict[str, Any] | None:
     return lease if lease and _alive(folder, lease) else None
 
 
+_held: ContextVar[tuple[str, ...]] = ContextVar("leases", default=())  # by whatever called what runs now
+
+
+def shared() -> dict[str, str]:
+    """Return the environment with which a process starts that shares the leases held here."""
+    return {OWNER: ",".join(_ours())}
+
+
+def _ours() -> tuple[str, ...]:
+    """Return the tokens of the leases held here, and by the process that shares its own with this one."""
+    return (*_held.get(), *filter(None, os.environ.get(OWNER, "").split(",")))
+
+
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Hold the lease of a campaign; child processes of the holder share it.
+    """Hold the lease of a campaign; what runs meanwhile shares it, as does a process started with `shared`.
 
     Raises
     ------
     LaunchError
         If another process holds it, and its heartbeats have not stopped.
     """
-    path, inherited = folder / NAME, os.environ.get(OWNER)
+    path = folder / NAME
     current = _read(path)
-    if current and inherited and current["token"] == inherited:
+    if current and current["token"] in _ours():
         yield
         return
     mine: dict[str, Any] = {
@@ -66,16 +80,13 @@ def hold(folder: Path) -> Iterator[None]:
     ended = threading.Event()
     beating = threading.Thread(target=_beat, args=(path, mine, ended, _node(folder)), daemon=True)
     beating.start()
-    os.environ[OWNER] = mine["token"]
+    before = _held.set((*_held.get(), mine["token"]))
     try:
         yield
     finally:
         ended.set()
         beating.join()
-        if inherited is None:
-            os.environ.pop(OWNER, None)
-        else:
-            os.environ[OWNER] = inherited
+        _held.reset(before)
         if _is_ours(path, mine):
             with suppress(OSError):
                 path.unlink(missing_ok=True)

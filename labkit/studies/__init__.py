@@ -14,7 +14,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from labkit import benchmarks, figures, testbeds, tools
 from labkit.errors import LabkitError, LaunchError, SpecError, unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text
-from labkit.io import project
+from labkit.io import project, safe_read
 from labkit.models import costs
 from labkit.models.costs import Costs
 from labkit.point import doubts
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"
+CAMPAIGN, IDENTITY, SETTING = "LABKIT_CAMPAIGN", "LABKIT_CAMPAIGN_ID", "LABKIT_SETTING"  # of a kernel, see `Given`
 EFFORT = ("launches", "ci", "time_cap", "time_limit", "seed", "keep")
 _UNLIKE = 2  # settings that warnings name
 _OPTION = re.compile(r"(?<![\w`-])--[a-z][\w-]*")  # of a command; as code, or its signs would become a dash
@@ -88,6 +88,40 @@ class Parameters:
     measure: bool = True
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a run gives the study of a notebook, beside its parameters.
+
+    Parameters
+    ----------
+    campaign : folder of the campaign that the run works on; empty for none.
+    identity : of that campaign.
+    setting : launcher, bind, transport, hosts, ``env.NAME`` of all MPI ranks, unless the study sets them.
+    """
+
+    campaign: str = ""
+    identity: str = ""
+    setting: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def by(cls, run: Campaign, setting: Mapping[str, str] | None = None) -> Given:
+        """Return what a run that works on a campaign gives."""
+        return cls(str(safe_read.resolved(run.path)), run.identity, setting or {})
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment with which the kernel of the notebook starts.
+
+        As parameters of papermill they would stand in the executed notebook, which others get with the campaign.
+        """
+        return {CAMPAIGN: self.campaign, IDENTITY: self.identity, SETTING: json.dumps(dict(self.setting))}
+
+    @classmethod
+    def to_kernel(cls) -> Given:
+        """Return what this process got, if it is the kernel of a run; else nothing is given."""
+        named, identity = os.environ.get(CAMPAIGN, ""), os.environ.get(IDENTITY, "")
+        return cls(named, identity, json.loads(os.environ.get(SETTING, "{}")))
+
+
 class Study:
     """One question, from parameters to sentences.
 
@@ -97,6 +131,7 @@ class Study:
 
     Parameters
     ----------
+    given : by a run; by default what the run gave to this kernel.
     values : the notebook's parameters.
 
     Raises
@@ -110,7 +145,8 @@ class Study:
     focus: ClassVar[tuple[tuple[str, str], ...]] = ()
     only_reads: ClassVar[bool] = False
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, given: Given | None = None, /, **values: Any) -> None:
+        self.given = Given.to_kernel() if given is None else given
         name = type(self).__module__.rpartition(".")[2]
         self.values = validated(self.parameters, _as_text(self.parameters, values), what=f"notebook {name}")
         if self.values.measure and (bare := getattr(self.values, "testbed", "")):
@@ -119,7 +155,6 @@ class Study:
         count = getattr(self.values, "iterations", 0) or None
         self.effort = Effort(iterations=count, **{f: getattr(self.values, f) for f in EFFORT})
         self._campaign: Campaign | None = None
-        self.setting: Mapping[str, str] = json.loads(os.environ.get(SETTING, "{}"))
         self.points = measuring.expand(self._requested(), self.effort) if self.values.measure else []
 
     def __init_subclass__(cls) -> None:
@@ -141,7 +176,8 @@ class Study:
         values = dataclasses.asdict(self.values)
         own = type(self).__module__.rpartition(".")[2]
         given = _several.parameters_of(own, self.campaign.facts, name).items()
-        one = type(self)(**values | {k: v for k, v in given if k in values and k not in ("measure", "campaign")})
+        values |= {k: v for k, v in given if k in values and k not in ("measure", "campaign")}
+        one = type(self)(self.given, **values)
         one.read_from(_several.Part(self.campaign, name))
         one.apart = {}
         return one
@@ -167,7 +203,7 @@ class Study:
     @cached_property
     def _reasons(self) -> dict[Spec, str]:
         """The points in the setting that a suite sweeps, each with the tool that it lacks here; empty if none."""
-        return {spec: self._reason(spec) for spec in (settled(spec, self.setting) for spec in self.specs())}
+        return {spec: self._reason(spec) for spec in (settled(spec, self.given.setting) for spec in self.specs())}
 
     def _reason(self, spec: Spec) -> str:
         tools_of = benchmarks.tools_of(spec.benchmark) if self.values.measure else ()
@@ -198,12 +234,12 @@ class Study:
         self._campaign = source
 
     def _named_campaign(self) -> Campaign:
-        """The campaign that parameters or environment name."""
-        given = self.values.campaign or os.environ.get(CAMPAIGN, "")
+        """The campaign that the parameters name, else that of the run."""
+        given = self.values.campaign or self.given.campaign
         if not self.values.measure and not given:
             raise SpecError("measure=False, but no campaign is set. Set campaign to a folder.")
-        if not self.values.campaign and (wanted := os.environ.get(IDENTITY)):
-            return Campaign.existing(given, wanted)
+        if not self.values.campaign and self.given.identity:
+            return Campaign.existing(given, self.given.identity)
         if self.values.campaign and (self.only_reads or not self.values.measure):  # none is made
             return Campaign(campaign.find(given))
         name = given or f"notebook-{type(self).__module__.rpartition('.')[2]}"
@@ -464,8 +500,8 @@ def of_campaign(facts: Mapping[str, Any], campaign: Path) -> dict[str, Study]:
         try:
             kind = of_notebook(path) if (path := project.notebook_of(name)) else None
             if kind and "measure" in defaults(kind):
-                study = kind(**{**given, "measure": False, "campaign": str(campaign)})
-                study.setting = swept.get(name, {})
+                setting = Given(setting=swept.get(name, {}))
+                study = kind(setting, **{**given, "measure": False, "campaign": str(campaign)})
                 if study.wanted:
                     found[name] = study
         except LabkitError:  # the campaign may come from another labkit, or from anyone
@@ -495,7 +531,7 @@ def remember(study: Study) -> None:
     """
     campaign, values = study.campaign, study.values
     names = [stem for stem in project.notebooks() if of_notebook(stem) is type(study)]
-    by_suite = CAMPAIGN in os.environ or "suite" in campaign.facts
+    by_suite = bool(study.given.campaign) or "suite" in campaign.facts
     if by_suite or campaign.bundled or not names or not values.measure or study.only_reads:
         return
     given = {
@@ -509,4 +545,4 @@ def remember(study: Study) -> None:
 def _chosen(study: Study) -> tuple[dict[str, Any], Mapping[str, str]]:
     """Return the parameters of a study that choose its points, and its setting."""
     every = {field.name for field in dataclasses.fields(Parameters)}
-    return {k: v for k, v in dataclasses.asdict(study.values).items() if k not in every}, study.setting
+    return {k: v for k, v in dataclasses.asdict(study.values).items() if k not in every}, study.given.setting

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -93,9 +91,8 @@ class Study(studies.Study):
         bases = sweep(
             v.benchmark, sizes=v.sizes, ranks=[one for one in ranks if one], transport=v.transport, testbed=v.testbed
         )
-        swept = json.loads(os.environ.get(studies.SETTING, "{}"))
         plan = tuning.Plan(
-            bases=tuple(studies.settled(base, swept) for base in bases),
+            bases=tuple(studies.settled(base, self.given.setting) for base in bases),
             settings=tuple(tuning.settings(v.benchmark, {v.factor: words(v.levels)})),
             effort=self.effort,
             rounds=v.rounds,

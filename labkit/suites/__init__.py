@@ -22,7 +22,6 @@ from labkit.suites.notebooks import (
     PLOTLY,
     Executed,
     add_static_figures,
-    campaign_in_environment,
     execute,
     measure_only,
     progress_reported,
@@ -133,7 +132,7 @@ def run(
     parameters = {entry.name: dict(entry.parameters) for entry in suite.entries}
     before, executed = campaign.done(), []
     process = measure_only if extras.absent(*extras.NOTEBOOKS) else execute
-    with campaign.lease(), campaign_in_environment(campaign):
+    with campaign.lease():
         campaign.tell("run", suite=suite.name)
         campaign.update({"suite": suite.name, "title": suite.title, "notebooks": [], "parameters": parameters})
         if suite.seed is not None:
@@ -220,8 +219,7 @@ def _older(entry: Entry, campaign: Campaign, before: set[tuple[str, str, int]]) 
     if not before:
         return []
     try:
-        with campaign_in_environment(campaign):
-            return [f"{entry.name}: {text}" for text in entry.study().measured_before(before)]
+        return [f"{entry.name}: {text}" for text in entry.study(campaign).measured_before(before)]
     except LabkitError:
         return []
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
-import os
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from labkit.errors import DataError, SpecError, alike, named, unknown_name
 from labkit.io import project, safe_read
 from labkit.point import ranges
 from labkit.point.spec import STRICT, validated
+from labkit.store.campaign import Campaign
 
 SETTING = "setting "  # separates names of settings from those of parameters
 SETTINGS = ("launcher", "bind", "transport", "hosts")
@@ -116,23 +114,13 @@ class Entry:
         """Name of the executed notebook."""
         return self.notebook.stem + self.suffix
 
-    def study(self, **more: Any) -> studies.Study:
-        """Return the study with these parameters, checked."""
-        with self.setting_applied():
-            return studies.of_notebook(self.notebook)(**{**self.parameters, **more})
+    def study(self, run: Campaign | None = None, /, **more: Any) -> studies.Study:
+        """Return the study with these parameters, checked; it works on the campaign of a run, if one is named."""
+        return studies.of_notebook(self.notebook)(self.given(run), **{**self.parameters, **more})
 
-    @contextmanager
-    def setting_applied(self) -> Iterator[None]:
-        """Put the setting into the environment, which a study reads and a notebook's kernel inherits."""
-        previous = os.environ.pop(studies.SETTING, None)
-        if self.setting:
-            os.environ[studies.SETTING] = json.dumps(dict(self.setting))
-        try:
-            yield
-        finally:
-            os.environ.pop(studies.SETTING, None)
-            if previous is not None:
-                os.environ[studies.SETTING] = previous
+    def given(self, run: Campaign | None = None) -> studies.Given:
+        """Return what a run that works on a campaign gives the study."""
+        return studies.Given.by(run, self.setting) if run else studies.Given(setting=self.setting)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import ensure_event_loop, run_sync
 
 from labkit.io import project, scratch
+from labkit.store import lease
+from labkit.studies import Given
 
 FOLDER = "labkit-kernel-"
 ARGUMENTS = ("--log-level=ERROR",)
@@ -41,19 +44,33 @@ class NotInterrupted(AsyncKernelManager):
             await super()._async_interrupt_kernel()
 
 
+def variables(given: Given) -> dict[str, str]:
+    """Return the environment of the kernel of a run: what the run gives the study, and the leases that it shares."""
+    return given.variables() | lease.shared()
+
+
 @contextmanager
-def connection_in_scratch(kind: type[K]) -> Iterator[type[K]]:
-    """Give a class of kernels whose connection file lies in a temporary folder; remove the folder at the end."""
+def prepared(kind: type[K], environment: Mapping[str, str]) -> Iterator[type[K]]:
+    """Give a class of kernels whose connection file lies in a temporary folder; remove the folder at the end.
+
+    Parameters
+    ----------
+    environment : what a kernel gets beside the environment of this process.
+    """
     with scratch.folder(FOLDER) as folder:
-        yield _in(folder, kind)
+        yield _in(folder, kind, environment)
 
 
-def _in(folder: Path, kind: type[K]) -> type[K]:
-    class InFolder(kind):  # type: ignore[valid-type,misc]
+def _in(folder: Path, kind: type[K], environment: Mapping[str, str]) -> type[K]:
+    class Prepared(kind):  # type: ignore[valid-type,misc]
         def _connection_file_default(self) -> str:
             return str(folder / "kernel.json")
 
-    return InFolder
+        async def _async_pre_start_kernel(self, **options: Any) -> Any:
+            options["env"] = {**(options.get("env") or os.environ), **environment}
+            return await super()._async_pre_start_kernel(**options)
+
+    return Prepared
 
 
 class Kept(NotInterrupted):
@@ -107,12 +124,16 @@ def close_loop() -> None:
 
 
 @contextmanager
-def kept() -> Iterator[Kept]:
+def kept(environment: Mapping[str, str]) -> Iterator[Kept]:
     """Give a kernel that runs several notebooks, and end it.
 
     It listens on sockets in its own folder: two that start at once would take the same port now and then.
+
+    Parameters
+    ----------
+    environment : what it gets beside the environment of this process.
     """
-    with connection_in_scratch(Kept) as kind:
+    with prepared(Kept, environment) as kind:
         kernel = kind(kernel_name="python3", transport="ipc")
         kernel.ip = kernel.connection_file.removesuffix(".json")
         run_sync(_started)(kernel)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit import host, studies
+from labkit import host
 from labkit.errors import LabkitError, LaunchError, LostError, SpecError, of_point
 from labkit.figures import static
 from labkit.io import atomic, beneath, extras, project, safe_read
@@ -123,8 +123,9 @@ def _executed(
         running.write_text(json.dumps(whole))
     source = running if whole else entry.notebook
     try:
-        fresh = kernels.connection_in_scratch(kernels.NotInterrupted) if kernel is None else nullcontext()
-        with entry.setting_applied() if kernel is None else nullcontext(), fresh as kernel_class:
+        variables = kernels.variables(entry.given(campaign))
+        fresh = kernels.prepared(kernels.NotInterrupted, variables) if kernel is None else nullcontext()
+        with fresh as kernel_class:
             papermill.execute_notebook(
                 str(source),
                 str(running),
@@ -156,27 +157,12 @@ def measure_only(entry: Entry, campaign: Campaign) -> Executed:
     began, error = time.monotonic(), ""
     campaign.tell("notebook", name=entry.name, state="begins")
     try:
-        with entry.setting_applied():
-            entry.study().run()
+        entry.study(campaign).run()
     except LabkitError as raised:  # the others go on
         error = f"{type(raised).__name__}: {of_point(raised)}"
     seconds = time.monotonic() - began
     campaign.tell("notebook", name=entry.name, state="failed" if error else "measured", error=error, seconds=seconds)
     return Executed(entry.name, campaign.path / "notebooks" / f"{entry.name}.ipynb", seconds, error)
-
-
-@contextmanager
-def campaign_in_environment(campaign: Campaign) -> Iterator[None]:
-    """Set the variables that tell notebook kernels the campaign's path and identity."""
-    variables = {studies.CAMPAIGN: str(safe_read.resolved(campaign.path)), studies.IDENTITY: campaign.identity}
-    before = {name: value for name, value in os.environ.items() if name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            del os.environ[name]
-        os.environ.update(before)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 from labkit import studies
@@ -20,7 +19,7 @@ from labkit.store import notebooks
 from labkit.store.campaign import Campaign
 from labkit.suites import copies
 from labkit.suites.definition import Entry
-from labkit.suites.notebooks import NAME, campaign_in_environment, execute
+from labkit.suites.notebooks import NAME, execute
 
 _EFFORT = (*studies.EFFORT, "measure", "campaign")  # parameters that do not change what is measured
 SIDE_BY_SIDE = 2  # notebooks; a kernel takes about 200 MB
@@ -149,7 +148,7 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
             opened.callback(kernels.close_loop)
             kernel = None
             for entry in plain:
-                kernel = kernel or opened.enter_context(kernels.kept())
+                kernel = kernel or opened.enter_context(kernels.kept(variables))
                 progress(f"executing {entry.name}, without measuring ({next(numbers)} of {len(entries)})")
                 failed = made(entry, kernel)
                 if failed:
@@ -157,8 +156,9 @@ def reread(campaign: Campaign, progress: Callable[[str], None], *, again: bool =
                 if not kernel.clear() or failed:
                     kernel = None
 
-    with campaign.reading(), campaign_in_environment(campaign):
-        with Entry(Path()).setting_applied(), ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+    with campaign.reading():
+        variables = kernels.variables(studies.Given.by(campaign))
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
             try:
                 list(threads.map(in_turn, range(min(SIDE_BY_SIDE, len(entries)))))
             finally:

@@ -103,6 +103,7 @@ class Step:
     def _parallel(self) -> Any:
         """The model, with torch's reduction of buckets during the backward pass."""
         devices = [self.group.device.index] if self.group.cuda else None
+        # the one way that torch's own source offers for the first bucket; this process trains one model
         dist._DEFAULT_FIRST_BUCKET_BYTES = min(self.bucket, _FIRST_BUCKET)
         net = DistributedDataParallel(self.model, device_ids=devices, bucket_cap_mb=self.bucket / _MiB)
         compression.register(net, self.compression, self.group)
