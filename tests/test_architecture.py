@@ -132,6 +132,17 @@ def test_a_verb_loads_no_more_than_it_needs(words: list[str], missing: set[str])
     assert done.stdout.split() == ["True"]
 
 
+def test_measuring_has_one_thread_of_numpys_library() -> None:
+    script = (
+        "import os\nfrom labkit.apps import cli\ncli.main(['measure', 'micro.clock', '--dry-run'])\n"
+        "print(len(os.listdir('/proc/self/task')), 'OPENBLAS_NUM_THREADS' in os.environ)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run([sys.executable, "-c", script], env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "1 False"
+
+
 def test_at_most_ten_public_names() -> None:
     assert 1 <= len(labkit.__all__) <= 10
     assert len(set(labkit.__all__)) == len(labkit.__all__)
