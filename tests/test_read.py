@@ -188,6 +188,16 @@ def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch
     assert view.fact(facts.COMMUNICATION) == [{}] * len(view.records)
 
 
+def test_a_fact_is_read_of_one_benchmark_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = columnar.read_campaigns(saved(tmp_path / "c", launches()))
+    whole, names = view.fact(facts.LOAD_END), view.records["benchmark"].tolist()
+    read, later = [], columnar.metadata.later
+    monkeypatch.setattr(columnar.metadata, "later", lambda *given: read.append(len(given[2])) or later(*given))
+    told = view.fact(facts.LOAD_END, "mpi.put_latency")
+    assert told == [one if name == "mpi.put_latency" else {} for one, name in zip(whole, names, strict=True)]
+    assert sum(read) == names.count("mpi.put_latency") < len(names)
+
+
 def test_only_the_benchmarks_that_are_asked_for_are_read(tmp_path: Path) -> None:
     campaign = saved(tmp_path / "c", launches())
     bad = next((tmp_path / "c" / "samples" / "mpi.put_latency").iterdir())

@@ -255,7 +255,7 @@ def _of_noise(launches: Launches) -> Iterator[_Seen]:
     """Yield what launches of micro.noise show."""
     if not (launches.records["benchmark"] == _NOISE).any():
         return
-    switches = launches.fact(INVOLUNTARY_SWITCHES)  # a batch has those of one of its launches
+    switches = launches.fact(INVOLUNTARY_SWITCHES, _NOISE)  # a batch has those of one of its launches
     for times in launches.times(_NOISE):
         for row, one in zip(times.rows.tolist(), times.batch.each(), strict=True):
             own = replace(one, meta={**one.meta, INVOLUNTARY_SWITCHES.name: switches[row]})

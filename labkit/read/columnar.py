@@ -219,9 +219,19 @@ class Launches:
         ]
         return np.concatenate([np.empty(0, np.intp), *parts])
 
-    def fact(self, fact: Fact[Any]) -> list[Any]:
-        """Return a fact of each launch, (launches,), or its `empty`; equal values may be one object."""
-        return list(chain.from_iterable(part.fact(fact) for part in self._parts))
+    def fact(self, fact: Fact[Any], benchmark: str = "*") -> list[Any]:
+        """Return a fact of each launch, (launches,), or its `empty`; equal values may be one object.
+
+        Parameters
+        ----------
+        benchmark : pattern of those whose launches matter; all others have `empty`. A fact of the moment is read from
+            the metadata of each of their launches.
+        """
+        matter = [fnmatch.fnmatchcase(part.benchmark, benchmark) for part in self._parts]
+        parts = zip(self._parts, matter, strict=True)
+        return list(
+            chain.from_iterable(part.fact(fact) if each else [fact.empty] * len(part.kind) for part, each in parts)
+        )
 
     def deciles(self, kind: str) -> NDArray[np.float64]:
         """Return the times behind the deciles of metrics of a kind, of the iterations of each launch.

@@ -45,8 +45,8 @@ def crowded(view: View, one: Oddity, rows: Rows) -> Explanation | None:
 
 def switched(view: View, one: Oddity, rows: Rows) -> Explanation | None:
     """The rank lost its processor during the timed iterations."""
-    names = {str(row["fingerprint"]) for row in rows}
-    lost = sum(view.switches[launch] for name in names for launch in view.rows_of(name).tolist())
+    points = {str(row["fingerprint"]): view.switches(str(row["benchmark"])) for row in rows}
+    lost = sum(counts[launch] for name, counts in points.items() for launch in view.rows_of(name).tolist())
     samples = sum(int(row["n"]) for row in rows)
     if samples and lost > _SWITCHES * samples:
         return Explanation("rank 0 waits for its processor", f"it lost it {lost:,} times in {samples:,} iterations")

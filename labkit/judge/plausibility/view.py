@@ -322,10 +322,16 @@ class View:
             name: (table, dict(zip(names[name], range(len(table)), strict=True))) for name, table in self.tables.items()
         }
 
+    def switches(self, benchmark: str) -> list[int]:
+        """Return how often rank 0 of each launch of a benchmark lost its processor; 0 for the launches of others."""
+        if benchmark not in self._switches:
+            counts = self.launches.fact(INVOLUNTARY_SWITCHES, benchmark) if self.launches else [0] * len(self.table)
+            self._switches[benchmark] = counts
+        return self._switches[benchmark]
+
     @cached_property
-    def switches(self) -> list[int]:
-        """Times that rank 0 of each launch lost its processor."""
-        return self.launches.fact(INVOLUNTARY_SWITCHES) if self.launches else [0] * len(self.table)
+    def _switches(self) -> dict[str, list[int]]:
+        return {}
 
     @cached_property
     def shares(self) -> Mapping[str, list[float]]:
