@@ -2,7 +2,8 @@
 
 ``python bench/reading.py [ROW…]`` prints the tables that `ROWS` names. ``points`` runs commands of labkit on campaigns of
 100 to 10,000 points in 6 launches each (``--points 100,1000,10000,100000`` for others), with the ratio to the smaller
-campaign. The samples are random numbers of a healthy system, with one late rank, or one slow host: nothing was
+campaign; below, the same commands where nearly every launch has another number of iterations, with the ratio to equal
+numbers. The samples are random numbers of a healthy system, with one late rank, or one slow host: nothing was
 measured. Every question is asked by a process of its own, as a user does. Asserts nothing.
 """
 
@@ -25,6 +26,7 @@ import numpy as np
 from labkit import benchmarks
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.host import allocation
+from labkit.point import host_list
 from labkit.point.spec import Effort, Spec
 from labkit.run import launch
 from labkit.run.launch import Placement
@@ -35,6 +37,7 @@ from labkit.store.samples import Raw, Samples, compacted, metadata
 RANKS, IN_A_NODE, ITERATIONS, POINTS = 16_384, 64, 2000, 6
 HOSTS, MEETINGS, LISTED = 1000, 7, 5000
 COUNTS, LAUNCHES, SAMPLES, EARLIER = (100, 1000, 10_000), 6, 60, 5
+SPREAD = 0.5  # of the numbers of iterations
 _BLOCK = 100  # iterations that are made at once
 _BUCKETS = 1 << 13
 OPEN = """
@@ -199,7 +202,7 @@ def hosts() -> None:
             f"hostfile of {LISTED:,} lines": lambda: launch.listed(str(file)),
             f"nodefile of {LISTED * 64:,} lines": lambda: launch.listed(str(nodefile)),
             f"list of {LISTED:,} names": lambda: launch.listed(",".join(names)),
-            f"node[0001-{LISTED}] of Slurm": lambda: allocation.expanded(f"node[0001-{LISTED}]"),
+            f"node[0001-{LISTED}] of Slurm": lambda: host_list.expanded(f"node[0001-{LISTED}]"),
             "scontrol show topology": lambda: allocation.leaves(leaves),
             f"{LISTED * 64:,} ranks to {LISTED:,} hosts": lambda: placement.shares,
             f"rounds of {HOSTS:,} hosts": lambda: partners.__wrapped__(HOSTS),
@@ -213,10 +216,14 @@ def hosts() -> None:
 # ---- many points -----------------------------------------------------------------------------------------------------
 
 
-def campaign_of(count: int, folder: Path, seed: int) -> Campaign:
+def campaign_of(count: int, folder: Path, seed: int, spread: float = 0.0) -> Campaign:
     """A campaign of so many points in `LAUNCHES` launches, in compacted files.
 
     Half of the points are sizes of one series of mpi.latency, the others those of 16 series of mpi.allreduce.
+
+    Parameters
+    ----------
+    spread : how far numbers of iterations lie from `SAMPLES`, as a part of it.
     """
     campaign, chance = Campaign(folder), np.random.default_rng(seed)
     host = {"name": "simulated", "cpu_model": "none", "nics": [{"name": f"eth{k}", "mtu": 1500} for k in range(4)]}
@@ -228,17 +235,17 @@ def campaign_of(count: int, folder: Path, seed: int) -> Campaign:
     }
     for name, some in specs.items():
         (samples := folder / "samples" / name).mkdir(parents=True)
-        compacted.write(sorted(_points(some, host, chance), key=lambda point: point[0]), samples)
+        compacted.write(sorted(_points(some, host, chance, spread), key=lambda point: point[0]), samples)
     return campaign
 
 
-def make_campaign(count: int, folder: Path, seed: int) -> None:
+def make_campaign(count: int, folder: Path, seed: int, spread: float) -> None:
     """Make a campaign, which cannot travel between processes."""
-    campaign_of(count, folder, seed)
+    campaign_of(count, folder, seed, spread)
 
 
 def _points(
-    specs: Sequence[Spec], host: Mapping[str, object], chance: np.random.Generator
+    specs: Sequence[Spec], host: Mapping[str, object], chance: np.random.Generator, spread: float
 ) -> Iterator[tuple[tuple[str, int], Raw]]:
     """Launches of points, with as much about them as a measurement keeps."""
     for number, spec in enumerate(specs):
@@ -256,16 +263,18 @@ def _points(
             meta |= {"load_start": load, "load_end": load | {"cpu_steal_s": turn / 3}, "badges": ["loopback"]}
             meta |= {"notes": {"loopback": ["loopback", {}]}}
             level = middle * chance.normal(1, 0.01)
-            times = (level + chance.exponential(100, (len(timed), SAMPLES))).astype(np.int64)
+            count = round(SAMPLES * (1 + spread * chance.uniform(-1, 1)))
+            times = (level + chance.exponential(100, (len(timed), count))).astype(np.int64)
             one = Samples(spec=whole, effort=Effort(), host=host, launch=turn, time_ns=times, ranks=timed, meta=meta)
             header = json.dumps(metadata(one) | {"origin": "simulated"}, separators=(",", ":")).encode()
             yield (fingerprint, turn), Raw(header, timed, {"time_ns": times.ravel()})
 
 
-def commands(folder: Path) -> dict[str, list[str]]:
-    """Command lines by their names."""
-    new, old = str(folder / "new"), str(folder / "old")
+def commands(folder: Path, new: str, old: str) -> dict[str, list[str]]:
+    """Command lines by their names; of two campaigns in a folder."""
+    new, old = str(folder / new), str(folder / old)
     return {
+        "first reading": ["show", new, "--benchmark", "mpi.*"],
         "show": ["show", new, "--benchmark", "mpi.*"],
         "compare": ["compare", old, new],
         "lint": ["lint", new],
@@ -296,21 +305,29 @@ def points(counts: Sequence[int] = COUNTS) -> None:
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="labkit-bench-") as place:
             folder = Path(place)
-            names = ["new", "old", *(f"older-{k}" for k in range(EARLIER))]
-            made = [(count, folder / name, seed) for seed, name in enumerate(names)]
+            names = dict.fromkeys(("new", "old", *(f"older-{k}" for k in range(EARLIER))), 0.0)
+            names |= {"uneven": SPREAD, "uneven-old": SPREAD}
+            made = [(count, folder / name, seed, spread) for seed, (name, spread) in enumerate(names.items())]
             with get_context("spawn").Pool(1) as pool:  # what this process takes counts as a child's before it starts
                 pool.starmap(make_campaign, made)
-            lines = {"first reading": ["show", str(folder / "new"), "--benchmark", "mpi.*"]}
-            for name, words in (lines | commands(folder)).items():
-                if name in ("compare", "gate"):
-                    cost(words)  # keeps the records of the other campaigns
-                took, processor, memory = cost(words)
-                ratio = f"{processor / before[name]:5.1f} times" if name in before else ""
-                before[name] = processor
-                print(
-                    f"{count:>14,} × {LAUNCHES} {name:<14} {took:6.2f} s {processor:7.2f} s {memory:5.0f} MB  {ratio}"
-                )
+            before = {name: _cost(count, name, words, before) for name, words in commands(folder, "new", "old").items()}
+            print(f"{'':>19}of {SAMPLES * (1 - SPREAD):.0f} to {SAMPLES * (1 + SPREAD):.0f} iterations:")
+            for name, words in commands(folder, "uneven", "uneven-old").items():
+                if name != "gate":
+                    _cost(count, name, words, before)
             print(flush=True)
+
+
+def _cost(count: int, name: str, words: Sequence[str], before: Mapping[str, float]) -> float:
+    """Print what a command costs, with the ratio to a cost before; return its processor time, s."""
+    if name in ("compare", "gate"):
+        cost(words)  # keeps the records of the other campaigns
+    took, processor, memory = cost(words)
+    ratio = f"{processor / before[name]:6.2f} times" if name in before else ""
+    print(
+        f"{count:>14,} × {LAUNCHES} {name:<14} {took:6.2f} s {processor:7.2f} s {memory:5.0f} MB  {ratio}", flush=True
+    )
+    return processor
 
 
 ROWS: dict[str, Callable[[], None]] = {"points": points, "reading": reading, "hosts": hosts}
