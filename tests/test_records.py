@@ -1,7 +1,7 @@
 """Records, summaries and reported values, against numbers worked out by hand."""
 
-import dataclasses
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -55,6 +55,19 @@ def test_latency_is_half_the_round_trip() -> None:
     assert bool(row["verified"])
 
 
+def test_iterations_that_depend_on_each_other_are_counted_and_warned_of() -> None:
+    """The two launches have the same times; those of the second come in order."""
+    times = np.random.default_rng(1).permutation(np.arange(1000, 3000, 2))
+    made = [samples(LATENCY, times), replace(samples(LATENCY, np.sort(times)), launch=1)]
+    rows = records.table(made)
+    assert rows["n_eff"][0] > 500
+    assert rows["n_eff"][1] < 20
+    assert rows["ci_width"][1] > 4 * rows["ci_width"][0]
+    assert [[note.code for note in cell] for cell in rows["warnings"]] == [[], ["dependent-iterations"]]
+    point = records.summary(rows).iloc[0]
+    assert point["n_eff"] == rows["n_eff"].sum()
+
+
 def test_a_rate_takes_the_slow_side() -> None:
     times = np.concatenate([np.full(980, 1000), np.full(20, 64_000)])
     row = records.table([samples(BANDWIDTH, times)]).iloc[0]
@@ -91,17 +104,15 @@ def test_one_sided_calls_have_the_mean_of_the_whole_loop_as_osu_prints_it() -> N
     one = samples(benchmarks.resolve(Spec(benchmark="mpi.put_latency", size=8)), [40] * 100)
     assert "latency_us_osu_mean" not in records.table([one])  # nobody timed the whole loop
     kept = {"loop_ns": [[4000, 4200]], "chunks": [50, 50]}
-    row = records.table([dataclasses.replace(one, meta=dict(one.meta) | kept)]).iloc[0]
+    row = records.table([replace(one, meta=dict(one.meta) | kept)]).iloc[0]
     assert row["latency_us_p50"] == pytest.approx(0.04)
     assert row["latency_us_osu_mean"] == pytest.approx(0.082)
-    fenced = dataclasses.replace(
+    fenced = replace(
         one, spec=benchmarks.resolve(one.spec.replace(options={"synchronisation": "fence"})), meta=dict(one.meta) | kept
     )
     assert records.table([fenced]).iloc[0]["latency_us_osu_mean"] == pytest.approx(0.041)  # in turn: half of it
     rate = samples(benchmarks.resolve(Spec(benchmark="mpi.put_bandwidth", size=1000)), [8000] * 100)
-    row = records.table(
-        [dataclasses.replace(rate, meta=dict(rate.meta) | {"loop_ns": [[10**6]], "chunks": [100]})]
-    ).iloc[0]
+    row = records.table([replace(rate, meta=dict(rate.meta) | {"loop_ns": [[10**6]], "chunks": [100]})]).iloc[0]
     assert row["bandwidth_MBps_osu_mean"] == pytest.approx(6400)
 
 
@@ -122,7 +133,7 @@ def test_times_of_loops_that_nobody_measured_are_refused(kept: dict[str, object]
     one = samples(benchmarks.resolve(Spec(benchmark="mpi.put_latency", size=8)), [40] * 100)
     meta = {name: value for name, value in one.meta.items() if name != "chunks"} | kept
     with pytest.raises(DataError, match=r"has loop_ns=.* they must be rows of whole numbers"):
-        records.table([dataclasses.replace(one, meta=meta)])
+        records.table([replace(one, meta=meta)])
 
 
 def test_one_time_around_the_loop_gives_a_mean_and_no_percentile() -> None:
@@ -137,7 +148,7 @@ def test_one_time_around_the_loop_gives_a_mean_and_no_percentile() -> None:
     assert row["timing"] == "total"
     assert row["latency_us_mean"] == pytest.approx(380_000 / 100 / 2 * 1e-3)
     assert "latency_us_p50" not in row
-    over = records.summary(records.table([dataclasses.replace(one, launch=i) for i in range(6)])).iloc[0]
+    over = records.summary(records.table([replace(one, launch=i) for i in range(6)])).iloc[0]
     assert over["headline"] == "95 % interval of 6 launches"
     assert over["latency_us_low"] == over["latency_us_mean"] == over["latency_us_high"]
 

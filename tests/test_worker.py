@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import benchmarks
+from labkit import benchmarks, stats
 from labkit.errors import KernelError
 from labkit.point.spec import Effort, Spec
+from labkit.stats.lists import Lists
 from labkit.worker import Frame, Plan, Reader, failure, reported_failure
 from labkit.worker.stop import CHUNK, ENOUGH, MOST, Stop
 from labkit.worker.verify import compare, pattern_of
@@ -100,6 +101,16 @@ def test_a_noisy_point_goes_on_to_the_most_that_is_needed() -> None:
         total += count
         count = stop.after(chunk(1e3, count, 0.9), count, count * 1e-6)
     assert (stop.reason, total) == ("count", MOST)
+
+
+def test_iterations_that_depend_on_each_other_count_for_less_before_a_point_stops() -> None:
+    """Both have the same times. Slow ones in a row say less about the median than slow ones in between."""
+    mixed = np.tile([900, 1100, 1000, 1005], ENOUGH // 4)
+    stops = [Stop(Effort(time_cap=10, ci=0.02)) for _ in range(2)]
+    nexts = [stop.after(times, ENOUGH, 1e-3) for stop, times in zip(stops, (mixed, np.sort(mixed)), strict=True)]
+    assert [bool(count) for count in nexts] == [False, True]
+    in_records = stats.relative_widths(stats.summaries(Lists.of([mixed * 1e-9, np.sort(mixed) * 1e-9])))
+    assert [stop.width for stop in stops] == in_records.tolist()
 
 
 def test_a_slow_point_stops_at_the_cap_and_says_so() -> None:

@@ -60,7 +60,7 @@ def launches(records: pd.DataFrame, metric: str, *, series: Sequence[str] | None
         spreads.append(_spreads(rows, column(rows, metric, shown), html.unescape(name) if len(parts) > 1 else ""))
     if relative:
         figure.add_hline(0, line={"color": "#555", "width": 1, "dash": "dot"})
-    inside = "bars: 95 % interval of the median inside the launch" if shown == "p50" else ""
+    inside = "bars: 95 % interval of the median inside the launch, by its n_eff" if shown == "p50" else ""
     title = column_title(statistic_column(metric, shown))
     if relative:
         title = f"{definition.label}, {STATISTICS[shown].label}:<br>difference from that<br>over launches (%)"
@@ -96,6 +96,7 @@ def _marks(rows: pd.DataFrame, metric: Metric, shown: str, centre: float | None,
     error = error_bars(inside[0], y, inside[1], marker["color"])
     fields: dict[str, Sequence[Any]] = {
         STATISTICS[shown].label: [format_number(v, metric.unit) for v in y.tolist()],
+        "n_eff": [None if math.isnan(v) else format_number(v, digits=3) for v in rows["n_eff"]],
         "spread within": [None if math.isnan(v) else format_share(v, digits=3) for v in rows["spread_within"]],
         **style.common(rows),
     }

@@ -27,7 +27,7 @@ _SETTING = ("ranks", "transport", "launcher", "device", "hosts", "testbed")  # n
 TAIL = "p99"
 _UNNEEDED = (
     *("warnings", "further", "unreliable", "start", "stopped_by", "allocation", "launch", "elapsed_s"),
-    *("ci_width", "spread_within", "timer_overhead_ns", "verified"),
+    *("n_eff", "ci_width", "spread_within", "timer_overhead_ns", "verified"),
 )
 
 Key = tuple[str, ...]

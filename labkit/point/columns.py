@@ -151,8 +151,8 @@ STATISTICS = {
     s.name: s
     for s in (
         Statistic("p50", "median", "Median over iterations."),
-        Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within)."),
-        Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within)."),
+        Statistic("ci_low", "lower end of ci_within", "Lower end of the 95 % rank interval of the median inside one launch (ci_within), of n_eff samples."),
+        Statistic("ci_high", "upper end of ci_within", "Upper end of the 95 % rank interval of the median inside one launch (ci_within), of n_eff samples."),
         Statistic("p95", "95th percentile", "19 of 20 iterations were at least as fast. Needs 20 samples; unreliable with fewer than 10 samples beyond it."),
         Statistic("p99", "99th percentile", "99 of 100 iterations were at least as fast. Needs 100 samples; unreliable with fewer than 10 samples beyond it."),
         Statistic("p999", "99.9th percentile", "Needs 10 000 samples."),
@@ -220,6 +220,7 @@ COLUMNS = {
         Column("origin", "str", "", "measured, reported, imported, published, simulated or modelled."),
         Column("launch", "int64", "", "Number of the launch (fresh start of the ranks or the tool), from 0."),
         Column("n", "int64", "", "Number of samples; 0 if the tool reports only statistics."),
+        Column("n_eff", "float64", "", "Independent samples that the n samples are worth, which depend on each other. In a summary, the sum over launches."),
         Column("verified", "bool", "", "Whether an untimed pass verified the bytes."),
         Column("badges", "list of notes", "", "Marks of numbers that could mislead: loopback, shared memory, oversubscription and others."),
         Column("warnings", "list of notes", "", "Warnings during the measurement."),

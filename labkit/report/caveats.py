@@ -90,6 +90,11 @@ GROUPS = (
     Group(("time-cap",), "time cap", "Measuring ended before the interval was narrow. Raise time_cap."),
     Group(("few-iterations",), "few iterations", "Percentiles are unreliable. Raise time_cap or iterations."),
     Group(
+        ("dependent-iterations",),
+        "dependent iterations",
+        "Iterations of a launch depend on each other, so its own interval is wide. Run more launches.",
+    ),
+    Group(
         ("stand-in",),
         "another tool",
         "The preferred tool is missing, and another took its place. Compare tools with care.",

@@ -22,7 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import DataError
 from labkit.stats.lists import Lists, begins
+from labkit.stats.rank_interval import DEPENDENT as DEPENDENT
 from labkit.stats.rank_interval import LEVEL as LEVEL
+from labkit.stats.rank_interval import effective, wider
 from labkit.stats.rank_interval import ranks as ranks
 
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -81,6 +83,7 @@ class Summary:
     Parameters
     ----------
     n : samples.
+    n_eff : independent samples that they are worth, see `labkit.stats.rank_interval.effective`.
     p50, p95, p99, p999 : percentiles; NaN where there are too few samples, see `given`.
     within : 95 % rank interval of the median inside the launch.
     min, max, mean : of all samples; none is removed as an outlier.
@@ -89,6 +92,7 @@ class Summary:
     """
 
     n: int
+    n_eff: float
     p50: float
     p95: float
     p99: float
@@ -155,8 +159,13 @@ def interval(values: ArrayLike, q: float = 0.5, level: float = LEVEL) -> Interva
 
 
 def within(seconds: ArrayLike) -> Interval:
-    """95 % rank interval of the median inside one launch: the stop rule asks for its width after every chunk."""
-    return interval(seconds)
+    """95 % rank interval of the median inside one launch: the stop rule asks for its width after every chunk.
+
+    Parameters
+    ----------
+    seconds : (iterations,), s, in the order in which they ran: iterations depend on each other.
+    """
+    return summarize(seconds).within
 
 
 def reliable(n: int, q: float) -> bool:
@@ -301,13 +310,14 @@ def summarize(seconds: ArrayLike) -> Summary:
 
     Parameters
     ----------
-    seconds : (iterations,), s, or any unit: everything but `n` and `spread` is in the same unit.
+    seconds : (iterations,), in the order in which they ran, s or any unit: everything but `n`, `n_eff` and `spread` is
+        in the same unit.
     """
     array = _samples(seconds)
     s = {name: float(values[0]) for name, values in summaries(Lists.of([array])).items()}
     return Summary(
         n=array.size,
-        **{name: s[name] for name in ("p50", "p95", "p99", "p999", "min", "max", "mean", "spread")},
+        **{name: s[name] for name in ("n_eff", "p50", "p95", "p99", "p999", "min", "max", "mean", "spread")},
         within=Interval(s["ci_low"], s["ci_high"], s["p50"]),
         unreliable=unreliable(array.size),
     )
@@ -323,7 +333,7 @@ def summaries(launches: Lists, ordered: Lists | None = None) -> dict[str, NDArra
 
     Parameters
     ----------
-    launches : times of the iterations of each launch, s, without NaN.
+    launches : times of the iterations of each launch in the order in which they ran, s, without NaN.
     ordered : the same, those of each launch in ascending order; sorted here if they are not given.
 
     Returns
@@ -337,14 +347,11 @@ def summaries(launches: Lists, ordered: Lists | None = None) -> dict[str, NDArra
     def at(ranks: Sequence[int]) -> NDArray[np.float64]:
         return np.asarray(ordered.at(np.array(ranks, np.intp)[of] - 1))
 
-    ends = [ranks(n, 0.5, LEVEL) for n in numbers]
-    there = np.array([each is not None for each in ends])[of]
-    columns = {
-        name: np.where(there, at([each[end] if each else 1 for each in ends]), nothing)
-        for end, name in enumerate(("ci_low", "ci_high"))
-    }
     low, high = (at([_centre(n, 0.5)[end] for n in numbers]) for end in range(2))
-    columns["p50"] = (low + high) / 2
+    columns = {"p50": (low + high) / 2}
+    columns["n_eff"] = effective(launches, columns["p50"])
+    for name, ends in zip(("ci_low", "ci_high"), wider(launches.counts, columns["n_eff"]), strict=True):
+        columns[name] = np.where(ends > 0, ordered.at(np.maximum(ends, 1) - 1), nothing)
     for name in NEEDED:
         enough = np.array([given(name, n) for n in numbers])[of]
         columns[name] = np.where(enough, at([_rank(n, QUANTILES[name]) for n in numbers]), nothing)

@@ -1,9 +1,15 @@
 """The two of n sorted samples that enclose a quantile, from the binomial distribution alone.
 
+Iterations of a launch depend on each other. `effective` estimates how many independent ones they are worth, and
+`wider` makes the interval of their median as wide as that of so many.
+
 References
 ----------
 .. [1] T. Hoefler, R. Belli, Scientific Benchmarking of Parallel Computing Systems, SC15, doi 10.1145/2807591.2807644.
 .. [2] J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, EPFL Press 2010, ch. 2.
+.. [3] R. W. Conway, Some Tactical Problems in Digital Simulation, Management Science 10 (1), 1963 (batch means).
+.. [4] B. Schmeiser, Batch Size Effects in the Analysis of Simulation Output, Operations Research 30 (3), 1982.
+.. [5] P. Heidelberger, P. A. W. Lewis, Quantile Estimation in Dependent Sequences, Operations Research 32 (1), 1984.
 """
 
 from __future__ import annotations
@@ -11,9 +17,17 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from labkit.errors import DataError
+from labkit.stats.lists import Lists
 
 LEVEL = 0.95
+BATCHES = 10  # of the iterations of a launch
+FEWEST = 3 * BATCHES  # iterations from which on their dependence is estimated
+DEPENDENT = 0.1  # of the iterations: if they are worth less, a warning says so
+_STUDENT = (1.959964 / 2.262157) ** 2  # normal over Student quantile with BATCHES - 1 degrees of freedom, squared
 _EXACT = 500  # n·min(q, 1−q) up to which binomial ranks are summed exactly; 0.5**1000 is still a normal float
 
 
@@ -69,3 +83,59 @@ def ranks(n: int, q: float = 0.5, level: float = LEVEL) -> tuple[int, int] | Non
         half = -NormalDist().inv_cdf(tail) * math.sqrt(n * q * (1 - q))
         low, high = math.floor(n * q - half), math.ceil(n * q + half) + 1
     return (low, high) if low >= 1 and high <= n else None
+
+
+def effective(launches: Lists, medians: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many independent iterations would give the median of each launch an interval of the right width.
+
+    Parameters
+    ----------
+    launches : iterations of each, in the order in which they ran.
+    medians : (launches,), of each.
+
+    Returns
+    -------
+    (launches,), from about 7 to n; n itself below 30 iterations, which are too few to estimate it.
+
+    Notes
+    -----
+    Batch means [3]_ of whether an iteration is above or below the median, on which the interval of a quantile depends
+    [5]_. If batches scatter k times as much (as a variance) as independent iterations would, n iterations are worth
+    n / k. There are ten batches, as [4]_ recommends for an unknown dependence: each is long, so that slow changes fall
+    inside. Ten know their scatter only roughly, for which Student's quantile pays. Its square is a part of the result.
+
+    Examples
+    --------
+    >>> steps = Lists.of([np.repeat(np.arange(20.0) % 7, 50)])
+    >>> int(effective(steps, np.array([3.0]))[0])
+    8
+    """
+    n, centre = launches.counts, np.repeat(medians, launches.counts)
+    side = np.zeros(len(centre) + 1, np.int8)  # one more, for a batch that begins at the end
+    np.subtract((launches.values > centre).view(np.int8), (launches.values < centre).view(np.int8), out=side[:-1])
+    length = n // BATCHES
+    edges = launches.starts[:-1, None] + length[:, None] * np.arange(BATCHES + 1)
+    sums = np.add.reduceat(side, edges.ravel(), dtype=np.int64).reshape(-1, BATCHES + 1)
+    batches, rest = sums[:, :BATCHES], np.where(n % BATCHES, sums[:, BATCHES], 0)
+    apart = np.add.reduceat(side != 0, launches.starts[:-1], dtype=np.int64)  # iterations that are not the median
+    variance = apart / n - ((batches.sum(axis=1) + rest) / n) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = batches.var(axis=1, ddof=1) / length
+        worth = np.minimum(n * _STUDENT * variance / between, n)
+    return np.where((n >= FEWEST) & (between > 0), worth, n)
+
+
+def wider(counts: NDArray[np.int64], worth: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of the sorted iterations enclose the median of each launch, if they are worth fewer; see `effective`.
+
+    The distance of both ranks from the middle grows with the root of the count over that number.
+
+    Returns
+    -------
+    Ranks counted from 1, (launches,) each; 0 where there are none.
+    """
+    known, of = np.unique(counts, return_inverse=True)
+    first = np.array([(ranks(n) or (0, 0))[0] for n in known.tolist()], np.intp)[of]
+    middle = (counts + 1) / 2
+    low = np.maximum(np.floor(middle - (middle - first) * np.sqrt(counts / worth)), 1).astype(np.intp)
+    return np.where(first, low, 0), np.where(first, counts + 1 - low, 0)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from labkit import benchmarks
+from labkit import benchmarks, stats
 from labkit.errors import DataError
 from labkit.point import notes
 from labkit.point.columns import COLUMNS, split
@@ -67,6 +67,9 @@ from labkit.store.samples.facts import (
 )
 
 MARK = "mark."  # how columns of marks begin
+_DEPENDENT = (
+    f"iterations depend on each other: they are worth fewer than {stats.DEPENDENT * 100:.0f} % independent ones"
+)
 
 __all__ = [
     "DECILES",
@@ -161,16 +164,19 @@ def _identity(batch: Batch, campaign: str, time: Columns) -> Columns:
 
 def _noted(batch: Batch, time: Columns) -> tuple[list[Notes], list[Notes]]:
     """Return warnings and badges of each launch; equal ones are one object."""
-    zero = time["below"].tolist() if time else [False] * len(batch)
+    none = [False] * len(batch)
+    zero, dependent = (np.asarray(time.get(name, none)).tolist() for name in ("below", "dependent"))
     known: dict[str, tuple[Notes, Notes]] = {}
     out: list[tuple[Notes, Notes]] = []
-    parts = zip(batch.fact(WARNINGS), batch.fact(BADGES), batch.fact(NOTES), zero, strict=True)
-    for texts, marks, about, below in parts:
-        key = repr((texts, marks, about, below))
+    parts = zip(batch.fact(WARNINGS), batch.fact(BADGES), batch.fact(NOTES), zero, dependent, strict=True)
+    for texts, marks, about, below, dependence in parts:
+        key = repr((texts, marks, about, below, dependence))
         if key not in known:
             warnings = notes.known(texts, about) + (batch.kind.start.notes if batch.kind.start else ())
             if below:
                 warnings += (notes.note("below-resolution", "a time of 0 ns is below the clock's resolution"),)
+            if dependence:
+                warnings += (notes.note("dependent-iterations", _DEPENDENT),)
             known[key] = warnings, notes.known(marks, about)
         out.append(known[key])
     return [warnings for warnings, _ in out], [badges for _, badges in out]

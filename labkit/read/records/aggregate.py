@@ -220,6 +220,7 @@ def _points(records: pd.DataFrame, groups: _Groups) -> pd.DataFrame:
         "n": np.add.reduceat(records["n"].to_numpy()[groups.rows], groups.starts),
         "verified": np.logical_and.reduceat(records["verified"].to_numpy(bool)[groups.rows], groups.starts),
         "start": [min(starts[start:end]) for start, end in zip(groups.starts.tolist(), ends, strict=True)],
+        "n_eff": groups.reduced(column("n_eff"), _sum_of_known),
         "ci_width": groups.reduced(column("ci_width"), lambda values: np.median(values, axis=1)),
         "spread_within": groups.reduced(column("spread_within"), lambda values: np.median(values, axis=1)),
         "timer_overhead_ns": groups.reduced(column("timer_overhead_ns"), _median_of_known),

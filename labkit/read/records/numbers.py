@@ -258,8 +258,9 @@ def of_times(batch: Batch) -> Columns:
     -------
     (launches,) each: the statistics of `stats.summaries` with ``mean``, ``step`` and ``osu_mean``, of the time of an
     iteration, s; those of phases and derived metrics with the name of the phase or metric before them; and ``n``,
-    ``ci_width``, ``spread_within`` and ``unreliable`` of the records, ``below`` (whether a time is 0), ``clock``
-    (its step, s), and `deciles_of` each kind of metric by their `decile_names`.
+    ``n_eff``, ``ci_width``, ``spread_within`` and ``unreliable`` of the records, ``below`` (whether a time is 0),
+    ``dependent`` (whether the iterations are worth few independent ones), ``clock`` (its step, s), and `deciles_of`
+    each kind of metric by their `decile_names`.
     """
     benchmark, times, total = _benchmark(batch), _reduced(batch), timing(batch.kind) == "total"
     if np.isnan(times.values).any():
@@ -279,7 +280,8 @@ def of_times(batch: Batch) -> Columns:
     else:
         s = stats.summaries(times, ordered)
         time |= {name: s[name] for name in _TIMES} | {"step": step}
-        time |= {"ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
+        time |= {"n_eff": s["n_eff"], "ci_width": stats.relative_widths(s), "spread_within": s["spread"]}
+        time["dependent"] = s["n_eff"] < stats.DEPENDENT * counts
         few = {n: stats.unreliable(n) for n in {*time["n"]}}
         time["unreliable"] = [few[n] for n in time["n"]]
     if benchmark.reduce == "max" and len(batch.kind.ranks) > 1 and not benchmark.loop:
@@ -315,7 +317,7 @@ def of_statistics(batch: Batch, time: Columns) -> Columns:
     time : from `of_times`.
     """
     benchmark = _benchmark(batch)
-    row: Columns = {name: time[name] for name in ("ci_width", "spread_within", "unreliable") if name in time}
+    row: Columns = {name: time[name] for name in ("n_eff", "ci_width", "spread_within", "unreliable") if name in time}
     if benchmark.loop and (loops := _loops(batch)) is not None:
         time = time | {"osu_mean": loops}
     whole = {name: time[name] for name in ("mean", *_TIMES, "step", "osu_mean") if name in time}
