@@ -13,10 +13,10 @@ from labkit.point import notes
 from labkit.point.columns import METRICS
 from labkit.point.notes import badge, note
 from labkit.point.spec import Effort, Reported, Spec
-from labkit.read import records
+from labkit.read import columnar, records
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import FINGERPRINT, Fact
+from labkit.store.samples.facts import FINGERPRINT
 
 ID = "8d6d0e0c-6f5e-4c7e-9b43-0d5c1f6e2a11"  # for a campaign.json that a test writes
 
@@ -61,24 +61,7 @@ def campaign(folder: Path, some: Iterable[Samples]) -> Campaign:
     return made_of
 
 
-class Launches:
-    """Launches in memory, as `labkit.read.columnar` gives those of files."""
-
-    def __init__(self, some: Sequence[Samples]) -> None:
-        keys = ("benchmark", "message_size_B", "fingerprint", "launch")
-        self.records = records.table(some)
-        own = {(one.spec.benchmark, one.spec.size, FINGERPRINT.of(one.meta), one.launch): one for one in some}
-        self.kinds = tuple(own[row] for row in self.records[[*keys]].itertuples(index=False, name=None))
-        self.kind = np.arange(len(self.kinds))
-
-    def fact(self, fact: Fact[Any]) -> list[Any]:
-        return [fact.of(one.meta) for one in self.kinds]
-
-    def spec(self, row: int) -> Spec:
-        return self.kinds[row].spec
-
-
-def evidence(some: Sequence[Samples], *more: Any) -> Any:
+def evidence(some: Sequence[Samples], *more: Any) -> Evidence:
     """What `labkit.judge.lint` sees of launches."""
-    launches: Any = Launches(some)
+    launches = columnar.of_samples(some)
     return Evidence("c", launches.records, records.summary(launches.records), launches, *more)

@@ -17,9 +17,11 @@ from labkit.apps.show import linted
 from labkit.io.sanitize import plainly
 from labkit.judge import lint
 from labkit.point.spec import Effort, Spec
+from labkit.read import columnar
 from labkit.report import linting, sources
 from labkit.report.content import Content
 from labkit.run import importing
+from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples, facts
 from labkit.store.samples.facts import FACTS, MEASURED
 from tests import made
@@ -44,16 +46,26 @@ def point(
     spec = Spec(benchmark="mpi.latency", size=size, **{"transport": "shm", **fields.pop("spec", {})})
     facts = {
         "fingerprint": spec.fingerprint({}),
-        "start": f"2026-01-01T00:00:{launch:02}",
+        "start": f"2026-01-01T00:{launch:02}:00",
         **(meta or {}),
     }
-    times = np.random.default_rng(launch).integers(2000, 2100, (2, n))
+    times = np.random.default_rng([launch, size, len(spec.transport)]).integers(2000, 2100, (2, n))
     return made.samples(spec, times, launch=launch, meta=META | facts, **{"host": HOST, "effort": Effort(), **fields})
 
 
 def six(**fields: Any) -> list[Samples]:
     """Six launches of a point."""
     return [point(launch, **fields) for launch in range(6)]
+
+
+def ordered(one: Samples) -> Samples:
+    """The same launch with its times in ascending order."""
+    return replace(one, time_ns=np.sort(one.time_ns, axis=1))
+
+
+def scaled(one: Samples, factor: float) -> Samples:
+    """The same launch, slower."""
+    return replace(one, time_ns=(one.time_ns * factor).astype(np.int64))
 
 
 def check(points: Sequence[Samples], failed: Sequence[tuple[str, str]] = ()) -> lint.Result:
@@ -90,6 +102,10 @@ def test_a_sound_campaign_breaks_no_rule() -> None:
         ("sparse-sizes", [*six(size=8), *six(size=16), *six(size=4096)]),
         ("uneven-sizes", [*six(), *six(size=16), *six(spec={"transport": "tcp"})]),
         ("made-up", six(origin="modelled")),
+        ("dependent-iterations", [ordered(one) for one in six()]),
+        ("launches-at-once", [point(n, meta={"start": f"2026-01-01T00:00:{n:02}"}) for n in range(6)]),
+        ("drifting-launches", [scaled(one, 1 + one.launch / 100) for one in six()]),
+        ("copied-launches", [*six(), replace(point(0), launch=6)]),
     ],
 )
 def test_each_rule_finds_its_breach(code: str, points: list[Samples]) -> None:
@@ -100,6 +116,52 @@ def test_each_rule_finds_its_breach(code: str, points: list[Samples]) -> None:
     assert finding.rule.must
     assert finding.rule.remedy
     assert result.sound == all(rule.level != "error" for rule in result.broken)
+
+
+def breaches(code: str, points: Sequence[Samples]) -> list[lint.Breach]:
+    """Where points break a rule."""
+    return [one.breach for one in check(points).findings if one.rule.code == code]
+
+
+def test_a_copy_of_a_launch_is_named_with_what_it_copies() -> None:
+    copies = [
+        *six(),
+        *six(size=16)[1:],
+        replace(point(3), spec=point(size=16).spec, meta=point(size=16).meta, launch=9),
+    ]
+    (breach,) = breaches("copied-launches", copies)
+    assert (breach.point, breach.what) == ("16 B", "launch 9 has the same 2000 times as launch 3 of 8 B")
+    # equal times say nothing where the clock shows few, or where a model gives them
+    coarse = [replace(one, time_ns=one.time_ns // 100 * 100) for one in [*six(), replace(point(0), launch=6)]]
+    modelled = [replace(one, origin="modelled") for one in [*six(), replace(point(0), launch=6)]]
+    assert not breaches("copied-launches", coarse)
+    assert not breaches("copied-launches", modelled)
+
+
+def test_a_trend_of_launches_is_told_from_chance() -> None:
+    """Launches are numbered in another order than they ran in: only their starts count."""
+    rising = [scaled(point(5 - k, meta={"start": f"2026-01-01T00:{k:02}:00"}), 1 + k / 100) for k in range(6)]
+    (breach,) = breaches("drifting-launches", rising)
+    assert breach.what == "6 launches rise by 4.9 % in order of time"
+    slight = [scaled(one, 1 + one.launch / 1000) for one in six()]
+    mixed = [scaled(one, 1 + [3, 0, 4, 1, 5, 2][one.launch] / 100) for one in six()]
+    assert not breaches("drifting-launches", slight)
+    assert not breaches("drifting-launches", mixed)
+
+
+def test_a_trend_of_many_points_shows_in_their_average() -> None:
+    """Six launches of a single point show nothing among 30 points; all together they do."""
+    points = [scaled(one, 1 + one.launch / 100) for k in range(30) for one in six(size=8 + k)]
+    (breach,) = breaches("drifting-launches", points)
+    assert (breach.point, breach.what) == ("", "6 launches rise by 4.8 % in order of time, on average over 30 points")
+
+
+@pytest.mark.parametrize("name", ["virtual-cluster", pytest.param("two-cores-settings", marks=pytest.mark.slow)])
+def test_recorded_launches_are_no_copies_and_do_not_drift(name: str) -> None:
+    launches = columnar.read_campaigns(Campaign(EXAMPLES / name))
+    rules = [rule for rule in lint.RULES if rule.code in ("copied-launches", "drifting-launches")]
+    result = lint.lint(lint.Evidence(name, launches.records, launches.summary, launches), rules)
+    assert (len(rules), result.findings) == (2, ())
 
 
 def test_levels_measured_one_after_the_other_are_named() -> None:

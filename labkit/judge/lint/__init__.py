@@ -1,8 +1,8 @@
 """Check what a campaign's data show against the rules of sound benchmarking.
 
 A rule is one entry of `RULES`: the twelve rules of Hoefler and Belli [1]_ as far as data can show them
-(`labkit/judge/lint/twelve.py`), and labkit's own (`labkit/judge/lint/numbers.py`, `odd.py`). `JUDGEMENT` lists
-what only an author can judge.
+(`labkit/judge/lint/twelve.py`), and labkit's own (`labkit/judge/lint/numbers.py`, `repeats.py`, `odd.py`).
+`JUDGEMENT` lists what only an author can judge.
 
 References
 ----------
@@ -19,6 +19,7 @@ from labkit.io.markdown import table
 from labkit.judge.lint.evidence import LEVELS, Breach, Evidence, Level, Rule
 from labkit.judge.lint.numbers import NUMBERS
 from labkit.judge.lint.odd import ODD
+from labkit.judge.lint.repeats import REPEATS
 from labkit.judge.lint.twelve import JUDGEMENT, TWELVE, Judgement
 from labkit.judge.plausibility import Oddity
 from labkit.point.units import plural
@@ -37,7 +38,7 @@ __all__ = [
     "lint",
 ]
 
-RULES: tuple[Rule, ...] = (*TWELVE, *NUMBERS, *ODD)
+RULES: tuple[Rule, ...] = (*TWELVE, *NUMBERS, *REPEATS, *ODD)
 
 
 @dataclass(frozen=True)

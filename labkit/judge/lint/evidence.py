@@ -84,6 +84,18 @@ class Evidence:
         rows = dict(zip(self.records["fingerprint"].tolist(), range(len(self.records)), strict=True))
         return np.array([rows[name] for name in self.column("fingerprint").tolist()], np.intp)
 
+    @cached_property
+    def repeats(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Points with equally many launches, (points,), and their rows of the records by start, (points, launches)."""
+        if self.records.empty:
+            return []
+        place = np.array([self._last[name] for name in self.records["fingerprint"].tolist()], np.intp)
+        order = np.lexsort((self.records["start"].to_numpy(str), place))
+        counts = np.bincount(place, minlength=len(self.summary))
+        begins = np.cumsum(counts) - counts
+        groups = [(count, np.flatnonzero(counts == count)) for count in np.unique(counts).tolist()]
+        return [(points, order[begins[points][:, None] + np.arange(count)]) for count, points in groups]
+
     def of_kinds(self, function: Callable[[Samples], Any], unknown: Any = False) -> NDArray[Any]:
         """Return for each point what a function makes of its metadata; where no metadata are known, another value."""
         if self.launches is None or self.summary.empty:
