@@ -276,7 +276,9 @@ def test_summaries_of_launches_of_any_lengths_are_those_of_each() -> None:
     together = stats.summaries(Lists.of(each))
     for place, one in enumerate(each):
         s = stats.summarize(one)
-        alone = {name: getattr(s, name) for name in ("p50", "p95", "p99", "p999", "min", "max", "mean", "spread")}
+        alone = {
+            name: getattr(s, name) for name in ("n_eff", "p50", "p95", "p99", "p999", "min", "max", "mean", "spread")
+        }
         alone |= {"ci_low": s.within.low, "ci_high": s.within.high}
         np.testing.assert_equal({name: float(values[place]) for name, values in together.items()}, alone)
         assert s.p50 == np.median(one)

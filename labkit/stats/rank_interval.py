@@ -126,7 +126,7 @@ def effective(launches: Lists, medians: NDArray[np.float64]) -> NDArray[np.float
 
 
 def wider(counts: NDArray[np.int64], worth: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return which of the sorted iterations enclose the median of each launch, if they are worth fewer; see `effective`.
+    """Return which sorted iterations of each launch enclose its median, if they are worth fewer; see `effective`.
 
     The distance of both ranks from the middle grows with the root of the count over that number.
 
