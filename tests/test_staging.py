@@ -476,6 +476,20 @@ def test_a_changed_module_is_what_the_next_rank_loads(little: Path) -> None:
     assert said_by(second)[1] == 2
 
 
+def test_files_that_ranks_no_longer_use_are_removed(little: Path, tmp_path: Path) -> None:
+    folder, made = tmp_path / "cache" / "labkit" / "ranks", []
+    for number in range(packed.MOST_FILES + 2):
+        (little / "value.py").write_text(f"value = {number:2}\n")
+        made.append(packed.made())
+        for path in folder.iterdir():
+            os.utime(path, (time.time() - 2 * packed.RECENT_S,) * 2)
+    (little / "value.py").write_text("value = 99\n")
+    last = packed.made()
+    assert last not in made
+    assert len(list(folder.iterdir())) == packed.MOST_FILES
+    assert packed.made() == last  # what lists its modules is there
+
+
 def test_what_is_installed_later_gives_another_file(little: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(little.parent))
     first = packed.made()

@@ -332,12 +332,12 @@ def relocated(content: bytes, name: str) -> bytes:
     return content.replace(old, new.ljust(len(old), b"\0"))
 
 
-def remove_old(folder: Path, keep: Path) -> None:
-    """Remove what has not been used for a while from a folder of the cache, except the last few."""
+def remove_old(folder: Path, keep: Path, most: int = MOST_ARCHIVES, recent: float = RECENT_S) -> None:
+    """Remove from a folder of the cache what has not been used for `recent` s, except the last `most` files."""
     with suppress(OSError):
         entries = sorted(folder.iterdir(), key=lambda path: -path.stat().st_mtime)
-        for path in entries[MOST_ARCHIVES:]:
-            if path == keep or time.time() - path.stat().st_mtime <= RECENT_S:
+        for path in entries[most:]:
+            if path == keep or time.time() - path.stat().st_mtime <= recent:
                 continue
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)

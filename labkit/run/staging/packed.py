@@ -24,6 +24,8 @@ from labkit.io import atomic, folders
 from labkit.run.staging import archive, node
 
 FLAGS = ("-S", "-P")  # `site` need not look for packages, and the folder of the file is no place of modules
+MOST_FILES = 12  # that stay in the cache, two for each environment; more do if they were used in the last so many s
+RECENT_S = 600.0  # a rank opens its file within that time
 _START = Path(__file__).with_name("start.py")
 _guard = threading.Lock()
 _failed: list[Exception] = []  # the first reason why there is no such file, which does not go away
@@ -82,9 +84,11 @@ def _name(key: str, paths: list[str]) -> str:
 def _found(folder: Path) -> Path | None:
     """Return the file for the modules as they are now; None if it is not in the cache."""
     key = _key()
+    listed = folder / f"{key}.json"
     try:
-        file = folder / _name(key, json.loads((folder / f"{key}.json").read_bytes()))
-        os.utime(file)
+        file = folder / _name(key, json.loads(listed.read_bytes()))
+        for path in (listed, file):
+            os.utime(path)
     except (FileNotFoundError, ValueError):
         return None
     return file
@@ -108,7 +112,7 @@ def _built(folder: Path) -> Path:
     about |= {"modules": places, "size": len(data), "prefix": sys.prefix, "base": sys.base_prefix}
     atomic.replace(file, _program(about) + bytes(data))
     atomic.replace(folder / f"{key}.json", json.dumps(paths).encode())
-    archive.remove_old(folder, keep=file)
+    archive.remove_old(folder, file, MOST_FILES, RECENT_S)
     return file
 
 
