@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
@@ -37,8 +38,10 @@ from labkit.apps.explorer.view import View
 from labkit.errors import DataError, SpecError
 from labkit.io.project import SHIPPED
 from labkit.point.spec import Effort, Spec
+from labkit.read import records
 from labkit.run import launch
 from labkit.store import archive, campaign
+from labkit.store.samples import facts
 
 from .test_foreign import filled, forged
 
@@ -156,6 +159,20 @@ def test_a_measured_point_tells_its_command() -> None:
 def test_a_problem_is_a_sentence() -> None:
     assert "needs exactly 2" in Selection(benchmark="mpi.latency", levels={"ranks": [3]}).problem()
     assert Selection(benchmark="mpi.latency", levels={"transport": []}).problem().startswith("No transport is selected")
+
+
+def test_a_store_reads_a_campaign_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = campaign.Campaign(campaign.find("two-cores"))
+    merged = campaign.Campaign(campaign.root() / "far" / "merged")
+    for place, one in enumerate(source.samples("mpi.latency")):
+        own = {"campaign": "another"} if place % 2 else {}
+        merged.save(dataclasses.replace(one, meta={**one.meta, **own}), facts.FINGERPRINT.of(one.meta))
+    expected = records.table(merged.samples("mpi.latency"), campaign="far/merged")
+    monkeypatch.setattr(campaign.Campaign, "samples", None)  # it would make an object for each launch
+    told = Store().records("far/merged", "mpi.latency")
+    pd.testing.assert_frame_equal(told, expected, check_exact=True)
+    assert {*told["campaign"]} == {"another", "far/merged"}
+    shutil.rmtree(merged.path)
 
 
 def test_a_store_reads_a_file_once_and_what_is_new(tmp_path: Path) -> None:

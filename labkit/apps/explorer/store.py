@@ -14,11 +14,12 @@ import pandas as pd
 
 from labkit.errors import DataError, LabkitError, SpecError
 from labkit.io import safe_read
-from labkit.read import records
+from labkit.read import columnar, records
 from labkit.run import importing
 from labkit.store import campaign, derived, merging
 from labkit.store.campaign import Campaign
 from labkit.store.samples import Samples
+from labkit.store.samples.facts import CAMPAIGN
 
 Name = tuple[str, int]  # fingerprint and launch
 SORTED = ["benchmark", "message_size_B", "fingerprint", "launch"]
@@ -97,6 +98,19 @@ def launches(name: str, benchmark: str, fingerprint: str) -> list[Samples]:
     return sorted(source.samples(benchmark, wanted), key=lambda one: one.launch)
 
 
+def _as_columns(source: Campaign, name: str, benchmark: str, present: set[Name]) -> pd.DataFrame | None:
+    """Return the records of a benchmark, read as columns; None if those are not the records of just these points."""
+    try:
+        whole = columnar.read_campaigns(source, benchmark=benchmark)
+        table = whole.records
+    except DataError:  # reading point by point tells which one it is
+        return None
+    if {*zip(table["fingerprint"].tolist(), table["launch"].tolist(), strict=True)} != present:
+        return None
+    merged = [str(CAMPAIGN.of(kind.meta)) for kind in whole.kinds]  # the campaign that measured a point
+    return table.assign(campaign=[merged[kind] or name for kind in whole.kind.tolist()]).astype({"campaign": "str"})
+
+
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Records of several campaigns, one below the other."""
     return pd.concat(frames, ignore_index=True) if frames else records.table([])
@@ -119,9 +133,10 @@ class Store:
         present = {(fingerprint, launch) for _, fingerprint, launch in source.done(benchmark)}
         if seen - present:
             seen = set()
-        new = self._load(source, benchmark, present - seen)
+        whole = None if seen else _as_columns(source, name, benchmark, present)
+        new = self._load(source, benchmark, present - seen) if whole is None else []
         if new or key not in self._frames or not seen:
-            frame = records.table(new, campaign=name)
+            frame = records.table(new, campaign=name) if whole is None else whole
             frames = [self._frames[key], frame] if seen and new and len(self._frames[key]) else [frame]
             self._frames[key] = pd.concat(frames, ignore_index=True).sort_values(
                 SORTED, ignore_index=True, kind="stable"
