@@ -40,14 +40,15 @@ def campaign(
     factor: float = 1.0,
     sizes: tuple[int, ...] = (8, 64),
     spread: float = 0.01,
+    level: float = 1.0,
     environment: Mapping[str, str] = MappingProxyType({}),
     **meta: Any,
 ) -> list[Samples]:
-    """Six launches of mpi.latency at some sizes; the first size is slower by a factor."""
+    """Six launches of mpi.latency at some sizes; the first size is slower by a factor, all of them by a level."""
     random, points = np.random.default_rng(day), []
     for size in sizes:
         for launch in range(6):
-            middle = 2000 * (factor if size == sizes[0] else 1.0) * math.exp(spread * random.standard_normal())
+            middle = 2000 * level * (factor if size == sizes[0] else 1.0) * math.exp(spread * random.standard_normal())
             times = (middle * (1 + 0.01 * random.random((2, 200)))).astype(int)
             facts = {
                 "fingerprint": f"{size:016x}",
@@ -229,6 +230,63 @@ def test_every_format_holds_every_failure() -> None:
     assert texts["table"].count("fail  ") == 2
     assert all("\x1b" not in text for name, text in texts.items() if name != "json")
     assert not any(line.startswith("::error::x") for text in texts.values() for line in text.splitlines())
+
+
+LEVELS = (1.0, 1.03, 0.96, 1.05, 0.97, 1.02, 0.95, 1.04)  # of the days, common to all points
+SIZES = (8, 64, 512, 4096, 32768)
+
+
+@pytest.fixture(scope="module")
+def together() -> list[tuple[str, Any]]:
+    """A history of days that are fast and slow as a whole."""
+    return [
+        (f"day{day}", records.table(campaign(day, level=level, sizes=SIZES, spread=0.005)))
+        for day, level in enumerate(LEVELS)
+    ]
+
+
+def test_what_all_points_of_a_night_have_in_common_is_removed_from_each(together: list[tuple[str, Any]]) -> None:
+    slow = records.table(campaign(100, factor=1.1, level=1.04, sizes=SIZES, spread=0.005))
+    result = gates.gate("today", slow, together)
+    assert {(one.point, one.outcome) for one in result.verdicts if one.outcome != "pass"} == {("8 B", "fail")}
+    assert [round(one.times, 1) for one in result.common if one.removed] == [1.0, 1.0]
+    assert result.comparisons == 2 * len(SIZES) + 2
+    one = result.verdicts[0]
+    assert one.expected == pytest.approx(one.usual * 1.04, rel=0.03)
+    assert one.usual * one.common * (1 + one.smallest) == pytest.approx(one.limit.value)
+    few = [(name, table[table["message_size_B"] < 4096]) for name, table in together]
+    alone = gates.gate("today", slow[slow["message_size_B"] < 4096], few)
+    assert not alone.failed
+    assert not any(one.removed for one in alone.common)
+    assert "no common factor is removed, because 3 of them are too few" in gated.text(alone)
+
+
+def test_a_night_that_is_slow_as_a_whole_fails_as_one(together: list[tuple[str, Any]]) -> None:
+    result = gates.gate("today", records.table(campaign(100, level=1.5, sizes=SIZES, spread=0.005)), together)
+    failed = [one for one in result.verdicts if one.outcome == "fail"]
+    assert {(one.benchmark, one.point, one.statistic) for one in failed} == {
+        ("all", "all points of transport auto", ""),
+        ("all", "all points of transport auto", "tail"),
+    }
+    assert failed[0].value == pytest.approx(1.5, rel=0.1)
+    texts = {name: write(result) for name, write in gated.FORMATS.items()}
+    assert all("all points of transport auto" in text for text in texts.values())
+    assert [one["removed"] for one in json.loads(texts["json"])["common_factors"]] == [True, True]
+
+
+def test_a_factor_that_cannot_be_judged_is_not_removed(together: list[tuple[str, Any]]) -> None:
+    slow = records.table(campaign(100, level=1.5, sizes=SIZES, spread=0.005))
+    result = gates.gate("today", slow, together[:4])
+    assert not any(one.removed for one in result.common)
+    assert {one.point for one in result.verdicts if one.outcome == "fail"} == {
+        "8 B", "64 B", "512 B", "4 KiB", "32 KiB"
+    }  # fmt: skip
+
+
+def test_the_benchmarks_that_give_the_common_factor_can_be_declared(together: list[tuple[str, Any]]) -> None:
+    slow = records.table(campaign(100, sizes=SIZES, spread=0.005))
+    assert all(one.removed for one in gates.gate("today", slow, together, reference="mpi.lat*").common)
+    assert [one.points for one in gates.gate("today", slow, together, reference="sockets.*").common] == [0, 0]
 
 
 def wide(days: int = 5) -> list[tuple[str, Any]]:

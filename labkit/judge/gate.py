@@ -1,7 +1,8 @@
 """Judge a campaign by earlier ones: which points are worse than the launches of the past explain.
 
-The chance of a false alarm is chosen for the whole gate and divided among its comparisons (Bonferroni), so that each
-point has a limit that depends on no other point. `labkit.stats.limits` makes the limits.
+A factor common to the points of a night is removed before single points are judged, and judged itself
+(`labkit.stats.nights`). The chance of a false alarm is chosen for the whole gate and divided among its comparisons
+(Bonferroni). `labkit.stats.limits` makes the limits.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import numpy as np
@@ -17,19 +19,20 @@ from numpy.typing import NDArray
 
 from labkit import stats
 from labkit.errors import DataError
-from labkit.judge.matching_points import Key, Past, Points, compared, grouped, identifying, labelled, variables
+from labkit.judge.matching_points import TAIL, Key, Past, Points, compared, grouped, identifying, labelled, variables
 from labkit.point import notes
-from labkit.point.columns import METRICS, STATISTICS, statistic_column
+from labkit.point.columns import METRICS, STATISTICS, Metric, statistic_column
 from labkit.point.units import format_number, format_share, plural
 from labkit.read.records.factors import NONE, distinct, level, named, noted
 from labkit.read.records.resolution import MOST, STEPS, coarse_of, columns, sign, spans
-from labkit.stats import limits
+from labkit.stats import limits, nights
 
 Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
 OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
 BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
 _STEP = 1e-6  # of a step of the clock, for rounding
 _FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
+COMMON = Metric("common_factor", "cost", 1.0, "times", "common factor", "How much worse all points are than usual.")
 _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past; the verdict says so
 
 
@@ -51,6 +54,8 @@ class Verdict:
     over : new launches that are worse by that fraction.
     coarse : whether the new value, and the usual one, spans fewer than ten steps of the clock: then it is a bound.
     finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
+    common : how many times worse than usual all points of its transport are; the limit allows for it. 1 if nothing is
+        removed.
     """
 
     benchmark: str
@@ -68,11 +73,27 @@ class Verdict:
     over: int = 0
     coarse: tuple[bool, bool] = (False, False)
     finest: float = 1.0
+    common: float = 1.0
+
+    @property
+    def measure(self) -> Metric:
+        """What was measured."""
+        return COMMON if self.metric == COMMON.name else METRICS[self.metric]
+
+    @property
+    def expected(self) -> float:
+        """The usual value times the common factor."""
+        return self.usual * self.common if self.measure.better == "lower" else self.usual / self.common
+
+    @property
+    def past(self) -> str:
+        """Launches and campaigns of the past, in words; a common factor has campaigns only."""
+        return plural(self.limit.campaigns, "campaign") if self.measure is COMMON else self.limit.past
 
     @property
     def texts(self) -> tuple[str, str]:
         """The new and the usual value with their unit, with ``≥`` or ``≤`` where they are bounds."""
-        unit = METRICS[self.metric].unit
+        unit = self.measure.unit
         new, usual = (
             (sign(unit) if bound else "") + format_number(value, unit, none="-")
             for value, bound in zip((self.value, self.usual), self.coarse, strict=True)
@@ -81,21 +102,21 @@ class Verdict:
 
     @property
     def times(self) -> float:
-        """Smallest factor by which a point must be worse than usual to fail; infinity if it never does."""
-        by_past = times_worse(self.limit.value, self.usual, METRICS[self.metric].better)
-        return max(self.finest, min(by_past, 1 + self.worse if self.worse else math.inf))
+        """Smallest factor by which a point must be worse than expected to fail; infinity if it never does."""
+        by_past = times_worse(self.limit.value, self.expected, self.measure.better)
+        return max(self.finest, min(by_past, (1 + self.worse) / self.common if self.worse else math.inf))
 
     @property
     def smallest(self) -> float:
-        """Smallest relative change that fails, negative for a rate; NaN if it is beyond 10 times."""
+        """Smallest change from the expected value that fails, negative for a rate; NaN if it is beyond 10 times."""
         if self.times > _FARTHEST:
             return math.nan
-        return self.times - 1 if METRICS[self.metric].better == "lower" else 1 / self.times - 1
+        return self.times - 1 if self.measure.better == "lower" else 1 / self.times - 1
 
     @property
     def allowed(self) -> float:
         """The limit; NaN if it is too far from the usual value to mean anything."""
-        far = times_worse(self.limit.value, self.usual, METRICS[self.metric].better) > _FARTHEST
+        far = times_worse(self.limit.value, self.expected, self.measure.better) > _FARTHEST
         return math.nan if far else self.limit.value
 
     @property
@@ -107,7 +128,7 @@ class Verdict:
     def name(self) -> str:
         """Point and statistic in words."""
         statistic = STATISTICS[self.statistic].label if self.statistic in STATISTICS else self.statistic
-        return ", ".join(filter(None, [self.point, METRICS[self.metric].label, statistic]))
+        return ", ".join(filter(None, [self.point, self.measure.label, statistic]))
 
     @property
     def sentence(self) -> str:
@@ -117,7 +138,7 @@ class Verdict:
 
     @property
     def _numbers(self) -> str:
-        unit = METRICS[self.metric].unit
+        unit = self.measure.unit
         if self.outcome == "not measured":
             return f"the past has {self.limit.past}"
         if self.outcome == "not enough history":
@@ -128,16 +149,60 @@ class Verdict:
         parts = [f"{self.texts[0]} ({format_share(self.change, sign=True)} from {self.texts[1]})"]
         if math.isfinite(self.allowed):
             limit = format_number(self.allowed, unit)
-            parts[0] += (
-                f", limit {limit}: {self.beyond} of {plural(self.launches, 'launch')} beyond it, {self.limit.beyond} "
-                "fail"
-            )
+            parts[0] += f", limit {limit}"
+        if math.isfinite(self.allowed) and self.measure is not COMMON:
+            parts[0] += f": {self.beyond} of {plural(self.launches, 'launch')} beyond it, {self.limit.beyond} fail"
         if self.worse:
             parts.append(
                 f"{self.over} of {plural(self.launches, 'launch')} worse by {format_share(self.worse)} or more"
             )
         fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
-        return notes.joined([*parts, f"smallest change that fails: {fails}", self.limit.past])
+        if self.common != 1:
+            parts.append(
+                f"all points together: {format_share(self.common - 1, sign=True)} worse, which the limit allows"
+            )
+        return notes.joined([*parts, f"smallest change that fails: {fails}", self.past])
+
+
+@dataclass(frozen=True)
+class Common:
+    """A factor common to the points of a transport, and whether it was removed from them.
+
+    Parameters
+    ----------
+    name : the points in words.
+    tail : whether of their tails.
+    points : from which it is estimated.
+    campaigns : of the past that have enough of these points.
+    times : how many times worse than usual the points are; NaN with too few of them.
+    """
+
+    name: str
+    tail: bool
+    points: int
+    campaigns: int
+    times: float
+
+    @property
+    def removed(self) -> bool:
+        """Whether it can be estimated and judged: else a night that is slow as a whole would pass unseen."""
+        return self.campaigns >= limits.CAMPAIGNS and not math.isnan(self.times)
+
+    @property
+    def sentence(self) -> str:
+        """What was removed, or why nothing was."""
+        of = f"{self.name}{', tail' if self.tail else ''}"
+        if self.removed:
+            return (
+                f"{of}: a common factor of {format_share(self.times - 1, sign=True)}, from "
+                f"{plural(self.points, 'point')}, is removed from each of them"
+            )
+        if math.isnan(self.times):
+            return f"{of}: no common factor is removed, because {self.points} of them are too few (of {nights.MEMBERS})"
+        return (
+            f"{of}: no common factor is removed, because {plural(self.campaigns, 'campaign')} of the past are too few "
+            f"(of {limits.CAMPAIGNS})"
+        )
 
 
 @dataclass(frozen=True)
@@ -152,6 +217,7 @@ class Result:
     comparisons : among which it is divided.
     history : names of the campaigns of the past.
     blind_allowed : whether blind comparisons leave the result conclusive.
+    common : factors common to the points of each transport.
     """
 
     name: str
@@ -160,6 +226,7 @@ class Result:
     comparisons: int
     history: tuple[str, ...]
     blind_allowed: bool = False
+    common: tuple[Common, ...] = ()
 
     def count(self, outcome: Outcome) -> int:
         """Return how many verdicts have an outcome."""
@@ -240,16 +307,18 @@ def gate(
     *,
     chance: float = 0.01,
     worse: float = 0.0,
+    reference: str = "*",
 ) -> Result:
     """Compare the launches of a campaign with those of earlier ones.
 
     Parameters
     ----------
     name, new : the campaign and its records.
-    history : names and records of earlier campaigns; of records that are read as they are asked for, one table is in
-        memory at a time.
+    history : names and records of earlier campaigns, in the order of time; of records that are read as they are asked
+        for, one table is in memory at a time.
     chance : of a false alarm in the whole gate, if nothing has changed.
     worse : also fail a point if most of its launches are worse than usual by this fraction; 0 for no such rule.
+    reference : pattern of the benchmarks from whose points the common factor of a transport is estimated.
 
     Returns
     -------
@@ -270,21 +339,22 @@ def gate(
     keys, several = identifying(new, past), len(past)
     before, now = grouped(past.joined() if several else new[:0], keys), grouped(new, keys)
     places = {key: place for place, key in enumerate(before.keys)}
-    common = [place for place, key in enumerate(now.keys) if key in places]
-    if not common:
+    shared = [place for place, key in enumerate(now.keys) if key in places]
+    if not shared:
         names = ", ".join(labels) or "the history"
         raise DataError(
             f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
         )
-    now = now.chosen(common)
+    now = now.chosen(shared)
     same = before.chosen([places[key] for key in now.keys])
     wanted = compared(now, same)
-    comparisons = sum(map(len, wanted))
-    made = _Verdicts(now, same, labelled(now, keys), chance / max(comparisons, 1), worse)
-    verdicts = list(made.of(wanted))
+    made = _Verdicts(now, same, labelled(now, keys), wanted, chance, worse)
+    common = made.common(keys.index("transport"), reference)
+    comparisons = made.comparisons
+    verdicts = [*made.of_factors(), *made.of_points()]
     verdicts += _absent(before, {*now.keys}, keys, several)
     verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
-    return Result(name, tuple(verdicts), chance, comparisons, tuple(labels))
+    return Result(name, tuple(verdicts), chance, comparisons, tuple(labels), common=common)
 
 
 def _labelled(label: str, names: pd.Series) -> pd.Series:
@@ -294,92 +364,218 @@ def _labelled(label: str, names: pd.Series) -> pd.Series:
     return f"{label}/" + names.astype(str)
 
 
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """One statistic of a point.
+
+    Parameters
+    ----------
+    place : of the point.
+    metric, statistic : as in `labkit.point.columns`.
+    values : of the new launches.
+    past, night : values of the past launches, and the campaign of each.
+    usual : median of `past`.
+    coarse, finest : as in `Verdict`.
+    """
+
+    place: int
+    metric: str
+    statistic: str
+    values: NDArray[np.float64]
+    past: NDArray[np.float64]
+    night: NDArray[np.intp]
+    usual: float
+    coarse: tuple[bool, bool]
+    finest: float
+
+    @property
+    def higher(self) -> bool:
+        """Whether higher values are worse."""
+        return METRICS[self.metric].better == "lower"
+
+
 class _Verdicts:
-    """Verdicts on the statistics of points.
+    """Verdicts on the statistics of points, and on what is common to these.
 
     Parameters
     ----------
     new, past : the same points, of the new campaign and of the past ones.
     labels : of the points.
-    share : chance of a false alarm of a comparison.
+    wanted : metrics and statistics of the comparisons of each point.
+    chance : of a false alarm in the whole gate.
     worse : practical rule, as in `gate`.
     """
 
-    def __init__(self, new: Points, past: Points, labels: Sequence[str], share: float, worse: float) -> None:
-        self._new, self._past, self._labels, self._share, self._worse = new, past, labels, share, worse
+    def __init__(
+        self,
+        new: Points,
+        past: Points,
+        labels: Sequence[str],
+        wanted: Sequence[Sequence[tuple[str, str]]],
+        chance: float,
+        worse: float,
+    ) -> None:
+        self._new, self._past, self._labels, self._chance, self._worse = new, past, labels, chance, worse
         self._differs = _differs(new, past)
         self._campaign = pd.factorize(past.frame["campaign"])[0][past.rows]
+        self._several = int(self._campaign.max(initial=-1)) + 1
+        parts = {names: self._compared(*names) for names in dict.fromkeys(one for each in wanted for one in each)}
+        self._cases = [
+            _Comparison(place, *one, *(part[place] for part in parts[one]))
+            for place, names in enumerate(wanted)
+            for one in names
+        ]
+        self._levels = self._by_night()
+        self._groups: list[tuple[Common, list[int], NDArray[np.float64]]] = []  # with comparisons and factors of nights
+        self._factors = np.zeros_like(self._levels)  # that are removed
 
-    def of(self, wanted: Sequence[Sequence[tuple[str, str]]]) -> Iterator[Verdict]:
-        """Yield the verdict on each metric and statistic of each point."""
-        compared = {names: self._compared(*names) for names in dict.fromkeys(one for each in wanted for one in each)}
-        for place, names in enumerate(wanted):
-            for one in names:
-                yield self._verdict(place, *one, *(part[place] for part in compared[one]))
+    @property
+    def comparisons(self) -> int:
+        """Among which the chance of a false alarm is divided."""
+        return len(self._cases) + len(self._groups)
+
+    @property
+    def _share(self) -> float:
+        return self._chance / max(self.comparisons, 1)
 
     def _compared(self, metric: str, statistic: str) -> tuple[Sequence[Any], ...]:
-        """Return what a comparison needs of each point: values of both, medians of campaigns, and what is resolved."""
+        """Return what a comparison needs of each point, as in `_Comparison`."""
         column, count = statistic_column(metric, statistic), len(self._new)
         values, number = self._new.numbers(column)
-        ends = np.cumsum(np.bincount(number, minlength=count))[:-1]
         past, of_past = self._past.numbers(column)
         known = ~np.isnan(self._past.frame[column].to_numpy(np.float64)[self._past.rows])
-        several = int(self._campaign.max(initial=0)) + 1
-        groups, places = np.unique(of_past * several + self._campaign[known], return_inverse=True)
-        medians = stats.medians(past, places.astype(np.intp), len(groups))
-        of_point = np.cumsum(np.bincount(groups // several, minlength=count))[:-1]
-        ordered = past[np.lexsort((past, of_past))]
+        ends = np.cumsum(np.bincount(of_past, minlength=count))[:-1]
         return (
-            np.split(values, ends),
-            stats.medians(values, number, count).tolist(),
-            np.split(ordered, np.cumsum(np.bincount(of_past, minlength=count))[:-1]),
+            np.split(values, np.cumsum(np.bincount(number, minlength=count))[:-1]),
+            np.split(past, ends),
+            np.split(self._campaign[known], ends),
             stats.medians(past, of_past, count).tolist(),
-            np.split(medians, of_point),
             *_resolved(self._new, self._past, metric, statistic),
         )
 
-    def _verdict(
-        self,
-        place: int,
-        metric: str,
-        statistic: str,
-        values: NDArray[np.float64],
-        value: float,
-        past: NDArray[np.float64],
-        usual: float,
-        medians: NDArray[np.float64],
-        bounds: tuple[bool, bool],
-        finest: float,
-    ) -> Verdict:
-        """Compare one statistic of a point."""
-        higher, worse = METRICS[metric].better == "lower", self._worse
-        limit = limits.limit_of(past, medians, len(values), self._share, higher=higher)
-        if finest > 1:  # a time that is two steps longer is beyond the limit
-            least = usual * finest * (1 - _STEP) if higher else usual / finest * (1 + _STEP)
+    def _by_night(self) -> NDArray[np.float64]:
+        """Return the logarithm of the median of each night, the new one last, (nights, comparisons); more is worse.
+
+        NaN where a night lacks a point, and for points that have values without a logarithm.
+        """
+        levels = np.full((self._several + 1, len(self._cases)), math.nan)
+        for n, one in enumerate(self._cases):
+            if min(one.past.min(), one.values.min()) > 0:
+                night, places = np.unique(one.night, return_inverse=True)
+                levels[night, n] = np.log(stats.medians(one.past, places.astype(np.intp), len(night)))
+                levels[-1, n] = math.log(np.median(one.values))
+                levels[:, n] *= 1 if one.higher else -1
+        return levels
+
+    def common(self, transport: int, reference: str) -> tuple[Common, ...]:
+        """Remove what the points of a transport have in common, if it can be judged; return all such factors.
+
+        Parameters
+        ----------
+        transport : its place in the keys of points.
+        reference : as in `gate`.
+        """
+        known = ~np.isnan(self._levels[-1])
+        groups: dict[tuple[str, bool], list[int]] = {}
+        for n, one in enumerate(self._cases):
+            if known[n]:
+                key = self._new.keys[one.place]
+                groups.setdefault((key[transport], one.statistic == TAIL), []).append(n)
+        found = []
+        for (name, tail), members in groups.items():
+            own = [n for n in members if fnmatchcase(self._new.keys[self._cases[n].place][0], reference)]
+            factors = nights.common_factor(self._levels[:, own])
+            common = Common(
+                f"all points of transport {name}" if name not in ("", NONE) else "all points without transport",
+                tail,
+                len(own),
+                int(np.count_nonzero(~np.isnan(factors[:-1]))),
+                math.exp(factors[-1]),
+            )
+            found.append(common)
+            if common.removed:
+                self._groups.append((common, own, factors))
+                self._factors[:, members] = factors[:, None]
+        return tuple(found)
+
+    def of_factors(self) -> Iterator[Verdict]:
+        """Yield the verdict on each common factor that is removed."""
+        for common, own, factors in self._groups:
+            past = factors[:-1][~np.isnan(factors[:-1])]
+            finest = float(np.median([self._cases[n].finest for n in own]))
+            value = math.exp(min(max(nights.upper(past, self._share), math.log(finest)), limits.LARGEST))
+            limit = limits.Limit(value, 1, len(past), len(past), limits.CAMPAIGNS, by_campaigns=True)
+            yield _judged(
+                Verdict(
+                    benchmark="all",
+                    point=common.name,
+                    metric=COMMON.name,
+                    statistic="tail" if common.tail else "",
+                    outcome="pass",
+                    value=common.times,
+                    launches=1,
+                    usual=math.exp(np.median(past)),
+                    limit=limit,
+                    beyond=int(common.times > value),
+                    finest=finest,
+                )
+            )
+
+    def of_points(self) -> Iterator[Verdict]:
+        """Yield the verdict on each statistic of each point."""
+        for n, one in enumerate(self._cases):
+            factors = self._factors[:, n] if one.higher else -self._factors[:, n]
+            yield self._verdict(one, factors)
+
+    def _verdict(self, one: _Comparison, factors: NDArray[np.float64]) -> Verdict:
+        """Compare one statistic of a point.
+
+        Parameters
+        ----------
+        factors : logarithms of what is removed from each night, the new one last; NaN where a night does not count.
+        """
+        higher, usual = one.higher, one.usual
+        past, night = one.past / np.exp(factors[one.night]), one.night
+        if np.isnan(factors).any():
+            counts = ~np.isnan(past)
+            past, night = past[counts], night[counts]
+        groups, places = np.unique(night, return_inverse=True)
+        medians = stats.medians(past, places.astype(np.intp), len(groups))
+        limit = limits.limit_of(np.sort(past), medians, len(one.values), self._share, higher=higher)
+        if factors[-1]:
+            limit = replace(limit, value=limit.value * math.exp(factors[-1]))
+        if one.finest > 1:  # a time that is two steps longer is beyond the limit
+            least = usual * one.finest * (1 - _STEP) if higher else usual / one.finest * (1 + _STEP)
             limit = replace(limit, value=max(limit.value, least) if higher else min(limit.value, least))
-        beyond = int(np.count_nonzero(values > limit.value if higher else values < limit.value))
-        less = max(1 + worse, finest * (1 - _STEP))
         over = 0
-        if worse:
-            over = sum(times_worse(one, usual, METRICS[metric].better) >= less for one in values.tolist())
-        one = Verdict(
-            benchmark=self._new.keys[place][0],
-            point=self._labels[place],
-            metric=metric,
-            statistic=statistic,
-            outcome="pass",
-            value=value,
-            launches=len(values),
-            usual=usual,
-            limit=limit,
-            beyond=beyond,
-            differs=self._differs[place],
-            worse=worse,
-            over=over,
-            coarse=bounds,
-            finest=finest,
+        if self._worse:
+            less = max(1 + self._worse, one.finest * (1 - _STEP))
+            over = sum(times_worse(v, usual, METRICS[one.metric].better) >= less for v in one.values.tolist())
+        return _judged(
+            Verdict(
+                benchmark=self._new.keys[one.place][0],
+                point=self._labels[one.place],
+                metric=one.metric,
+                statistic=one.statistic,
+                outcome="pass",
+                value=float(np.median(one.values)),
+                launches=len(one.values),
+                usual=usual,
+                limit=limit,
+                beyond=int(np.count_nonzero(one.values > limit.value if higher else one.values < limit.value)),
+                differs=self._differs[one.place],
+                worse=self._worse,
+                over=over,
+                coarse=one.coarse,
+                finest=one.finest,
+                common=math.exp(factors[-1] if higher else -factors[-1]),
+            )
         )
-        return replace(one, outcome=_outcome(one))
+
+
+def _judged(one: Verdict) -> Verdict:
+    """Return a comparison with the outcome that follows from its numbers."""
+    return replace(one, outcome=_outcome(one))
 
 
 def _resolved(new: Points, past: Points, metric: str, statistic: str) -> tuple[list[tuple[bool, bool]], list[float]]:

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 CAMPAIGNS = 5  # from so many on, the limit from the campaigns counts too
 _BITS = 109  # twice those of a float, and more
-_EXPONENT = 700.0  # of the largest limit, which stands for none
+LARGEST = 700.0  # exponent of the largest limit, which stands for none
 _NEARLY_ALL = 1 - 1e-6  # above this central probability, 1 minus it has too few digits
 _MOST = 100_000  # launches of the past that `needed` tries
 
@@ -183,7 +183,7 @@ def _predicted(medians: Sequence[float], chance: float) -> float:
     if signs in ({1.0}, {-1.0}):
         sign = signs.pop()
         logs = [sign * math.log(abs(value)) for value in medians]
-        return sign * math.exp(min(sign * _upper(logs, chance), _EXPONENT))
+        return sign * math.exp(min(sign * _upper(logs, chance), LARGEST))
     return _upper(medians, chance)
 
 

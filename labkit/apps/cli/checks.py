@@ -117,6 +117,12 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
         "usual, such as 25%%",
     )
     verb.add_argument(
+        "--reference",
+        metavar="PATTERN",
+        help="with --against: estimate what all points of a transport have in common from benchmarks that match "
+        "PATTERN, such as 'mpi.*' (default: from all points of the transport)",
+    )
+    verb.add_argument(
         "--allow-blind",
         action="store_true",
         help="with --against: exit with 0 even if some comparisons would pass a point that is 50%% worse",
@@ -135,8 +141,10 @@ def gate(options: argparse.Namespace) -> int:
     from labkit.read import columnar
     from labkit.store.campaign import Campaign, collected, find
 
-    if options.contract and (options.worse or options.allow_blind):
-        raise SpecError("--worse and --allow-blind go with --against, not with --contract. Leave them out.")
+    if options.contract and (options.worse or options.allow_blind or options.reference):
+        raise SpecError(
+            "--worse, --allow-blind and --reference go with --against, not with --contract. Leave them out."
+        )
     if options.plan:
         return _planned(options)
     campaign = Campaign.existing(find(options.campaign))
@@ -159,8 +167,16 @@ def gate(options: argparse.Namespace) -> int:
             one, benchmark=options.benchmark, columns=matching_points.needed, coded=True
         ).records
 
+    earlier.sort(key=lambda one: (str(one.facts.get("created", "")), one.name))
     history = ((one.name, table(one)) for one in earlier)
-    result = gates.gate(campaign.name, table(campaign), history, chance=options.false_alarms, worse=worse)
+    result = gates.gate(
+        campaign.name,
+        table(campaign),
+        history,
+        chance=options.false_alarms,
+        worse=worse,
+        reference=options.reference or "*",
+    )
     result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))
     for words in result.warnings:

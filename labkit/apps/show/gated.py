@@ -13,7 +13,6 @@ from xml.etree import ElementTree as ET
 from labkit.apps.show.texttable import text_table
 from labkit.io import markdown
 from labkit.io.sanitize import plain
-from labkit.point.columns import METRICS
 from labkit.point.notes import joined
 from labkit.point.units import format_number, format_share, plural
 from labkit.read.records import resolution
@@ -43,7 +42,7 @@ def line(text: object) -> str:
 
 def _cells(one: Verdict) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
-    unit = METRICS[one.metric].unit
+    unit = one.measure.unit
     numbers = [*one.texts, format_number(one.allowed, unit, none="-")]
     beyond = f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})" if math.isfinite(one.allowed) else "-"
     return (
@@ -56,7 +55,7 @@ def _cells(one: Verdict) -> tuple[str, ...]:
         numbers[2],
         beyond,
         format_share(one.smallest, sign=True, none="-"),
-        one.limit.past,
+        one.past,
     )
 
 
@@ -74,7 +73,12 @@ def text(result: Result) -> str:
     ]
     if short := next((one for one in result.verdicts if one.outcome == "not enough history"), None):
         parts.append(line(f"not enough history: {short.sentence}"))
-    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_bounds(result), *_unlike(result)])])
+    return "\n\n".join([parts[0], "\n".join([*parts[1:], *_common(result), *_bounds(result), *_unlike(result)])])
+
+
+def _common(result: Result) -> list[str]:
+    """Return what the points of each transport have in common."""
+    return [line(one.sentence) for one in result.common]
 
 
 def _bounds(result: Result) -> list[str]:
@@ -83,18 +87,19 @@ def _bounds(result: Result) -> list[str]:
 
 
 def as_json(result: Result) -> str:
-    """Return ``{"campaign", "failed", "false_alarms", "comparisons", "history", "verdicts", "warnings"}``."""
+    """Return ``{"campaign", "failed", "false_alarms", "comparisons", "history", "common_factors", "verdicts", …}``."""
     verdicts = [
         {
             "benchmark": one.benchmark,
             "point": one.point,
             "metric": one.metric,
             "statistic": one.statistic,
-            "unit": METRICS[one.metric].unit,
-            "better": METRICS[one.metric].better,
+            "unit": one.measure.unit,
+            "better": one.measure.better,
             "verdict": one.outcome,
             "value": _number(one.value),
             "usual": _number(one.usual),
+            "common_factor": one.common,
             "coarse": one.coarse[0],
             "usual_coarse": one.coarse[1],
             "change": _number(one.change),
@@ -120,6 +125,17 @@ def as_json(result: Result) -> str:
         "comparisons": result.comparisons,
         "blind": result.blind,
         "history": list(result.history),
+        "common_factors": [
+            {
+                "points": one.name,
+                "tail": one.tail,
+                "count": one.points,
+                "history_campaigns": one.campaigns,
+                "times": _number(one.times),
+                "removed": one.removed,
+            }
+            for one in result.common
+        ],
         "verdicts": verdicts,
         "warnings": result.warnings,
     }
@@ -185,7 +201,9 @@ def as_markdown(result: Result) -> str:
     state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
     unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
     table = markdown.table(_HEAD, rows, align="lllrrrrrrl")
-    below = "".join(f"\n\n{meaning}" for meaning in _bounds(result)) + (unlike and f"\n{unlike}")
+    below = "".join(f"\n\n{meaning}" for meaning in [*map(in_code, _common(result)), *_bounds(result)]) + (
+        unlike and f"\n{unlike}"
+    )
     return f"**labkit gate: {state}** {in_code(result.sentence)}\n\n{table}{below}"
 
 
@@ -197,8 +215,11 @@ def in_code(text: str) -> str:
 def github(result: Result) -> str:
     """Return GitHub workflow annotations: one for each failure, difference and warning, and one with the counts."""
     failed = [one for one in result.verdicts if one.outcome == "fail"]
+    removed = [one for one in result.common if one.removed]
     lines = [annotation("error", f"{one.benchmark} {one.name}", one.sentence) for one in failed]
-    lines += [annotation("notice", "labkit gate", words) for words in _unlike(result)]
+    lines += [
+        annotation("notice", "labkit gate", words) for words in [*(one.sentence for one in removed), *_unlike(result)]
+    ]
     lines += [annotation("warning", "labkit gate", words) for words in result.warnings if result.blind]
     return "\n".join([*lines, annotation("notice" if result.judged else "warning", "labkit gate", result.sentence)])
 
