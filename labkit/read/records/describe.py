@@ -44,14 +44,17 @@ def further(batch: Batch) -> list[Notes]:
             where = {name: told[name] for name in ("rank", "t") if name in told} | labels
             name = ", ".join([one.name, one.statistic, *(f"{name} {level}" for name, level in where.items())])
             coarse = resolution.coarse_values(batch, place).tolist()
-            parts.append((place, one.unit, name, told | labels, coarse))
+            pairs = [*(told | labels | dict.fromkeys(("value", "shown"))).items()]  # those of all launches are shared
+            at = [[key for key, _ in pairs].index(own) for own in ("value", "shown")]
+            parts.append((place, one.unit, name, pairs, at, coarse))
     found = []
     for row, values in enumerate(batch.values):
         noted = []
-        for place, unit, name, told, coarse in parts:
+        for place, unit, name, pairs, (value, text), coarse in parts:
             shown = resolution.text(values[place], unit, coarse[row])
-            text = f"{name}: {shown} {unit}".rstrip()
-            noted.append(notes.Note("value", text, tuple((told | {"value": values[place], "shown": shown}).items())))
+            own = pairs.copy()
+            own[value], own[text] = ("value", values[place]), ("shown", shown)
+            noted.append(notes.Note("value", f"{name}: {shown} {unit}".rstrip(), tuple(own)))
         found.append(tuple(noted))
     return found or [()] * len(batch)
 
