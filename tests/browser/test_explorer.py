@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from labkit.io.project import SHIPPED
+from labkit.run.staging import packed
 from labkit.store import campaign, samples
 from tests import made
 from tests.test_hostile import TAG
@@ -36,9 +37,9 @@ COUNT = """() => (document.querySelector('.lab-plot-A .js-plotly-plot')?.data ??
   .reduce((n, t) => n + t.x.length, 0)"""
 
 PROGRAMS = {  # what a run consists of, with words of its command lines
-    "worker": ["labkit.worker"],
+    "launcher": ["mpirun", "mpiexec", "prterun"],  # first: it names the workers too
+    "worker": ["labkit.worker", " ".join(packed.FLAGS)],
     "command": ["labkit measure"],
-    "launcher": ["mpirun", "mpiexec", "prterun"],
     "supervisor": ["supervisor.py"],
 }
 
