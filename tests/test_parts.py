@@ -107,7 +107,13 @@ def test_notes_can_be_added_and_taken_and_a_figure_grows_by_their_lines() -> Non
 
 
 def test_jupyter_shows_a_part_at_the_end_of_a_cell() -> None:
-    for part in (parts.Text("a"), parts.Omitted("b."), parts.Table.of(["c"], [["1"]]), parts.Figure(go.Figure())):
+    for part in (
+        parts.Text("a"),
+        parts.Warned((note("a", "b"),)),
+        parts.Omitted("b."),
+        parts.Table.of(["c"], [["1"]]),
+        parts.Figure(go.Figure()),
+    ):
         assert part._repr_mimebundle_() == parts.bundle(part)
 
 

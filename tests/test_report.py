@@ -23,6 +23,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from labkit import report
 from labkit.errors import DataError, ReportError
+from labkit.figures import parts
+from labkit.point.notes import note
 from labkit.point.spec import Effort, Spec
 from labkit.read import records
 from labkit.report import figures, painting, quarto
@@ -112,7 +114,11 @@ def first_notebook() -> Any:
                 "say()",
                 outputs=[
                     new_output("display_data", data={"text/markdown": "**Finding.** See @tbl-long."}),
-                    new_output("stream", name="stderr", text="LabkitWarning: load average 13 on 2 cores\n"),
+                    new_output(
+                        "display_data",
+                        data=parts.bundle(parts.Warned((note("warning", "load average 13 on 2 cores"),))),
+                    ),
+                    new_output("stream", name="stderr", text="what a program prints\n"),
                 ],
             ),
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from labkit import benchmarks, figures, studies, testbeds
 from labkit.apps import notebook
-from labkit.errors import DataError, SpecError
+from labkit.errors import DataError, LabkitWarning, SpecError
 from labkit.figures import parts
 from labkit.figures.parts import NOTHING
 from labkit.io import project
+from labkit.point.notes import note
 from labkit.point.spec import Spec
 from labkit.run import launch
 from labkit.store.campaign import Campaign
@@ -64,6 +66,26 @@ def test_a_text_without_words_says_that_it_was_left_out(monkeypatch: pytest.Monk
     for text in ("", "* one finding"):
         notebook.show(text)
     assert shown == [str(NOTHING), "* one finding"]
+
+
+def test_a_warning_in_a_notebook_is_a_part_and_others_are_shown_as_before(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    others: list[str] = []
+    monkeypatch.setattr(notebook, "_plain_warning", lambda message, *_, **__: others.append(str(message)))
+    monkeypatch.setattr(notebook, "display", lambda forms, **_: shown.append(parts.read(forms[parts.MIME])))
+    InteractiveShell.instance()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            notebook.study("latency", {"campaign": str(campaign.path), "measure": False})
+            warnings.warn("GPCNeT has no tables for it", LabkitWarning, stacklevel=1)
+            warnings.warn("of others", UserWarning, stacklevel=1)
+    finally:
+        InteractiveShell.clear_instance()
+    assert shown == [parts.Warned((note("warning", "GPCNeT has no tables for it"),))]
+    assert others == ["of others"]
 
 
 def test_a_kernel_that_runs_another_notebook_shows_nothing_of_the_study_before(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from IPython import get_ipython
 from IPython.display import Markdown, display
 
 from labkit import benchmarks, figures, studies
-from labkit.errors import SpecError
+from labkit.errors import LabkitWarning, SpecError
 from labkit.figures import parts
 from labkit.io import extras, markdown
 from labkit.point.columns import ENDS, METRICS, SHOWN, split, title
+from labkit.point.notes import note
 from labkit.point.units import format_count, format_duration, format_number, format_size, plural
 from labkit.read import reference
 from labkit.read.records import value_of
@@ -25,6 +27,8 @@ from labkit.suites.following import news
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_plain_warning = warnings.showwarning
 
 
 def study(name: str, namespace: Mapping[str, Any]) -> Study:
@@ -47,7 +51,17 @@ def study(name: str, namespace: Mapping[str, Any]) -> Study:
         if isinstance(value, str | int | float) and not key.startswith("_")
     }
     extras.import_notebooks()  # plotly needs nbformat to display a figure
+    if get_ipython():
+        warnings.showwarning = _warn  # the kernel is this notebook's own
     return studies.get(name)(**plain)
+
+
+def _warn(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Display a warning of labkit as a part, which its report reads; other warnings go to standard error."""
+    if issubclass(category, LabkitWarning):
+        display(parts.bundle(parts.Warned((note("warning", str(message)),))), raw=True)
+    else:
+        _plain_warning(message, category, *where, **more)
 
 
 def namespace() -> Mapping[str, Any]:

@@ -120,6 +120,21 @@ class Omitted(_Shown):
 
 
 @dataclass(frozen=True)
+class Warned(_Shown):
+    """Warnings that came while a notebook measured or worked out other parts; a report lists them apart from these.
+
+    Parameters
+    ----------
+    notes : a note for each warning.
+    """
+
+    notes: tuple[Note, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(f"- {one}" for one in self.notes)
+
+
+@dataclass(frozen=True)
 class Figure(_Shown):
     """A figure with its notes.
 
@@ -173,7 +188,7 @@ class Described:
     caption: str = ""
 
 
-Read = Described | Table | Text | Omitted
+Read = Described | Table | Text | Omitted | Warned
 
 
 def as_part(thing: Any) -> Part:
@@ -205,7 +220,7 @@ NOTHING = Omitted("the parameters select nothing that is measured here.", "not-s
 # ---- from a notebook to its report -----------------------------------------------------------------------------------
 
 
-def bundle(part: Part) -> dict[str, Any]:
+def bundle(part: Part | Warned) -> dict[str, Any]:
     """Return a part in all forms that the output of a cell holds."""
     if isinstance(part, Figure):
         spec = json.loads(part.plot.to_json())
@@ -243,12 +258,14 @@ def _quiet(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     return Table.of([*map(markdown.quiet, head)], [[*map(markdown.quiet, row)] for row in rows], "lrl")
 
 
-def as_json(part: Described | Table | Text | Omitted) -> dict[str, Any]:
+def as_json(part: Read) -> dict[str, Any]:
     """Return plain data, for JSON."""
     made: dict[str, Any] = {"schema": SCHEMA, "kind": _KINDS[type(part)]}
     match part:
         case Omitted():
             return made | {"why": part.why, "code": part.code}
+        case Warned():
+            return made | {"notes": [one.as_dict() for one in part.notes]}
         case Text():
             notes = [one.as_dict() for one in part.notes]
             return made | {"body": part.body, "findings": list(part.findings), "notes": notes}
@@ -288,6 +305,8 @@ def read(given: object) -> Read:
         return Omitted(_text(given, "why"), _text(given, "code"))
     if kind == "text":
         return Text(_text(given, "body"), tuple(_list(given, "findings", str)), _notes(given))
+    if kind == "warned":
+        return Warned(_notes(given))
     if kind == "table":
         return _table(given)
     if kind != "figure":
@@ -343,4 +362,4 @@ def _table(given: Mapping[str, Any]) -> Table:
 
 
 _WORDS: Mapping[type, str] = {str: "texts", dict: "objects", list: "lists"}
-_KINDS: Mapping[type, str] = {Described: "figure", Table: "table", Text: "text", Omitted: "omitted"}
+_KINDS: Mapping[type, str] = {Described: "figure", Table: "table", Text: "text", Omitted: "omitted", Warned: "warned"}

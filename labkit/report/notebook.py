@@ -187,8 +187,6 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
     if out.output_type == "error":
         return None
     if out.output_type == "stream":
-        if out.name == "stderr":
-            chapter.warnings += re.findall(r"LabkitWarning: (.+)", out.text)
         out.text = cleaning.text(out.text)
         return out if out.name == "stdout" and out.text.strip() else None
     data = out.data
@@ -198,6 +196,9 @@ def _output(out: Any, name: str, chapter: Chapter) -> Any:
         part = parts.read(data[parts.MIME])
         if isinstance(part, parts.Described):
             return _figure(data, part, name, chapter)
+        if isinstance(part, parts.Warned):
+            chapter.warnings += map(str, part.notes)
+            return None
         return laid_out(part)
     forms = {kind: clean for kind, value in data.items() if (clean := _form(kind, value))}
     return new_output("display_data", data=forms or {"text/plain": _STRANGE})
