@@ -57,7 +57,7 @@ def point(benchmark: str, size: int, transport: str, launch: int) -> Samples:
     base = 2000 + size / 4 + (1500 if transport == "tcp" else 0)
     time_ns = base * rng.gamma(50, 1 / 50, 400)
     options = {"timing": "each", "hugepages": False} if benchmark == "mpi.latency" else {}
-    spec = Spec(benchmark=benchmark, size=size, transport=transport, options=tuple(options.items()))
+    spec = Spec(benchmark=benchmark, size=size, transport=transport, options=options)
     meta = {
         "engine": "c",
         "library": "Open MPI 4.1.4",

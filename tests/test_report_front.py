@@ -229,9 +229,7 @@ def test_no_headline_is_taken_from_a_point_that_a_rule_doubts() -> None:
 
 def test_the_highest_bandwidth_and_key_numbers_take_all_settings_but_no_doubted_point(tmp_path: Path) -> None:
     def stream(benchmark: str, ns: float, **options: Any) -> list[Samples]:
-        spec = benchmarks.resolve(
-            Spec(benchmark=benchmark, size=1 << 20, transport="tcp", options=tuple(options.items()))
-        )
+        spec = benchmarks.resolve(Spec(benchmark=benchmark, size=1 << 20, transport="tcp", options=options))
         meta = {"fingerprint": spec.fingerprint({}), "badges": []}
         return [made.samples(spec, ns * np.linspace(0.99, 1.01, 101), launch=n, host=HOST, meta=meta) for n in range(3)]
 
