@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 from labkit.apps.explorer import code, drawing, export, panels, relation, state, store, theme, values, whole
+from labkit.apps.explorer.panels import export as export_panel
 from labkit.apps.explorer.panels.measure import _Measure as Measure
 from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.store import Store
@@ -54,6 +55,15 @@ class Page:
     @property
     def plot(self) -> Any:
         return self.part("data", "_Plot")
+
+
+def test_the_panel_shows_the_code_that_draws_the_plot() -> None:
+    session = Session(["two-cores"])
+    session.views["A"] = View(campaigns=("two-cores",), benchmark="mpi.latency", metric="latency_us")
+    *_, folds = export_panel.build(session).children
+    folds.buttons[0].value = True
+    (lines,) = folds.children[1].children
+    assert "figures.versus_size(summary, &#x27;latency_us&#x27;" in lines.value
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from labkit.apps.explorer import export, state, whole
+from labkit.apps.explorer.code import code_for
 from labkit.apps.explorer.folds import Folds
 from labkit.apps.explorer.session import Session
 from labkit.errors import LabkitError
@@ -35,7 +36,7 @@ def build(session: Session) -> Any:
             lines.value = ""
             return
         summary = session.store.summary(session.campaigns, view.benchmark)
-        lines.value = f"<pre class='lab-python' tabindex='0'>{html.escape(code.of(view, summary))}</pre>"
+        lines.value = f"<pre class='lab-python' tabindex='0'>{html.escape(code_for(view, summary))}</pre>"
 
     def write(form: str) -> None:
         view = session.views[letter.value]
