@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bench import protocol as curves
 from labkit import benchmarks, figures, judge
 from labkit.errors import DataError
 from labkit.figures.marks import mark_breaks
@@ -362,8 +363,30 @@ def test_a_break_says_where_how_large_and_how_the_slope_changes() -> None:
     assert one.jump == pytest.approx((2.5 + 8192 / 16000) / (0.4 + 8192 / 4000) - 1)
     assert one.slope == pytest.approx(0.25)
     assert [(part.first, part.last) for part in fit.lines] == [(1, 4096), (8192, 1 << 20)]
-    assert "between 4 KiB and 8 KiB (+23 %)" in fit.sentence
+    assert one.abrupt
+    assert fit.sentence.startswith("The time jumps between 4 KiB and 8 KiB (+23 %)")
     assert "One line" in judge.breaks(POWERS, 1 + POWERS / 1e3).sentence
+
+
+@pytest.mark.parametrize("name", sorted(curves.CURVES))
+def test_smooth_curves_have_no_protocol_change(name: str) -> None:
+    _, false, _ = curves.rates(curves.CURVES[name], 0.01, 0.5, 30)
+    assert false <= 6 / 30  # 5 % at most; more than 6 of 30 would have a chance of 0.1 %
+
+
+def test_jumps_are_protocol_changes() -> None:
+    _, _, found = curves.rates(curves.CURVES["straight line"], 0.01, 0.0, 30)
+    assert found >= 23 / 30  # 95 %; less than 23 of 30 would have a chance of 0.02 %
+
+
+def test_a_bend_is_called_curvature() -> None:
+    bent = judge.breaks(POWERS, np.maximum(1.0, POWERS / 3000))
+    assert bent.breaks
+    assert not any(one.abrupt for one in bent.breaks)
+    assert "without a clear jump: curvature" in bent.sentence
+    assert "protocol" not in bent.sentence
+    marked = mark_breaks(figures.versus_size(latencies(POWERS), "latency_us"), bent.breaks)
+    assert {note.text for note in marked.layout.annotations} == {"bend"}
 
 
 def test_a_size_that_fits_neither_line_lies_inside_the_break() -> None:

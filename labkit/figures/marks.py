@@ -29,7 +29,7 @@ def mark_breaks(
     -------
     The same figure, with room above for the labels.
     """
-    jumps = ["" if math.isnan(b.jump) else format_share(b.jump, sign=True) for b in breaks]
+    jumps = ["" if math.isnan(b.jump) else format_share(b.jump, sign=True) if b.abrupt else "bend" for b in breaks]
     places = [math.sqrt(max(b.after, 0.5) * b.before) for b in breaks]
     marks = [(place, jump, _BREAK, "dash") for place, jump in zip(places, jumps, strict=True)]
     marks += [(size, f"{name} {format_size(int(size))}", _LIMIT, "dot") for name, size in (variables or {}).items()]

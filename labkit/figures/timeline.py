@@ -62,8 +62,11 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
             hovertemplate="%{customdata[0]}, %{customdata[4]}<br>%{customdata[1]} (%{customdata[2]}), "
             "%{customdata[3]} launches",
         )
-    for place in sorted({one.moments[cut.place].run for one in shown for cut in one.changes}):
-        figure.add_vline(place - 0.5, line={"color": "#555", "width": 1.2, "dash": "dash"})
+    dashes = {"dot": [(one, cut) for one in shown for cut in one.candidates]}
+    dashes["dash"] = [(one, cut) for one in shown for cut in one.changes]
+    for dash, cuts in dashes.items():
+        for place in sorted({one.moments[end].run for one, cut in cuts for end in (cut.place, cut.back) if end}):
+            figure.add_vline(place - 0.5, line={"color": "#555", "width": 1.2, "dash": dash})
     ticks = list(range(0, len(history.runs), -(-len(history.runs) // _LABELS)))
     figure.update_layout(
         xaxis={
@@ -78,7 +81,7 @@ def timeline(history: History, series: Sequence[Series]) -> go.Figure:
     return style.finish(
         figure,
         note("bars", "bars: interval or range over launches"),
-        note("dashed", "dashed: a change between two campaigns"),
+        note("dashed", "dashed: a change between two campaigns" + (", dotted: a candidate" if dashes["dot"] else "")),
     )
 
 

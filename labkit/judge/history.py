@@ -1,14 +1,14 @@
 """Each point over several campaigns, in the order of time: where it changed, and what of the system changed there.
 
 One value of a campaign is the median over its launches. `labkit.stats.changes` finds where these values move to another
-level. The chance of a false change holds for all series together (Holm); what only one series alone would show is
-called possible.
+level, for a time or for good. The chance of a false change holds for all series together (Holm); what only one series
+alone would show is called possible, and what is weaker still a candidate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -80,13 +80,15 @@ class Change:
     Parameters
     ----------
     place : index of the first moment after it.
+    back : index of the moment from which the level before is back; None if the level stays.
     p : of the series alone.
-    p_adjusted : by Holm's method over all series; NaN before it is known.
+    p_adjusted : by Holm's method over all series.
     before, after : medians of the campaigns on both sides, up to the next changes.
     system : what of the system differs between the last campaign before and the first after.
     """
 
     place: int
+    back: int | None
     p: float
     p_adjusted: float
     before: float
@@ -98,8 +100,10 @@ class Change:
         """How many times the level after is the level before."""
         return self.after / self.before if self.before else math.nan
 
-    def degree(self, chance: float) -> Literal["change", "possible"]:
-        """Return whether the change is sure over all series, or only in this one."""
+    def degree(self, chance: float) -> Literal["change", "possible", "candidate"]:
+        """Return whether the change is sure over all series, only in this one, or not at all."""
+        if self.p > chance:
+            return "candidate"
         return "change" if self.p_adjusted <= chance else "possible"
 
 
@@ -113,6 +117,7 @@ class Series:
     metric, statistic : as in `labkit.point.columns`.
     moments : of the campaigns that have it, in the order of time.
     changes : in the order of time.
+    candidates : weaker ones, if they were asked for; they divide no levels.
     """
 
     benchmark: str
@@ -121,6 +126,7 @@ class Series:
     statistic: str
     moments: tuple[Moment, ...]
     changes: tuple[Change, ...] = ()
+    candidates: tuple[Change, ...] = ()
 
     @property
     def name(self) -> str:
@@ -131,7 +137,7 @@ class Series:
     @property
     def levels(self) -> list[tuple[int, int, float]]:
         """First and last moment and median of each part between changes."""
-        ends = [0, *(one.place for one in self.changes), len(self.moments)]
+        ends = _ends([(one.place, one.back or len(self.moments)) for one in self.changes], len(self.moments))
         values = [one.value for one in self.moments]
         return [(a, b - 1, float(np.median(values[a:b]))) for a, b in pairwise(ends)]
 
@@ -164,6 +170,11 @@ class History:
         return [(s, c) for s in self.series for c in s.changes if c.degree(self.chance) == "possible"]
 
     @property
+    def candidates(self) -> list[tuple[Series, Change]]:
+        """Series with the weaker changes that were asked for, the clearest first."""
+        return sorted(((s, c) for s in self.series for c in s.candidates), key=lambda one: one[1].p)
+
+    @property
     def sentence(self) -> str:
         """How many series changed, and how many would by chance."""
         text = (
@@ -177,6 +188,8 @@ class History:
                 f" {len(self.possible)} more are possible: each series alone would show them, and chance alone shows "
                 f"about {expected} of them."
             )
+        if self.candidates:
+            text += f" {plural(len(self.candidates), 'weaker candidate')} may all be chance."
         if not self.series:
             return text
         needed = changes.needed(self.chance / len(self.series))
@@ -187,21 +200,26 @@ class History:
         return text
 
 
-def history(runs: Sequence[Run], *, chance: float = CHANCE) -> History:
+def history(runs: Sequence[Run], *, chance: float = CHANCE, weaker: float = 0.0) -> History:
     """Follow each point over several campaigns.
 
     Parameters
     ----------
     runs : in any order; at least two with a point in common give a series.
     chance : of a false change over all series, if nothing changed.
+    weaker : largest p of candidates, in their series alone; none up to `chance`.
     """
     ordered = tuple(sorted((one for one in runs if len(one.records)), key=lambda one: (one.created, one.name)))
     series = list(_series(ordered)) if len(ordered) >= MIN_CAMPAIGNS else []
     found = [changes.changes([m.value for m in one.moments], chance) for one in series]
     # the first cut of a series is its test; the others depend on it
-    firsts = holm([min((p for _, p in cuts), default=1.0) for cuts in found])
+    firsts = holm([min((cut.p for cut in cuts), default=1.0) for cuts in found])
     done = [
-        replace(one, changes=tuple(_changes(one, cuts, first, ordered)))
+        replace(
+            one,
+            changes=tuple(_changes(one, cuts, cuts, first, ordered)),
+            candidates=tuple(_changes(one, _weaker(one, cuts, weaker), cuts, 1.0, ordered)) if weaker > chance else (),
+        )
         for one, cuts, first in zip(series, found, firsts, strict=True)
     ]
     done.sort(key=lambda one: min((c.p_adjusted for c in one.changes), default=math.inf))
@@ -241,21 +259,38 @@ def _moment(place: int, run: Run, values: Any) -> Moment:
     return Moment(place, run.name, run.created, one.centre, one.low, one.high, one.launches)
 
 
-def _changes(one: Series, cuts: Sequence[tuple[int, float]], first: float, runs: Sequence[Run]) -> Iterator[Change]:
-    """Yield the changes of a series with the levels on both sides, and what of the system changed."""
+def _ends(cuts: Iterable[tuple[int, int]], length: int) -> list[int]:
+    """Return where levels begin and end: at both ends of each part with another level."""
+    return sorted({0, length, *(end for cut in cuts for end in cut)})
+
+
+def _weaker(one: Series, cuts: Sequence[changes.Cut], chance: float) -> list[changes.Cut]:
+    """Return cuts of each level of a series that are less sure."""
     values = [moment.value for moment in one.moments]
-    ends = [0, *(place for place, _ in cuts), len(values)]
-    least = min((p for _, p in cuts), default=1.0)
-    for number, (place, p) in enumerate(cuts, start=1):
-        before, after = values[ends[number - 1] : place], values[place : ends[number + 1]]
-        adjusted = min(1.0, p * first / least) if least else first
+    ends = _ends([(cut.first, cut.end) for cut in cuts], len(values))
+    return [cut.moved(begin) for begin, end in pairwise(ends) for cut in changes.changes(values[begin:end], chance)]
+
+
+def _changes(
+    one: Series, cuts: Sequence[changes.Cut], sure: Sequence[changes.Cut], first: float, runs: Sequence[Run]
+) -> Iterator[Change]:
+    """Yield cuts of a series with the levels on both sides, up to the next cuts, and what of the system changed."""
+    values = [moment.value for moment in one.moments]
+    ends = _ends([(cut.first, cut.end) for cut in (*cuts, *sure)], len(values))
+    begins = {cut.first for cut in (*cuts, *sure)}
+    least = min((cut.p for cut in cuts), default=1.0)
+    for cut in cuts:
+        place = ends.index(cut.first)
+        before, after = values[ends[place - 1] : cut.first], values[cut.first : ends[place + 1]]
+        adjusted = min(1.0, cut.p * first / least) if least else first
         yield Change(
-            place,
-            p,
+            cut.first,
+            cut.end if cut.end < len(values) and cut.end not in begins else None,
+            cut.p,
             max(first, adjusted),
             float(np.median(before)),
             float(np.median(after)),
-            differences(runs[one.moments[place - 1].run], runs[one.moments[place].run]),
+            differences(runs[one.moments[cut.first - 1].run], runs[one.moments[cut.first].run]),
         )
 
 
@@ -309,10 +344,14 @@ def told(series: Series, change: Change, chance: float) -> str:
     share = format_share(change.ratio - 1, sign=True)
     what = notes.joined(change.system[:_CAUSES]) or "nothing that labkit records"
     more = f" and {len(change.system) - _CAUSES} more" if len(change.system) > _CAUSES else ""
+    back = "on" if change.back is None else f"until {series.moments[change.back - 1].name}"
+    degree = change.degree(chance)
+    p = change.p if degree == "candidate" else change.p_adjusted
     return (
         f"{series.name}: {before} until {last.name} ({last.created[:10]}), {after} from {moment.name} "
-        f"({moment.created[:10]}) on: {share}, {'worse' if worse else 'better'}; {change.degree(chance)}, "
-        f"p {format_chance(change.p_adjusted)} over all series. What changed: {what}{more}."
+        f"({moment.created[:10]}) {back}: {share}, {'worse' if worse else 'better'}; {degree}, "
+        f"p {format_chance(p)} {'in this series alone' if degree == 'candidate' else 'over all series'}. "
+        f"What changed: {what}{more}."
     )
 
 

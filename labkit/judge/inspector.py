@@ -38,7 +38,7 @@ from labkit.store.samples.facts import INVOLUNTARY_SWITCHES
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["switch point", "guideline", "warm-up", "drift", "two modes", "noise"]
+Kind = Literal["switch point", "curvature", "guideline", "warm-up", "drift", "two modes", "noise"]
 _CHANCE = 1e-3  # of a false statement on one point and launch
 _FIRST = 0.05  # of the iterations that a warm-up concerns
 _FEWEST = 200  # iterations
@@ -182,7 +182,7 @@ def _where(row: Mapping[str, Any], columns: Sequence[str]) -> str:
 
 
 def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
-    """Yield where the time against size changes to another line: another protocol or algorithm."""
+    """Yield where the time against size jumps, which is another protocol or algorithm, or only bends."""
     for name in dict.fromkeys(summary["benchmark"]) if len(summary) else ():
         rows = summary[summary["benchmark"] == name]
         metric = next((one for one in METRICS_OF_LATENCY if has(rows, one)), "")
@@ -201,11 +201,14 @@ def switch_points(summary: pd.DataFrame) -> Iterator[Observation]:
             naming = naming or _naming(rows)
             where = _where(rows.iloc[group[0]].to_dict(), naming)
             for change in lines.breaks:
+                places = f"Between {format_size(change.after)} and {format_size(change.before)} the time"
+                jump = format_share(change.jump, sign=True)
                 yield Observation(
-                    kind="switch point",
+                    kind="switch point" if change.abrupt else "curvature",
                     subject=f"{name} ({where})" if where else str(name),
-                    sentence=f"Between {format_size(change.after)} and {format_size(change.before)} the time changes "
-                    f"to another line ({format_share(change.jump, sign=True)}): another protocol or algorithm.",
+                    sentence=f"{places} jumps ({jump}): another protocol or algorithm."
+                    if change.abrupt
+                    else f"{places} bends to another line ({jump}), without a clear jump.",
                     evidence=f"{plural(len(group), 'size')}, points scatter by {format_share(lines.scatter)}",
                     command=f"labkit describe {name}   # then measure sizes between, or set the library's limit",
                 )

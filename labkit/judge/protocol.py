@@ -1,8 +1,7 @@
-"""Break points of time against message size: where a library changes its protocol or algorithm.
+"""Break points of time against message size: where a library changes its protocol, and where the time only bends.
 
-Straight lines α + β·m describe the time, as few as the scatter allows. A change from eager to rendezvous shows as a
-jump, a faster path for large messages as another slope. Dynamic programming finds the best of all ways to cut the
-sizes, with a penalty for every further line (Killick, Fearnhead, Eckley, JASA 107, 2012).
+Straight lines α + β·m describe the time, as few as the scatter allows. Dynamic programming finds the best of all ways
+to cut the sizes, with a penalty for every further line (Killick, Fearnhead, Eckley, JASA 107, 2012).
 
 - Residuals are relative to the time and are measured in units of the scatter σ of the points, which comes from how far
   each lies off the line through its neighbours (median, so that breaks and noisy points do not count).
@@ -11,6 +10,16 @@ sizes, with a penalty for every further line (Killick, Fearnhead, Eckley, JASA 1
 - A break must reduce the cost by more than `PENALTY`·log(n), which includes the choice of its place.
 - The search is exact up to `EXACT` sizes. Of a longer series, so many sizes are searched, spread evenly by rank; each
   break is then placed among all sizes between its two lines, where both fit best.
+
+A smooth curve needs several lines as well. Only a *jump* is called a protocol change: a place where the sizes around it
+are better described with a discontinuity than by any continuous curve with as many parameters, tested as the relevance
+of a threshold in a regression (Hansen, Econometrica 68, 2000). Every other break is *curvature*.
+
+- With a jump: two lines, or one smooth curve and a step, in time against size or in their logarithms.
+- Without: polynomials, and curves with a bend at any place, in both.
+- The squares that the best of the former leaves are less than those of the best of the latter by `JUMP` times the
+  variance of points around the better curve (median over all places), which contains the scatter of launches and what
+  each size has of its own.
 """
 
 from __future__ import annotations
@@ -34,6 +43,8 @@ SHORTEST = 3  # sizes that one line covers at least
 NOISY = 9.0  # most that one point costs, σ²
 PENALTY = 6.0  # of a further line, in log(n)
 LEAST = 0.005  # σ is taken as at least this part of the time
+JUMP = 9.0  # σ² by which a jump must fit better than every continuous curve
+_AROUND = 4  # sizes on each side of a jump that it is judged by
 EXACT = 64  # sizes of a series that are searched at most
 _TABLE = 1 << 18  # numbers in a table of all pieces of series that are searched together
 _GROUPS = (8, 4)  # sizes, at least, of groups that bound what a line costs: few for where it fits, many for where not
@@ -75,12 +86,14 @@ class Break:
         neither line may lie between them too.
     jump : how much longer the first size after takes than the line before says, as a part of that.
     slope : of the line after over that of the line before; NaN where the latter is not positive.
+    abrupt : whether the time jumps, so that the protocol changes; otherwise this is curvature.
     """
 
     after: int
     before: int
     jump: float
     slope: float
+    abrupt: bool
 
 
 @dataclass(frozen=True)
@@ -220,7 +233,9 @@ def _protocol(
         for number, (one, other) in enumerate(pairwise(lines)):
             last, first = _place(m, t, scatter, one, other)
             lines[number], lines[number + 1] = replace(lines[number], last=last), replace(other, first=first)
-    changes = tuple(_between(one, other) for one, other in pairwise(lines))
+    between = [np.flatnonzero((m >= one.last) & (m <= other.first)).tolist() for one, other in pairwise(lines)]
+    jumps = _jumps(m, t, [range(some[0], some[-1] + 2) for some in between])
+    changes = tuple(_between(*pair, jump) for pair, jump in zip(pairwise(lines), jumps, strict=True))
     return Protocol(tuple(lines), changes, scatter, _sentence(changes, scatter, len(m)))
 
 
@@ -363,13 +378,68 @@ def _group(m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.f
     return np.asarray(np.minimum(np.minimum(squares, NOISY + np.maximum(others, 0)), 2 * NOISY))
 
 
-def _between(line: Line, following: Line) -> Break:
+def _jumps(m: NDArray[np.float64], t: NDArray[np.float64], breaks: Sequence[range]) -> list[bool]:
+    """Return whether there is a jump at each break, before any of the sizes whose indices are given."""
+    if not breaks:
+        return []
+    first = int(m[0] == 0)  # has no logarithm
+    least, most = first + SHORTEST, len(m) - SHORTEST
+    usual = np.linspace(least, most, min(most - least + 1, EXACT)).round().astype(int).tolist()
+    gains, variances = {}, {}
+    for k in {*usual, *(k for some in breaks for k in some if least <= k <= most)}:
+        window = slice(max(first, k - _AROUND), k + _AROUND)
+        jump, continuous = _with_and_without(m[window], t[window], k - window.start)
+        gains[k] = continuous - jump
+        variances[k] = min(jump, continuous) / (len(m[window]) - 4)
+    variance = max(float(np.median([variances[k] for k in usual])), LEAST**2)
+    return [any(gains.get(k, 0.0) > JUMP * variance for k in some) for some in breaks]
+
+
+def _with_and_without(m: NDArray[np.float64], t: NDArray[np.float64], place: int) -> tuple[float, float]:
+    """Return the relative squares that the best curve with a jump before a place leaves, and those of the best without.
+
+    No curve has more than four parameters.
+    """
+    n, jumps, continuous = len(m), [], []
+    for of_logs in (False, True):
+        # residuals are relative to the time in both
+        x, weight, target = (np.log(m), np.ones(n), np.log(t)) if of_logs else (m, 1 / t, np.ones(n))
+        one = np.ones(n)
+        bends = x * x if of_logs else np.sqrt(x)
+        smooth = [one, x, bends, x**3 if of_logs else x * np.log(x)]
+        later = (np.arange(n) >= np.arange(n)[:, None]).astype(float)  # from each size on
+        hinges = [np.maximum(x - x[k], 0) for k in range(1, n - 1)]
+        step = later[place]
+        lines = [[one, x, later[k], later[k] * (x - x[k])] for k in range(2, n - 1)]
+        curves = [[one, x, bends, step], smooth, *([one, x, bends, hinge] for hinge in hinges)]
+        left, parts = _left([*lines, *curves], weight, target)
+        jumps += [left[place - 2], left[len(lines)]]
+        continuous += left[len(lines) + 1 :].tolist()
+        for k, (_, _, at, more) in zip(range(2, n - 1), parts, strict=False):  # lines that meet between two sizes
+            if more and x[k - 1] <= x[k] - at / more <= x[k]:
+                continuous.append(left[k - 2])
+    return float(min(jumps)), float(min(continuous))
+
+
+def _left(
+    curves: Sequence[Sequence[NDArray[np.float64]]], weight: NDArray[np.float64], target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the squares that each curve, a sum of terms, leaves, and the factors of its terms."""
+    design = np.array(curves).transpose(0, 2, 1) * weight[:, None]
+    scale = np.linalg.norm(design, axis=1, keepdims=True)
+    basis, corner = np.linalg.qr(design / scale)
+    along = basis.transpose(0, 2, 1) @ target
+    left = target - (basis @ along[..., None])[..., 0]
+    factors = np.linalg.solve(corner, along[..., None])[..., 0] / scale[:, 0]
+    return (left**2).sum(axis=1), factors
+
+
+def _between(line: Line, following: Line, abrupt: bool) -> Break:
     """How the time changes from one line to the next."""
     expected = line.at(following.first)
     slope = following.beta / line.beta if line.beta > 0 else math.nan
-    return Break(
-        line.last, following.first, following.at(following.first) / expected - 1 if expected > 0 else math.nan, slope
-    )
+    jump = following.at(following.first) / expected - 1 if expected > 0 else math.nan
+    return Break(line.last, following.first, jump, slope, abrupt)
 
 
 def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:
@@ -377,9 +447,19 @@ def _sentence(changes: Sequence[Break], scatter: float, n: int) -> str:
     basis = f"({plural(n, 'size')}, points scatter by {format_share(scatter)})"
     if not changes:
         return f"One line α + β·m describes all sizes {basis}: no break point."
-    places = [
+    said = []
+    if jumps := _places([one for one in changes if one.abrupt]):
+        said.append(f"The time jumps {jumps} {basis}: a protocol change.")
+    if bends := _places([one for one in changes if not one.abrupt]):
+        basis = "" if said else f" {basis}"
+        said.append(f"The time bends to another line {bends}{basis}, without a clear jump: curvature.")
+    return " ".join(said)
+
+
+def _places(changes: Sequence[Break]) -> str:
+    """Return where breaks are and how far the time jumps there."""
+    return ", ".join(
         f"between {format_size(b.after)} and {format_size(b.before)}"
         + ("" if math.isnan(b.jump) else f" ({format_share(b.jump, sign=True)})")
         for b in changes
-    ]
-    return f"The time changes to another line {', '.join(places)} {basis}."
+    )

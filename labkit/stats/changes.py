@@ -1,97 +1,219 @@
-"""Change points of a series of campaigns: where the values move to another level and stay there.
+"""Change points of a series of campaigns: where the values move to another level, for a time or for good.
 
-The values are one per campaign, in the order of time, because launches of one campaign share their day. Each way to cut
-the series in two is judged by the sum of the ranks before the cut (Pettitt) [1]_, standardised so that cuts near the
-ends count as much as those in the middle. The largest of these is compared with what random orders of the campaigns
-give. No distribution is assumed: without a change, every order is equally likely. Ranks say how sure the change is, but
-not well where it is, because a value slightly above all before it counts as much as one far above. The place is the cut
-whose two parts lie closest to their medians. Each part is then cut on in the same way, as E-divisive does [2]_.
+The values are one per campaign, in the order of time, because launches of one campaign share their day. Days that
+follow each other resemble each other, and a series that wanders looks like one with steps. A change must therefore pass
+two tests:
+
+- *Dependence.* The values are an autoregressive series, x(t) - level = ρ (x(t-1) - level) + noise, ρ ≥ 0, with one
+  level or with another one in a part of the series. The statistic is twice the logarithm of the ratio of the two
+  likelihoods at the best part [3]_. Each has its own best ρ, so that the change does not count as dependence. Each also
+  has its own best logarithm of the distance from the least or the largest value, because times have a floor (Box and
+  Cox) [4]_; and the series without a change may have one shock that dies out, at the price of Student's t. p is read
+  from simulated series, in which the small-sample bias of ρ is the same: the largest p of those with ρ = 0.6, 0.8 and
+  0.9, where it hardly depends on ρ; for weaker dependence it is too large. Block permutations would need blocks longer
+  than the dependence, of which 20 or 50 campaigns have too few.
+- *Ranks.* The largest standardised sum of the ranks of any part (Pettitt) [1]_, compared with random orders. It assumes
+  no distribution, so that one odd campaign is no change.
+
+p is the larger one. Parts are those of circular binary segmentation [2]_: all ends of the series, and pieces in its
+middle after which the level is the earlier one again. The part, and what is left without it, are then cut on in the
+same way.
 
 References
 ----------
 .. [1] A. N. Pettitt, A non-parametric approach to the change-point problem, Applied Statistics 28 (1979).
-.. [2] D. S. Matteson, N. A. James, A nonparametric approach for multiple change point analysis of multivariate data,
-   JASA 109 (2014).
+.. [2] A. B. Olshen, E. S. Venkatraman, R. Lucito, M. Wigler, Circular binary segmentation, Biostatistics 5 (2004).
+.. [3] M. Robbins, C. Gallagher, R. Lund, A. Aue, Mean shift testing in correlated data, J. Time Series Analysis 32
+   (2011): tests for a step with the dependence estimated beside it.
+.. [4] G. E. P. Box, D. R. Cox, An analysis of transformations, J. Royal Statistical Society B 26 (1964).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.stats.shift import blocks, midranks
 
-SHORTEST = 2  # campaigns on each side of a change
-_DRAWN = 39_999  # random orders
+SHORTEST = 2  # campaigns of each level
+_DRAWN = 19_999  # random orders
 _SEED = 20261122
 _TOLERANCE = 1e-9
+_LONGER = 1.25  # a piece in the middle than the next shorter one that is tried
+_RHO = (0.0, 0.2, 0.4, 0.55, 0.7, 0.8, 0.88, 0.94)  # of the likelihoods
+_BENT = (0.3, 1.0, 3.0)  # distances of a logarithm's zero from the least value, in mean distances
+_TAIL = 3  # degrees of freedom of the Student distribution that prices the largest noise without a change
+# values of the ratio that series without a change exceed with these chances, by length, and of longer ones as of the
+# longest: bench/history.py --table
+CHANCES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
+RATIOS: dict[int, tuple[float, ...]] = {
+    8: (8.05, 11.25, 13.32, 15.12, 17.13, 18.74, 20.09, 21.89, 23.37),
+    12: (9.08, 12.05, 13.85, 15.54, 17.44, 18.93, 20.23, 22.15, 23.55),
+    20: (9.45, 12.40, 14.23, 15.94, 18.24, 19.71, 21.14, 23.04, 25.02),
+    35: (9.49, 12.24, 14.01, 15.81, 18.17, 20.07, 21.53, 23.39, 24.69),
+    60: (9.64, 12.21, 13.88, 15.58, 17.69, 18.99, 20.90, 22.81, 24.31),
+    100: (9.82, 12.16, 13.74, 15.12, 17.20, 18.55, 19.72, 21.71, 24.16),
+}
+
+_Floats = NDArray[np.float64]
+_Places = NDArray[np.intp]
 
 
-def _largest(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the largest standardised rank sum of each row, (orders, n)."""
-    n = ranks.shape[1]
-    cuts = np.arange(SHORTEST, n - SHORTEST + 1)
-    sums = np.cumsum(ranks, axis=1)[:, cuts - 1]
-    scale = np.sqrt(cuts * (n - cuts) * (n + 1) / 12)
-    far = np.abs(sums - cuts * (n + 1) / 2) / scale
-    return np.asarray(far.max(axis=1))
+@dataclass(frozen=True)
+class Cut:
+    """A part of a series with another level.
 
+    Parameters
+    ----------
+    first, end : index of its first value, and behind its last one: the length of the series, if the level stays.
+    p : chance of so clear a part without a change.
+    """
 
-def _place(values: NDArray[np.float64]) -> int:
-    """Return the cut whose parts deviate least from their medians: in ratios, if all values are above 0."""
-    heights = np.log(values) if (values > 0).all() else values
-    cuts = range(SHORTEST, values.size - SHORTEST + 1)
-    return min(cuts, key=lambda cut: sum(_spread(part) for part in (heights[:cut], heights[cut:])))
+    first: int
+    end: int
+    p: float
 
-
-def _spread(values: NDArray[np.float64]) -> float:
-    return float(np.abs(values - np.median(values)).sum())
+    def moved(self, by: int) -> Cut:
+        """Return the cut of a part of a series that begins later with its places in the series."""
+        return replace(self, first=self.first + by, end=self.end + by)
 
 
 @lru_cache(maxsize=256)
-def _null(n: int) -> NDArray[np.float64]:
-    """Return the largest statistic of random orders of n distinct values, sorted."""
+def _parts(n: int) -> tuple[_Places, _Places]:
+    """Return first and end of every part that is tried: all ends of the series, and pieces of rising length."""
+    parts = [(first, n) for first in range(SHORTEST, n - SHORTEST + 1)]
+    length = SHORTEST
+    while length <= n // 2:
+        parts += [(first, first + length) for first in range(SHORTEST, n - SHORTEST - length + 1)]
+        length = max(length + 1, round(length * _LONGER))
+    first, end = np.array(parts, np.intp).T
+    return first, end
+
+
+def likelihood_ratio(series: _Floats) -> tuple[_Floats, _Places]:
+    """Return twice the logarithm of the ratio of likelihoods of each row, (rows, n), and the best of `_parts`."""
+    rows, n = series.shape
+    first, end = _parts(n)
+    inside, last = end < n, np.minimum(end, n - 1)
+    without, best, where = np.full(rows, -np.inf), np.full(rows, -np.inf), np.zeros(rows, np.intp)
+    for (x, jacobian), rho in product(_transformed(series), _RHO):
+        # noise of each value, of the constant, and of a part: 1 where it begins, 1 - ρ inside, -ρ where it is over
+        noise = np.concatenate([np.sqrt(1 - rho**2) * x[:, :1], x[:, 1:] - rho * x[:, :-1]], axis=1)
+        one = np.full(n, 1 - rho)
+        one[0] = np.sqrt(1 - rho**2)
+        noise -= np.outer(noise @ one / (one @ one), one)
+
+        def of_part(values: _Floats, rho: float = rho) -> _Floats:
+            sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+            middle = (1 - rho) * (sums[:, end] - sums[:, first + 1])
+            return np.asarray(values[:, first] + middle - rho * values[:, last] * inside)
+
+        length = 1 + (1 - rho) ** 2 * (end - first - 1) + rho**2 * inside - of_part(one[None])[0] ** 2 / (one @ one)
+        less = of_part(noise) ** 2 / length
+        squares, part = (noise**2).sum(axis=1), less.argmax(axis=1)
+        rest = np.maximum(squares - less[np.arange(rows), part], squares * _TOLERANCE)
+        constant = np.log(1 - rho**2) + jacobian
+        shock = (noise**2).max(axis=1)
+        others = np.maximum(squares - shock, squares * _TOLERANCE)
+        price = (_TAIL + 1) * np.log1p(n * shock / others / _TAIL)
+        without = np.maximum(without, constant - np.minimum(n * np.log(squares), n * np.log(others) + price))
+        here = constant - n * np.log(rest)
+        where, best = np.where(here > best, part, where), np.maximum(here, best)
+    return best - without, where
+
+
+def _transformed(series: _Floats) -> Iterator[tuple[_Floats, _Floats]]:
+    """Yield rows as they are and bent by logarithms of the distance from their least or largest value, to be symmetric.
+
+    Each comes with twice the logarithm of its Jacobian, so that the likelihoods compare.
+    """
+    x = (series - series.mean(axis=1, keepdims=True)) / series.std(axis=1, keepdims=True)
+    yield x, np.zeros(len(x))
+    for sign in (1, -1):
+        above = sign * x - (sign * x).min(axis=1, keepdims=True)
+        for part in _BENT:
+            bent = np.log(above + part * above.mean(axis=1, keepdims=True))
+            yield bent - bent.mean(axis=1, keepdims=True), -2 * bent.sum(axis=1)
+
+
+def _dependent_p(n: int, ratio: float) -> float:
+    """Return the chance of so large a ratio in autoregressive series, extended beyond the table as its last decade."""
+    lengths = sorted(RATIOS)
+    at = [np.interp(np.log(n), np.log(lengths), column) for column in zip(*(RATIOS[k] for k in lengths), strict=True)]
+    chances = np.log(CHANCES)
+    if ratio > at[-1]:
+        decade = CHANCES.index(0.01)
+        return float(np.exp(chances[-1] + (ratio - at[-1]) * (chances[-1] - chances[decade]) / (at[-1] - at[decade])))
+    return float(np.exp(np.interp(ratio, at, chances))) if ratio >= at[0] else 1.0
+
+
+def _largest(ranks: _Floats) -> _Floats:
+    """Return the largest standardised rank sum of any part of each row, (orders, n)."""
+    n = ranks.shape[1]
+    first, end = _parts(n)
+    sums = np.concatenate([np.zeros((len(ranks), 1)), np.cumsum(ranks, axis=1)], axis=1)
+    length = end - first
+    scale = np.sqrt(length * (n - length) * (n + 1) / 12)
+    return np.asarray((np.abs(sums[:, end] - sums[:, first] - length * (n + 1) / 2) / scale).max(axis=1))
+
+
+@lru_cache(maxsize=256)
+def _null(n: int) -> _Floats:
+    """Return the largest rank sums of random orders of n distinct values, sorted."""
     chance, ranks = np.random.default_rng(_SEED), np.arange(1.0, n + 1)
-    parts = [_largest(chance.permuted(np.tile(ranks, (count, 1)), axis=1)) for count in blocks(_DRAWN, n)]
+    size = len(_parts(n)[0])
+    parts = [_largest(chance.permuted(np.tile(ranks, (count, 1)), axis=1)) for count in blocks(_DRAWN, size)]
     return np.sort(np.concatenate(parts))
 
 
-def change(values: ArrayLike) -> tuple[int, float]:
-    """Return the place of the likeliest change, and its p.
+def change(values: ArrayLike, chance: float = 1.0) -> Cut | None:
+    """Return the likeliest change; None for fewer than four values, and for values that are all equal.
 
     Parameters
     ----------
     values : (campaigns,), in the order of time.
-
-    Returns
-    -------
-    Index of the first value after the change, and the chance of a change as clear in a random order. Index 0 and p = 1
-    for fewer than four values, and for values that are all equal.
+    chance : largest p of a change that is wanted; None if there is none.
 
     Notes
     -----
     The orders are drawn with a fixed seed, and the one observed counts as drawn, so that the test keeps its level. Ties
-    make p larger.
+    make p larger. Values that are not all above 0 have no logarithms and are taken as they are.
 
     Examples
     --------
-    >>> place, p = change([1.0, 1.1, 0.9, 1.2, 1.05, 2.0, 2.2, 2.1, 1.9, 2.05])
-    >>> place, p < 0.01
-    (5, True)
+    >>> cut = change([1.0, 1.1, 0.9, 1.2, 1.05, 0.95, 2.0, 2.2, 2.1, 1.9, 2.05, 2.1])
+    >>> cut.first, cut.end, cut.p < 0.05
+    (6, 12, True)
     """
     array = np.ravel(np.asarray(values, np.float64))
-    if array.size < 2 * SHORTEST or np.ptp(array) == 0:
-        return 0, 1.0
-    (observed,) = _largest(midranks(array)[None])
-    null = _null(array.size)
+    n = array.size
+    if n < 2 * SHORTEST or np.ptp(array) == 0:
+        return None
+    p = _rank_p(array)
+    if p > chance:  # saves the likelihoods, which take longer
+        return None
+    ratio, part = likelihood_ratio(array[None])
+    first, end = (int(places[part[0]]) for places in _parts(n))
+    p = max(p, _dependent_p(n, float(ratio[0])))
+    return Cut(first, end, p) if p <= chance else None
+
+
+def _rank_p(values: NDArray[Any]) -> float:
+    """Return the chance of so large a rank sum in a random order."""
+    null = _null(len(values))
+    (observed,) = _largest(midranks(values)[None])
     beyond = len(null) - int(np.searchsorted(null, observed * (1 - _TOLERANCE), side="left"))
-    return _place(array), (beyond + 1) / (len(null) + 1)
+    return (beyond + 1) / (len(null) + 1)
 
 
-def changes(values: ArrayLike, chance: float) -> list[tuple[int, float]]:
-    """Return the places of all changes with their p, in the order of time.
+def changes(values: ArrayLike, chance: float) -> list[Cut]:
+    """Return all changes, in the order of time.
 
     Parameters
     ----------
@@ -99,12 +221,20 @@ def changes(values: ArrayLike, chance: float) -> list[tuple[int, float]]:
     chance : that a series without a change is cut.
     """
     array = np.ravel(np.asarray(values, np.float64))
-    place, p = change(array)
-    if p > chance:
+    cut = change(array, chance)
+    if cut is None:
         return []
-    before = changes(array[:place], chance)
-    after = [(place + later, q) for later, q in changes(array[place:], chance)]
-    return [*before, (place, p), *after]
+    first, end = cut.first, cut.end
+    inside = [inner.moved(first) for inner in changes(array[first:end], chance)]
+    outside = [_around(one, cut) for one in changes(np.delete(array, np.s_[first:end]), chance)]
+    return sorted([cut, *inside, *outside], key=lambda one: one.first)
+
+
+def _around(cut: Cut, part: Cut) -> Cut:
+    """Return the cut of a series without a part with its places in the whole series."""
+    length = part.end - part.first
+    first = cut.first + (length if cut.first >= part.first else 0)
+    return replace(cut, first=first, end=cut.end + (length if cut.end > part.first else 0))
 
 
 @lru_cache(maxsize=256)
@@ -114,11 +244,11 @@ def needed(chance: float) -> int:
     Examples
     --------
     >>> needed(0.05), needed(0.01)
-    (8, 10)
+    (10, 12)
     """
     if chance * (_DRAWN + 1) < 1:  # p is never below the share of one order among those drawn
         return 0
     n = 2 * SHORTEST
-    while change(np.arange(n))[1] > chance:  # to ranks, a step in the middle is no clearer than a steady rise
+    while _rank_p(np.arange(n)) > chance:  # to ranks, a step in the middle is no clearer than a steady rise
         n += 1
     return n

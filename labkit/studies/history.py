@@ -12,7 +12,7 @@ from labkit import studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.figures.timeline import timeline
 from labkit.judge import history as analysis
-from labkit.judge.history import History, Run, Series
+from labkit.judge.history import Change, History, Run, Series
 from labkit.point import ranges
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
@@ -37,11 +37,13 @@ class Parameters(studies.Parameters):
     past : campaigns, or folders that contain campaigns, separated by commas.
     benchmark : a benchmark, or a pattern such as ``mpi.*``.
     false_alarms : chance of a false change over all series.
+    weaker : also show candidates with a p up to this in their series alone, such as 0.3; 0 shows none.
     """
 
     past: str = ""
     benchmark: str = "*"
     false_alarms: float = analysis.CHANCE
+    weaker: float = 0.0
 
 
 class Study(studies.Study):
@@ -61,7 +63,9 @@ class Study(studies.Study):
         """The history of the campaigns that the parameters name, and of the one of the run."""
         campaigns = {one.identity: one for one in [*collected(words(self.values.past)), self.campaign]}
         return analysis.history(
-            [run_of(one, self.values.benchmark) for one in campaigns.values()], chance=self.values.false_alarms
+            [run_of(one, self.values.benchmark) for one in campaigns.values()],
+            chance=self.values.false_alarms,
+            weaker=self.values.weaker,
         )
 
     def figure(self) -> Figure | Omitted:
@@ -87,7 +91,7 @@ class Study(studies.Study):
         past = self.history
         if not past.series:
             return NOTHING
-        said = [analysis.told(one, change, past.chance) for one, change in (*past.changed, *past.possible)[:_SAID]]
+        said = [analysis.told(one, change, past.chance) for one, change in _every(past)[:_SAID]]
         return listed([past.sentence, *said])
 
 
@@ -104,16 +108,16 @@ def run_of(campaign: Campaign, benchmark: str = "*") -> Run:
 def changes_table(past: History) -> pd.DataFrame:
     """Return a row for each change of a history, the sure ones first."""
     rows = []
-    for one, change in (*past.changed, *past.possible):
+    for one, change in _every(past):
         unit, moment = METRICS[one.metric].unit, one.moments[change.place]
         rows.append(
             (
                 one.name,
-                f"{moment.name}, {moment.created[:10]}",
+                f"{moment.name}, {moment.created[:10]}{_back(one, change)}",
                 format_number(change.before, unit, digits=3),
                 format_number(change.after, unit, digits=3),
                 format_share(change.ratio - 1, sign=True),
-                format_number(change.p_adjusted, digits=2),
+                format_number(change.p if change.p > past.chance else change.p_adjusted, digits=2),
                 change.degree(past.chance),
                 joined(change.system) or "nothing recorded",
             )
@@ -121,12 +125,22 @@ def changes_table(past: History) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def _every(past: History) -> list[tuple[Series, Change]]:
+    """Return the sure changes, the possible ones, and the candidates."""
+    return [*past.changed, *past.possible, *past.candidates]
+
+
+def _back(one: Series, change: Change) -> str:
+    """Return until when the level stayed; empty if it stays."""
+    return f", until {one.moments[change.back - 1].name}" if change.back is not None else ""
+
+
 def _clearest(series: list[Series]) -> list[Series]:
-    """Return the series to draw: those with changes come first already, then by how far their values reach."""
+    """Return the series to draw: those with changes come first already, else those whose values reach farthest."""
 
     def reach(one: Series) -> float:
         values = [moment.value for moment in one.moments]
         return max(values) / min(values) if min(values) > 0 else 0.0
 
-    changed = [one for one in series if one.changes]
+    changed = [one for one in series if one.changes or one.candidates]
     return (changed or sorted(series, key=reach, reverse=True))[:_DRAWN]

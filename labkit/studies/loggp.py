@@ -342,7 +342,7 @@ class Study(studies.Study):
                 if first.parameters[name].resolved
             ]
             lacking = len(PARAMETERS) - sum(one.resolved for one in first.parameters.values())
-            changes = len(path.model.ranges) - 1
+            changes = sum(one.abrupt for one in path.breaks.breaks) if path.breaks else 0
             ranges = f", with {plural(changes, 'protocol change')}" if changes else ""
             label, off = stats.launches_label(len(path.launches)), format_share(first.lines["time"].deviation)
             known = (
