@@ -29,7 +29,7 @@ def simulated(name: str, size: int, options: dict[str, object], ranks: int) -> d
     from labkit.tools import smpirun
 
     network = network_of("fat-tree", {"nodes": str(ranks), "per_leaf": "64"})
-    spec = benchmarks.resolve(Spec(benchmark=name, size=size, ranks=ranks, options=tuple(options.items())))
+    spec = benchmarks.resolve(Spec(benchmark=name, size=size, ranks=ranks, options=options))
     began = time.monotonic()
     work = program(spec, 1, 0)
     texts = platforms.platform(network), network.hosts_of(ranks), work.trace

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 import re
 import subprocess
 import sys
@@ -23,11 +25,65 @@ from labkit.benchmarks import (
     StartBenchmark,
     ToolBenchmark,
 )
+from labkit.benchmarks.mpi import InFlight, Root
+from labkit.benchmarks.mpi._one_sided import Atomic
 from labkit.errors import SpecError
+from labkit.point.spec import Spec, has
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = (ROOT / "tests" / "golden" / "benchmarks.txt").read_text().split()
 METRICS = {"latency_us": lambda spec: 1.0}
+
+
+@pytest.mark.parametrize("name", list(benchmarks.every()))
+def test_options_are_a_frozen_class_of_plain_values(name: str) -> None:
+    options = benchmarks.get(name).options
+    made, given = options(), Spec(benchmark=name, options=vars(options()))
+    assert {*vars(made)} == {one.name for one in dataclasses.fields(options)}
+    assert all(isinstance(value, str | int | float) for value in vars(made).values())
+    for field in dataclasses.fields(options):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(made, field.name, None)
+    spec = given.replace(options=made)
+    assert (spec, hash(spec)) == (given, hash(given)), "checked or not, the same values are the same work"
+    assert pickle.loads(pickle.dumps(spec)).options == made
+    assert copy.copy(spec).options == made == benchmarks.typed(given).options or name not in benchmarks.find()
+    assert spec.as_dict() == given.as_dict() == Spec.from_dict(given.as_dict()).as_dict()
+    missing = sorted({one.name for one in dataclasses.fields(options)} - benchmarks.meanings(options).keys())
+    assert not missing, "each option has a sentence in the docstring"
+
+
+def test_options_are_read_as_attributes() -> None:
+    """mypy finds a misspelt attribute, but no misspelt text."""
+    wrong = re.compile(r"\.option\(|\b\w*spec\.has\(|spec\.options\[")
+    places = {str(path): wrong.findall(path.read_text()) for path in (ROOT / "labkit").rglob("*.py")}
+    places.pop(str(ROOT / "labkit" / "apps" / "cli" / "tune.py"))  # options of a command
+    assert {path: found for path, found in places.items() if found} == {}
+
+
+def test_a_misspelt_option_is_an_error_of_its_benchmark() -> None:
+    spec = benchmarks.resolve(Spec(benchmark="mpi.bandwidth"))
+    assert has(spec.options, InFlight)
+    assert not has(spec.options, Root)
+    assert spec.of(InFlight).options.window == 64
+    with pytest.raises(SpecError, match=r"mpi.bandwidth has no options of labkit.benchmarks.mpi.Root"):
+        spec.of(Root)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Spec(benchmark="mpi.bandwidth", options={"window": 4}).of(InFlight).options.window = 5  # type: ignore[misc]
+    stated = Spec(benchmark="mpi.bandwidth", options={"window": 4})
+    assert has(stated.options, InFlight)
+    assert not has(stated.options, Root)
+    with pytest.raises(SpecError, match=r"no option 'root' is stated. Stated are: \['window'\]"):
+        print(stated.of(Root).options.root)
+    with pytest.raises(SpecError, match=r"options=\(\('window', 4\),\), but they must be a mapping"):
+        Spec(benchmark="mpi.bandwidth", options=(("window", 4),))
+
+
+def test_bitwise_operations_on_an_element_need_no_datatype() -> None:
+    spec = Spec(benchmark="mpi.fetch_and_op_latency", size=8, options={"operation": "band"})
+    assert benchmarks.resolve(spec).of(Atomic).options.operation == "band"
+    with pytest.raises(SpecError, match=r"operation=band needs whole numbers\. Set datatype=int32"):
+        benchmarks.resolve(Spec(benchmark="mpi.accumulate_latency", size=8, options={"operation": "band"}))
 
 
 def test_no_name_is_lost() -> None:

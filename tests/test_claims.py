@@ -105,7 +105,7 @@ def incast(
     senders: int, mbps: float, again: float, launch: int = 0, *, busy: bool = False, size: int = 1 << 20
 ) -> Samples:
     """A launch of senders that share a link of 200 Mbit/s evenly."""
-    options = (("senders", senders), ("streams", 1), ("duration", 2))
+    options = {"senders": senders, "streams": 1, "duration": 2}
     spec = benchmarks.resolve(
         Spec(benchmark="congestion.incast", size=size, transport="tcp", testbed="virtual-cluster:4", options=options)
     )

@@ -154,7 +154,7 @@ def test_pairs_of_ranks_on_many_hosts_have_no_common_link() -> None:
 )
 def test_an_incast_is_bounded_by_what_all_its_bytes_cross(carried: dict[str, int], name: str, rate: float) -> None:
     """A slow sender bounds its own bytes alone, and so does an uplink that some senders do not need."""
-    fields: dict[str, Any] = {"spec": {"options": (("senders", 2),)}, "meta": {"testbed": CLUSTER, "evidence": carried}}
+    fields: dict[str, Any] = {"spec": {"options": {"senders": 2}}, "meta": {"testbed": CLUSTER, "evidence": carried}}
     (bound,) = bounds.of_bandwidth(point("congestion.incast", **fields))
     assert (bound.name, bound.source) == (name, "testbed")
     assert bound.value == pytest.approx(rate / 8 * 1448 / 1514)

@@ -2,17 +2,19 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from labkit import benchmarks, stats
+from labkit.apps.cli import main
 from labkit.errors import DataError
 from labkit.point import columns
 from labkit.point.notes import joined, texts
 from labkit.point.spec import Reported, Spec
-from labkit.read import records
+from labkit.read import equivalents, records
 from labkit.store.samples import Samples
 
 from . import made
@@ -289,3 +291,27 @@ def test_values_of_single_iterations() -> None:
 def test_broken_samples_are_refused(broken: Samples, says: str) -> None:
     with pytest.raises(DataError, match=says):
         records.table([broken])
+
+
+@pytest.mark.parametrize("benchmark", ["mpi.latency", "mpi.gone"])
+def test_options_that_no_benchmark_has_survive_reading_comparing_and_export(
+    benchmark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A log, or another version of labkit, states options that the class of the benchmark lacks."""
+    reported = [Reported("latency_us", "µs", "mean", 2.0)]
+    spec = Spec(benchmark=benchmark, size=8, options={"forked": 0, "threads": 1, "colour": "red"})
+    for name in ("a", "b"):
+        meta = {"fingerprint": "0123456789abcdef", "library": "OSU"}
+        points = [made.samples(spec, launch=launch, reported=reported, meta=meta) for launch in range(3)]
+        campaign = made.campaign(tmp_path / name, points)
+    read = list(campaign.samples())
+    assert [one.spec for one in read] == [spec] * 3
+    assert benchmarks.typed(read[0].spec).values == {"forked": 0, "threads": 1, "colour": "red"}
+    assert set(records.table(read)["option_colour"]) == {"red"}
+    assert main(["show", str(tmp_path / "a"), "--format", "csv"]) == 0
+    assert "red" in capsys.readouterr().out
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert benchmark in capsys.readouterr().out
+    assert main(["export", str(tmp_path / "a"), "--output", str(tmp_path / "a.zip")]) == 0
+    if benchmark == "mpi.latency":
+        assert "colour=red" in equivalents.text(read[:1], "omb")

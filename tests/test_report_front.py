@@ -97,7 +97,7 @@ def test_growth_compares_the_times_at_both_ends(large: tuple[int, int], growth: 
 
 def hpcc(test: str, system: str, gflops: float) -> Samples:
     """A result of HPC Challenge that was imported."""
-    spec = Spec(benchmark="compute.hpcc", ranks=2, testbed=system, options=(("test", test),))
+    spec = Spec(benchmark="compute.hpcc", ranks=2, testbed=system, options={"test": test})
     reported = made.values("performance_GFLOPS", value=gflops)
     meta = {"fingerprint": spec.fingerprint({}), "badges": []}
     return made.samples(spec, reported=reported, origin="imported", meta=meta)

@@ -54,7 +54,7 @@ def test_other_pairs_of_jobs_interfere_where_they_share_an_uplink(
 ) -> None:
     bed = "simulated:fat-tree,nodes=16,per_leaf=8,taper=8,latency=1us"
     hosts = ("n0", "n1", "n8", "n2", "n3", "n9", "n10", "n4", "n5", "n11", "n12", "n13")  # both jobs cross the spine
-    options = (("victim", victim), ("aggressor", aggressor), ("cells", 100), ("streams", 1))
+    options = {"victim": victim, "aggressor": aggressor, "cells": 100, "streams": 1}
     spec = Spec(benchmark="congestion.interference", size=size, ranks=ranks, testbed=bed, hosts=hosts, options=options)
     (one,) = measure([spec], Effort(launches=1, iterations=20), into=tmp_path / "c").samples()
     assert one.time_ns.mean() > 1.2 * one.extras["alone_ns"].mean()

@@ -312,15 +312,16 @@ def label(spec: Spec) -> str:
 def meanings(kind: type[Any]) -> dict[str, str]:
     """Parameter → meaning, from the numpydoc docstrings of a dataclass and of its base classes."""
     texts: dict[str, str] = {}
-    name = ""
+    names: list[str] = []
     for line in "\n".join(one.__doc__ or "" for one in reversed(kind.__mro__[:-1])).splitlines():
         head, colon, rest = (part.strip() for part in line.partition(" : "))
-        if colon and head.isidentifier():
-            name, texts[head] = head, rest
-        elif line.strip() and name:
-            texts[name] += " " + line.strip()
+        if colon and all(name.isidentifier() for name in head.split(", ")):
+            names = head.split(", ")
+            texts |= dict.fromkeys(names, rest)
+        elif line.strip():
+            texts |= {name: f"{texts[name]} {line.strip()}" for name in names}
         else:
-            name = ""
+            names = []
     return texts
 
 

@@ -52,7 +52,7 @@ def explain(spec: Spec, error: Exception) -> None:
 
 def facts(spec: Spec, benchmark: FileBenchmark) -> dict[str, notes.Scalar]:
     """Facts of a point, as `labkit.point.storage.Access.facts` has them."""
-    synced = _SYNCED.get(spec.values.get("sync", False))
+    synced = _SYNCED.get(spec.values.get("sync"))
     """Facts of a point, as `labkit.storage.Access.facts` has them."""
     synced = _SYNCED.get(spec.values.get("sync"))
     if spec.values.get("cache") == "drop":
