@@ -15,7 +15,9 @@ import pytest
 
 from labkit import benchmarks
 from labkit.errors import DataError
-from labkit.judge import comparison
+from labkit.judge import comparison, inspector, lint
+from labkit.judge.lint.evidence import Evidence
+from labkit.models import verdict
 from labkit.point.columns import METRICS
 from labkit.point.spec import Reported, Spec
 from labkit.read import columnar, kept, records
@@ -179,6 +181,25 @@ def test_categories_hold_the_same_texts(tmp_path: Path, monkeypatch: pytest.Monk
         for name in plain:
             assert repr(told[name].tolist()) == repr(plain[name].tolist()), name
         assert [view.samples([row])[row].launch for row in range(3)] == plain["launch"].tolist()[:3]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["two-cores-limits", *(pytest.param(name, marks=pytest.mark.slow) for name in ("two-cores", "virtual-cluster"))],
+)
+def test_judgements_are_those_of_the_launches_one_by_one(name: str) -> None:
+    """What differs between launches with the same metadata comes from each of them, not from the first."""
+    campaign = Campaign(EXAMPLES / name)
+    view = columnar.read_campaigns(campaign)
+    alone = columnar.of_samples(list(campaign.samples()), view.records)
+    for fact in facts.FACTS.values():
+        assert repr(view.fact(fact)) == repr(alone.fact(fact)), fact.name
+    assert inspector.inspect(view, view.summary) == inspector.inspect(alone, view.summary)
+    found, expected = (
+        lint.lint(Evidence(campaign.name, view.records, view.summary, launches)) for launches in (view, alone)
+    )
+    assert repr(found) == repr(expected)
+    assert repr(verdict.judge(view, view.summary)) == repr(verdict.judge(alone, view.summary))
 
 
 def test_a_fact_that_no_launch_has_is_not_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
