@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from labkit.point.spec import Spec
 
 if TYPE_CHECKING:
     import typing_extensions
-
-    from labkit.benchmarks.mpi import Rooted, Window
 
     Options = typing_extensions.TypeVar("Options", contravariant=True, default=Any)
 else:
@@ -119,10 +117,30 @@ def collective(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[A
     return Simulation(iteration=of_rank, collective=name)
 
 
-def rooted(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[Rooted]:
+class WithRoot(Protocol):
+    """Options of a collective with a root."""
+
+    @property
+    def root(self) -> int:
+        """Rank that is the root."""
+
+    @property
+    def rotate(self) -> bool:
+        """Whether the next rank is the root in every iteration."""
+
+
+class WithWindow(Protocol):
+    """Options of messages in windows."""
+
+    @property
+    def window(self) -> int:
+        """Messages in flight."""
+
+
+def rooted(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[WithRoot]:
     """Make the simulation of a collective with a root; parameters as of `collective`."""
 
-    def of_rank(spec: Spec[Rooted], rank: Rank, algorithm: str) -> Iteration:
+    def of_rank(spec: Spec[WithRoot], rank: Rank, algorithm: str) -> Iteration:
         def iteration(k: int) -> None:
             root = (spec.options.root + (k if spec.options.rotate else 0)) % spec.ranks
             rank.actions.append(f"{name} {arguments(spec, root)}".rstrip())
@@ -132,7 +150,7 @@ def rooted(name: str, arguments: Callable[[Spec, int], str]) -> Simulation[Roote
     return Simulation(iteration=of_rank, follows=("root", "rotate"), collective=name)
 
 
-def windows(*, both: bool) -> Simulation[Window]:
+def windows(*, both: bool) -> Simulation[WithWindow]:
     """Make the simulation of a window of messages between two ranks and its answer.
 
     Parameters
@@ -140,7 +158,7 @@ def windows(*, both: bool) -> Simulation[Window]:
     both : whether both ranks send.
     """
 
-    def of_rank(spec: Spec[Window], rank: Rank, algorithm: str) -> Iteration:
+    def of_rank(spec: Spec[WithWindow], rank: Rank, algorithm: str) -> Iteration:
         peer, window = 1 - rank.number, spec.options.window
 
         def iteration(k: int) -> None:
