@@ -21,7 +21,13 @@ TRUE = (  # s and s/B
     {"L": 1.2e-6, "o_s": 0.3e-6, "o_r": 0.4e-6, "g": 0.5e-6, "G": 2.0e-10, "O_s": 0.5e-10, "O_r": 0.6e-10},
     {"L": 4.0e-6, "o_s": 0.8e-6, "o_r": 1.1e-6, "g": 1.5e-6, "G": 0.9e-10, "O_s": 0.1e-10, "O_r": 0.2e-10},
 )
-CASES = ((6, 0.01, 0.01), (10, 0.01, 0.01), (20, 0.01, 0.01), (6, 0.05, 0.02), (10, 0.05, 0.02), (20, 0.05, 0.02))
+# launches, scatter of launches, of points, and lack of fit: what a size has of its own in every launch
+CASES = tuple((n, *of, fit) for fit in (0.0, 0.01) for of in ((0.01, 0.01), (0.05, 0.02)) for n in (6, 10, 20))
+
+
+for _one in TRUE:
+    _one["alpha"] = _one["L"] + _one["o_s"] + _one["o_r"] - _one["G"]
+    _one["beta"] = _one["G"] + _one["O_s"] + _one["O_r"]
 
 
 def true_times() -> dict[str, np.ndarray]:
@@ -36,20 +42,23 @@ def true_times() -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in times.items()}
 
 
-def made(random: np.random.Generator, launches: int, of_launch: float, of_point: float) -> dict[str, Times]:
-    """Return times of launches: a factor of each quantity and launch, and one of each point, both lognormal."""
+def made(random: np.random.Generator, launches: int, of_launch: float, of_point: float, fit: float) -> dict[str, Times]:
+    """Return times of launches: factors of each quantity and launch, of each point, and of each size, all lognormal."""
     made_up = {}
     for name, values in true_times().items():
         logs = of_launch * random.standard_normal((launches, 1)) + of_point * random.standard_normal(
             (launches, len(SIZES))
         )
+        logs += fit * random.standard_normal(len(SIZES))
         made_up[name] = Times(SIZES, values * np.exp(logs))
     return made_up
 
 
-def trial(random: np.random.Generator, launches: int, of_launch: float, of_point: float) -> list[tuple[str, str]]:
+def trial(
+    random: np.random.Generator, launches: int, of_launch: float, of_point: float, fit: float
+) -> list[tuple[str, str]]:
     """Return the fate of each parameter of each protocol: covered, missed, or not resolved; empty for other breaks."""
-    times = made(random, launches, of_launch, of_point)
+    times = made(random, launches, of_launch, of_point, fit)
     lines = protocol.breaks(SIZES, np.median(times["time"].seconds, axis=0)).lines
     if [line.last for line in lines] != [SWITCH, SIZES[-1]]:
         return []
@@ -71,9 +80,10 @@ def main() -> None:
     trials = parser.parse_args().trials
     random = np.random.default_rng(20261122)
     names = [f"{name} {number + 1}" for number in range(2) for name in TRUE[number]]
-    print(f"{trials} trials; launches, scatter of launches, of points, right breaks; covered, and (resolved) in %")
-    for launches, of_launch, of_point in CASES:
-        fates = [trial(random, launches, of_launch, of_point) for _ in range(trials)]
+    print(f"{trials} trials; launches, scatter of launches, of points, lack of fit, right breaks;")
+    print("covered, and (resolved) in %")
+    for launches, of_launch, of_point, fit in CASES:
+        fates = [trial(random, launches, of_launch, of_point, fit) for _ in range(trials)]
         counts = Counter(one for fate in fates for one in fate)
         cells = []
         for name in names:
@@ -81,7 +91,7 @@ def main() -> None:
             total = resolved + counts[name, "not resolved"]
             cells.append(f"{name}: {100 * covered / max(resolved, 1):.1f} ({100 * resolved / max(total, 1):.0f})")
         right = sum(bool(fate) for fate in fates) / trials
-        print(f"{launches:3} {of_launch:5.0%} {of_point:5.0%} {right:6.1%}  {'  '.join(cells)}", flush=True)
+        print(f"{launches:3} {of_launch:5.0%} {of_point:5.0%} {fit:5.0%} {right:6.1%}  {'  '.join(cells)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ ranges (`labkit.judge.protocol`), and `labkit.models.loggp` fits each.
 from __future__ import annotations
 
 import dataclasses
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +28,16 @@ from labkit.models.loggp_engine import finish
 from labkit.point.columns import METRICS
 from labkit.read import records
 from labkit.store.samples import Samples
-from labkit.store.samples.facts import TIMING
+from labkit.store.samples.facts import TIMER_OVERHEAD_NS, TIMING
 
 SOURCES = ("mpi.latency", "mpi.bandwidth", "mpi.delayed_overhead", "mpi.host_overhead")
 REDUCTION = "mpi.reduce_local"  # time to combine two vectors
 COMBINING = ("mpi.reduce", "mpi.allreduce", "mpi.reduce_scatter_block")
 ANSWER = 4  # B of the message that ends a window
 _PATH = ("transport", "device", "launcher", "testbed", "hosts", "bind")
-_OVERHEADS = {
-    "mpi.delayed_overhead": {"send": "send_ns", "receive": "receive_ns"},
-    "mpi.host_overhead": {"both": "overhead_ns"},
+_OVERHEADS = {  # quantity → its phase, and how many reads of the clock lie inside it
+    "mpi.delayed_overhead": {"send": ("send_ns", 1), "receive": ("receive_ns", 1)},
+    "mpi.host_overhead": {"both": ("overhead_ns", 3)},
 }
 _OTHER_SETTINGS = ("window",)  # an option that may differ from its default
 
@@ -151,21 +152,28 @@ def _path(group: Mapping[str, list[Samples]], local: Sequence[Samples]) -> Path 
 
 
 def _quantities(group: Mapping[str, list[Samples]]) -> dict[str, BySize]:
-    """Median of each launch and size, of each quantity."""
+    """Median of each launch and size, of each quantity; of overheads less the cost of the reads of the clock inside.
+
+    Sizes at which a launch has nothing left above 0 have no value.
+    """
     quantities: dict[str, BySize] = {"time": {}}
     for one in group.get("mpi.latency", []):
         half = stats.quantile(records.values(one, "latency_us"), 0.5) / METRICS["latency_us"].factor
         quantities["time"].setdefault(one.spec.size, {})[one.launch] = half
     for name, phases in _OVERHEADS.items():
         for one in group.get(name, []):
-            for quantity, phase in phases.items():
+            read = TIMER_OVERHEAD_NS.of(one.meta)
+            for quantity, (phase, reads) in phases.items():
                 if phase in one.extras:
-                    median = stats.quantile(one.extras[phase], 0.5) * 1e-9
-                    quantities.setdefault(quantity, {}).setdefault(one.spec.size, {})[one.launch] = median
+                    median = stats.quantile(one.extras[phase], 0.5) - reads * (read if math.isfinite(read) else 0.0)
+                    quantities.setdefault(quantity, {}).setdefault(one.spec.size, {})[one.launch] = median * 1e-9
     windows = group.get("mpi.bandwidth", [])
     largest = max(map(_window, windows), default=0)
     quantities["gap"] = _gaps([one for one in windows if _window(one) == largest], quantities["time"])
-    return {name: {size: values for size, values in sizes.items() if values} for name, sizes in quantities.items()}
+    return {
+        name: {size: values for size, values in sizes.items() if min(values.values(), default=0.0) > 0}
+        for name, sizes in quantities.items()
+    }
 
 
 def _window(samples: Samples) -> int:

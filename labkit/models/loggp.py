@@ -2,7 +2,7 @@
 
 Each quantity is a straight line through its times in a segment, fitted for every launch by itself: launches are the
 units of the intervals, never iterations. The parameters follow from the lines of one launch, then the median over
-launches and its interval:
+launches and its interval, which is widened by what the lines lie off their times in all launches alike (below):
 
 - `alpha`, `beta`: fixed and per-byte part of the time T of a message, half the round trip (Hockney).
 - `o_s`, `o_r` and `O_s`, `O_r`: the same of the overheads. LogGP has no per-byte part; LogGOPS [4]_ adds it.
@@ -13,6 +13,13 @@ A parameter is not resolved if its interval reaches 0 or below, if its line lies
 are missing: it then has no value but a reason. Weights are relative and common to all launches, so a fit is linear in
 the times and as good at small sizes as at large ones.
 
+Launches repeat what a size has of its own (its alignment, a bend of the curve), so their spread does not show it. The
+residuals of the medians over launches do: their variance s² has the scatter of the medians (pure error) and the lack of
+fit in it, and s² (X'X)⁻¹ is the covariance of the line through them [6]_. An interval reaches as far as the root of the
+squares of two reaches: that of the launches, and Student's t times this deviation. The scatter of single points is in
+both, which makes the interval a little too wide. s² is pooled over the ranges of a quantity, because some have few
+sizes.
+
 References
 ----------
 .. [1] D. Culler et al., LogP: Towards a Realistic Model of Parallel Computation, PPoPP 1993, doi 10.1145/155332.155333.
@@ -21,6 +28,7 @@ References
    IPDPS 2007, doi 10.1109/IPDPS.2007.370593; its program is Netgauge's pattern loggp.
 .. [4] T. Hoefler, T. Schneider, A. Lumsdaine, LogGOPSim, HPDC 2010, doi 10.1145/1851476.1851564.
 .. [5] T. Kielmann, H. Bal, K. Verstoep, Fast Measurement of LogP Parameters for Message Passing Platforms, LNCS 1800.
+.. [6] N. R. Draper, H. Smith, Applied Regression Analysis, Wiley 1998, ch. 2 (lack of fit and pure error).
 """
 
 from __future__ import annotations
@@ -36,6 +44,8 @@ from labkit import stats
 from labkit.errors import DataError
 from labkit.models.loggp_engine import Costs, Line, Segment
 from labkit.point.units import format_share, format_size, plural
+from labkit.stats.limits import student
+from labkit.stats.rank_interval import LEVEL
 
 POOR = 0.2  # deviation from which a line does not describe its times
 _OFF = (
@@ -59,6 +69,13 @@ PARAMETERS: Mapping[str, str] = {
     "O_r": "overhead of the receiver per byte",
     "alpha": "time of a message without data",
     "beta": "time per byte",
+}
+
+
+_WEIGHTS: Mapping[str, tuple[int, int]] = {  # of the fixed part and that per byte in a parameter
+    **dict.fromkeys(("L", "g"), (1, 1)),
+    **dict.fromkeys(("o_s", "o_r", "alpha"), (1, 0)),
+    **dict.fromkeys(("O_s", "O_r", "G", "beta"), (0, 1)),
 }
 
 
@@ -89,8 +106,8 @@ class Estimate:
     ----------
     name : one of `PARAMETERS`.
     value : median over launches, s or s/B; NaN if it is not resolved.
-    low, high : interval over launches, or their range below 6; NaN for one launch. Of a parameter that is not resolved
-        `low` is NaN, and `high` is NaN or a bound that it does not exceed.
+    low, high : interval over launches, or their range below 6, widened by the lack of fit; NaN for one launch. Of a
+        parameter that is not resolved `low` is NaN, and `high` is NaN or a bound that it does not exceed.
     launches : behind it.
     why : reason for which it is not resolved; empty if it is.
     """
@@ -120,6 +137,7 @@ class Fitted:
         two sizes, through which any line goes.
     worst : the size that lies off farthest, B.
     farthest : how far, as a part of the time, with its sign.
+    unscaled : (2, 2), covariance of the fixed part and that per byte for a deviation of 1.
     """
 
     fixed: NDArray[np.float64]
@@ -128,6 +146,7 @@ class Fitted:
     deviation: float
     worst: int
     farthest: float
+    unscaled: NDArray[np.float64]
 
     def at(self, size: float) -> NDArray[np.float64]:
         """Time of a size in each launch, (launches,), s."""
@@ -218,11 +237,18 @@ def fit(measured: Mapping[str, Times], ranges: Sequence[tuple[int, int]]) -> Mod
                 f"The times of {name!r} must be above 0 and (launches, {len(one.sizes)} sizes). Correct them."
             )
     launches = counts["time"]
-    return Model(tuple(_of_range(measured, first, last, launches) for first, last in ranges), launches)
+    lines = [_lines_within(measured, first, last) for first, last in ranges]
+    names = dict.fromkeys(name for one in lines for name in one)
+    spare = {name: _pooled([one[name] for one in lines if name in one]) for name in names}
+    made = []
+    for within, (first, last) in zip(lines, ranges, strict=True):
+        absent = {name: _absent(name, measured, first, last) for name in QUANTITIES if name not in within}
+        made.append(Range(first, last, within, _parameters(within, spare, absent, launches)))
+    return Model(tuple(made), launches)
 
 
-def _of_range(measured: Mapping[str, Times], first: int, last: int, launches: int) -> Range:
-    """Lines and parameters of one range."""
+def _lines_within(measured: Mapping[str, Times], first: int, last: int) -> dict[str, Fitted]:
+    """Lines of the quantities in one range."""
     chosen = {name: one.within(first, last) for name, one in measured.items()}
     lines = {name: _lines(one) for name, one in chosen.items() if len(one.sizes) > 1}
     if "time" not in lines:
@@ -231,16 +257,28 @@ def _of_range(measured: Mapping[str, Times], first: int, last: int, launches: in
             "mpi.latency, but a "
             "line needs two. Measure more sizes."
         )
-    absent = {name: _absent(name, chosen.get(name)) for name in QUANTITIES if name not in lines}
-    return Range(first, last, lines, _parameters(lines, absent, launches))
+    return lines
 
 
-def _absent(quantity: str, times: Times | None) -> str:
-    """Why a quantity has no line."""
+def _absent(quantity: str, measured: Mapping[str, Times], first: int, last: int) -> str:
+    """Why a quantity has no line in a range."""
     source = QUANTITIES[quantity].partition("(")[2].rstrip(")")
-    if times is None:
+    if quantity not in measured:
         return f"{source} was not measured"
-    return f"{source} has {plural(len(times.sizes), 'size')} in this range, and a line needs two"
+    sizes = measured[quantity].within(first, last).sizes
+    return f"{source} has {plural(len(sizes), 'size')} in this range, and a line needs two"
+
+
+def _pooled(lines: Sequence[Fitted]) -> float:
+    """Student's t at 95 % times the deviation of the lines of a quantity, as a part; 0 without any.
+
+    Lines that are too far off to have parameters do not count.
+    """
+    fair = [(len(one.sizes) - 2, one.deviation) for one in lines if one.deviation <= POOR]
+    degrees = sum(count for count, _ in fair)
+    if not degrees:
+        return 0.0
+    return student((1 - LEVEL) / 2, degrees) * math.sqrt(sum(count * off**2 for count, off in fair) / degrees)
 
 
 def _lines(times: Times) -> Fitted:
@@ -255,7 +293,9 @@ def _lines(times: Times) -> Fitted:
     degrees = len(m) - 2
     worst = int(np.abs(off).argmax())
     deviation = math.sqrt(float((off**2).sum()) / degrees) if degrees else math.nan
-    return Fitted(fixed, per_byte, times.sizes, deviation, times.sizes[worst], float(off[worst]))
+    norms = _norms(design)
+    unscaled = np.linalg.inv((design / norms).T @ (design / norms)) / (norms.T @ norms)
+    return Fitted(fixed, per_byte, times.sizes, deviation, times.sizes[worst], float(off[worst]), unscaled)
 
 
 def _norms(design: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -263,15 +303,22 @@ def _norms(design: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.linalg.norm(design, axis=0, keepdims=True))
 
 
-def _parameters(lines: Mapping[str, Fitted], absent: Mapping[str, str], launches: int) -> dict[str, Estimate]:
-    """All parameters of a range."""
+def _parameters(
+    lines: Mapping[str, Fitted], spare: Mapping[str, float], absent: Mapping[str, str], launches: int
+) -> dict[str, Estimate]:
+    """All parameters of a range; `spare` is the reach of the lack of fit of each quantity."""
 
     def estimate(name: str, values: NDArray[np.float64] | None, *, needs: str, negative: str) -> Estimate:
         if values is None:
             return Estimate(name, math.nan, math.nan, math.nan, launches, absent[needs])
-        used = [one for one in ("time", "send", "receive", "both") if one in lines] if name == "L" else [needs]
+        ends = ("send", "receive") if {"send", "receive"} <= set(lines) else ("both",)
+        used = ["time", *ends] if name == "L" else [needs]
         why = _OFF if any(lines[one].deviation > POOR for one in used) else ""
-        return Estimate(name, math.nan, math.nan, math.nan, launches, why) if why else _estimate(name, values, negative)
+        if why:
+            return Estimate(name, math.nan, math.nan, math.nan, launches, why)
+        weight = np.array(_WEIGHTS[name], np.float64)
+        reach = math.hypot(*(spare[one] * math.sqrt(weight @ lines[one].unscaled @ weight) for one in used))
+        return _estimate(name, values, reach, negative)
 
     def of(quantity: str, part: str) -> NDArray[np.float64] | None:
         return getattr(lines[quantity], part) if quantity in lines else None
@@ -301,12 +348,14 @@ def _parameters(lines: Mapping[str, Fitted], absent: Mapping[str, str], launches
     return {one.name: one for one in rows}
 
 
-def _estimate(name: str, values: NDArray[np.float64], negative: str) -> Estimate:
-    """Median over launches with its interval; without a value where the interval does not lie above 0."""
+def _estimate(name: str, values: NDArray[np.float64], reach: float, negative: str) -> Estimate:
+    """Median over launches with its interval, widened by a reach; without a value where it does not lie above 0."""
     headline = stats.headline(values)
-    if headline.centre > 0 and not headline.low <= 0:
-        return Estimate(name, headline.centre, headline.low, headline.high, headline.launches)
-    bound = headline.high if headline.high > 0 else math.nan
+    low = headline.centre - math.hypot(headline.centre - headline.low, reach)
+    high = headline.centre + math.hypot(headline.high - headline.centre, reach)
+    if headline.centre > 0 and not low <= 0:
+        return Estimate(name, headline.centre, low, high, headline.launches)
+    bound = high if high > 0 else math.nan
     return Estimate(name, math.nan, math.nan, bound, headline.launches, negative)
 
 
