@@ -232,9 +232,9 @@ def resolve(spec: Spec) -> Spec:
             f"ranks={spec.ranks}, but {spec.benchmark} needs {needs}. "
             f"Set ranks={max(low, min(spec.ranks, high or spec.ranks))}."
         )
-    spec = spec.replace(options=options)
+    spec = spec.having(options)
     if isinstance(benchmark, ProgramBenchmark):
-        spec = spec.replace(options=dataclasses.replace(options, **benchmark.chosen(spec)))
+        spec = spec.having(dataclasses.replace(options, **benchmark.chosen(spec)))
     return checked(spec)
 
 
@@ -264,7 +264,7 @@ def checked(spec: Spec) -> Spec:
 def identity(spec: Spec) -> Spec:
     """A resolved spec without the options that have their defaults, so that a new option changes no fingerprint."""
     benchmark = get(spec.benchmark)
-    defaults, whole = dataclasses.asdict(benchmark.options()), typed(spec)
+    defaults, whole = dict(vars(benchmark.options())), typed(spec)
     if not isinstance(whole.options, Given):
         defaults |= benchmark.formerly(whole)
     return spec.replace(options={key: value for key, value in spec.values.items() if defaults.get(key) != value})
@@ -281,7 +281,7 @@ def typed(spec: Spec) -> Spec:
         return spec
     if not values.keys() <= benchmark.options.__dataclass_fields__.keys() or None in values.values():
         return spec
-    return spec.replace(options=benchmark.options(**values))
+    return spec.having(benchmark.options(**values))
 
 
 def threads(spec: Spec) -> int:
@@ -297,7 +297,7 @@ def cadence(spec: Spec) -> str:
 def label(spec: Spec) -> str:
     """A resolved spec in a few words: benchmark, size, path, and the options that differ from their defaults."""
     benchmark = get(spec.benchmark)
-    defaults = dataclasses.asdict(benchmark.options())
+    defaults = vars(benchmark.options())
     words = []
     if benchmark.sized:
         words.append(format_size(spec.size))

@@ -52,7 +52,7 @@ class Given:
     """
 
     def __init__(self, values: Mapping[str, Scalar] | Iterable[tuple[str, Scalar]] = ()) -> None:
-        vars(self).update((str(name), value) for name, value in dict(values).items())
+        vars(self).update(sorted((str(name), value) for name, value in dict(values).items()))
 
     if not TYPE_CHECKING:  # mypy would take it for any option
 
@@ -69,7 +69,13 @@ class Given:
         return hash(frozenset(vars(self).items()))
 
     def __repr__(self) -> str:
-        return f"Given({dict(sorted(vars(self).items()))})"
+        return f"Given({vars(self)})"
+
+
+@cache
+def _in_order(kind: type) -> tuple[str, ...]:
+    """Names of the options of a class, sorted."""
+    return tuple(sorted(_fields(kind)))
 
 
 def _fields(kind: type) -> list[str]:
@@ -151,7 +157,12 @@ class Spec(Generic[Options]):
     @property
     def values(self) -> dict[str, Any]:
         """The benchmark's own options by name, sorted: for code that treats options as data."""
-        return dict(sorted(vars(self.options).items()))
+        values = vars(self.options)
+        return (
+            dict(values)
+            if isinstance(self.options, Given)
+            else {k: values[k] for k in _in_order(cast("type", type(self.options)))}
+        )
 
     def of(self, kind: type[T]) -> Spec[T]:
         """This spec as one with the options of a class, for code that knows which benchmarks it handles.
@@ -168,15 +179,11 @@ class Spec(Generic[Options]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Spec):
             return NotImplemented
-        return self._without_options == other._without_options and vars(self.options) == vars(other.options)
+        same = _WITHOUT_OPTIONS(self) == _WITHOUT_OPTIONS(other)
+        return same and vars(self.options) == vars(other.options)  # by value, checked or not
 
     def __hash__(self) -> int:
-        return hash((self._without_options, frozenset(vars(self.options).items())))
-
-    @property
-    def _without_options(self) -> tuple[object, ...]:
-        """All other fields. Options are compared by value, checked or not."""
-        return _WITHOUT_OPTIONS(self)
+        return hash((_WITHOUT_OPTIONS(self), frozenset(vars(self.options).items())))
 
     def replace(self, **changes: Any) -> Spec[Options]:
         """A copy with some fields changed."""
@@ -188,6 +195,12 @@ class Spec(Generic[Options]):
             return self
         other = copy.copy(self)
         object.__setattr__(other, "size", size)
+        return other
+
+    def having(self, options: T) -> Spec[T]:
+        """A copy with options that are an object of their class: many times as fast as `replace`."""
+        other = cast("Spec[T]", copy.copy(self))
+        object.__setattr__(other, "options", options)
         return other
 
     def as_dict(self) -> dict[str, Any]:
