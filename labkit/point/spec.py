@@ -158,11 +158,9 @@ class Spec(Generic[Options]):
     def values(self) -> dict[str, Any]:
         """The benchmark's own options by name, sorted: for code that treats options as data."""
         values = vars(self.options)
-        return (
-            dict(values)
-            if isinstance(self.options, Given)
-            else {k: values[k] for k in _in_order(cast("type", type(self.options)))}
-        )
+        if isinstance(self.options, Given):
+            return dict(values)
+        return {name: values[name] for name in _in_order(cast("type", type(self.options)))}
 
     def of(self, kind: type[T]) -> Spec[T]:
         """This spec as one with the options of a class, for code that knows which benchmarks it handles.
