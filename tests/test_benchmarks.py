@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
+import inspect
 import pickle
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from labkit import benchmarks
@@ -27,8 +31,9 @@ from labkit.benchmarks import (
 )
 from labkit.benchmarks.mpi import InFlight, Root
 from labkit.benchmarks.mpi._one_sided import Atomic
-from labkit.errors import SpecError
-from labkit.point.spec import Spec, has
+from labkit.errors import LaunchError, SpecError
+from labkit.point import units
+from labkit.point.spec import Effort, Spec, has
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = (ROOT / "tests" / "golden" / "benchmarks.txt").read_text().split()
@@ -51,6 +56,33 @@ def test_options_are_a_frozen_class_of_plain_values(name: str) -> None:
     assert spec.as_dict() == given.as_dict() == Spec.from_dict(given.as_dict()).as_dict()
     missing = sorted({one.name for one in dataclasses.fields(options)} - benchmarks.meanings(options).keys())
     assert not missing, "each option has a sentence in the docstring"
+
+
+@pytest.mark.parametrize("name", list(benchmarks.find()))
+def test_its_functions_read_options_that_it_has(name: str) -> None:
+    """mypy checks most of them; not those that a function of a family gets as keywords."""
+    benchmark: Any = benchmarks.get(name)
+    low, high = benchmark.ranks
+    size = units.parse_sizes(benchmark.sizes)[0] if benchmark.sized else 0
+    spec = benchmarks.resolve(Spec(benchmark=name, ranks=max(low, min(4, high or 4)), size=size))
+    kind = np.dtype(benchmark.dtype(spec)) if hasattr(benchmark, "dtype") else np.dtype("uint8")
+    sent = max(benchmark.buffers(spec)[0], 8) if hasattr(benchmark, "buffers") else 0
+    given = {"spec": spec, "rank": 0, "send": lambda rank: np.zeros(sent // kind.itemsize, kind), "effort": Effort()}
+    functions: list[Any] = [
+        *getattr(benchmark, "tools", ()),
+        *benchmark.metrics.values(),
+        *benchmark.phase_work.values(),
+    ]
+    functions += [*benchmark.converted.values(), benchmark.start]
+    functions += [getattr(benchmark, field.name) for field in dataclasses.fields(benchmark)]
+    called = 0
+    for function in filter(callable, functions):
+        names = inspect.signature(function).parameters
+        if not isinstance(function, type) and given.keys() >= set(names):
+            with contextlib.suppress(SpecError, LaunchError):  # of a tool that cannot do it, or is not installed
+                function(**{each: given[each] for each in names})
+            called += 1
+    assert called > 3
 
 
 def test_options_are_read_as_attributes() -> None:
