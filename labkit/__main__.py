@@ -26,7 +26,22 @@ def main() -> int:
             signal.signal(number, end)
     from labkit.apps.cli import main as command  # after the handlers
 
-    return command()
+    return _leave(command())
+
+
+def _leave(status: int) -> int:
+    """End the process as Python does, except that modules are not taken apart: after pandas that takes 0.1 s."""
+    import atexit  # after the handlers
+    import threading
+
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # then Python has an exit status and a message for it
+        return status
+    os._exit(status)
 
 
 if __name__ == "__main__":

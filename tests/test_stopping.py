@@ -93,6 +93,20 @@ def test_the_handler_comes_before_everything_that_takes_time() -> None:
     assert scripts == {"labkit": "labkit.__main__:main"}
 
 
+def test_a_command_ends_its_threads_and_handlers_but_takes_no_modules_apart() -> None:
+    code = (
+        "import atexit, threading\nfrom concurrent.futures import ThreadPoolExecutor\nfrom labkit import __main__\n"
+        "class Kept:\n    def __del__(self): print('taken apart')\n"
+        "kept, pool = Kept(), ThreadPoolExecutor(1)\n"
+        "pool.submit(threading.Event().wait, 0.1).add_done_callback(lambda _: print('pool'))\n"
+        "threading.Timer(0.2, print, ['thread']).start()\n"
+        "atexit.register(print, 'handler')\n"
+        "__main__._leave(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (3, ["pool", "thread", "handler"], "")
+
+
 @pytest.mark.slow
 def test_python_runs_the_package() -> None:
     words = [*LABKIT, "--version"]
