@@ -109,10 +109,9 @@ def test_a_file_brings_everything_back(tmp_path: Path) -> None:
     assert samples.metadata(again)["format"] == 2
 
 
-def test_points_that_keep_every_time_are_written_as_before(tmp_path: Path) -> None:
+def test_points_that_keep_every_time_have_the_first_format(tmp_path: Path) -> None:
     point = overlapping()
     assert samples.metadata(point)["format"] == 1
-    assert "keep" not in samples.metadata(point)["effort"]
     samples.save(point, tmp_path / "point.parquet")
     assert samples.load(tmp_path / "point.parquet").over is None
 
