@@ -1,8 +1,9 @@
 """Judge a campaign by earlier ones: which points are worse than the launches of the past explain.
 
-A factor common to the points of a night is removed before single points are judged, and judged itself
-(`labkit.stats.nights`). The chance of a false alarm is chosen for the whole gate and divided among its comparisons
-(Bonferroni). `labkit.stats.limits` makes the limits.
+A factor common to the points of a night is removed before single points are judged, and judged itself. Nights enter
+the reference later than they pass, and the last nights together are compared with the first reference, so that what one
+night misses is not absorbed (`labkit.stats.nights`). The chance of a false alarm is chosen for the whole gate and
+divided among its comparisons (Bonferroni). `labkit.stats.limits` makes the limits.
 """
 
 from __future__ import annotations
@@ -37,6 +38,31 @@ _FOUND = ("library", "engine", "host", "cpu_model")  # may differ from the past;
 
 
 @dataclass(frozen=True)
+class Drift:
+    """The last campaigns together, compared with the first reference.
+
+    Parameters
+    ----------
+    campaigns : how many, with the new one.
+    change, allowed : how much worse they are, as a fraction, and from what on they may fail.
+    failed : whether they are worse than that, and most of their launches than the launches of the reference allow.
+    """
+
+    campaigns: int
+    change: float
+    allowed: float
+    failed: bool
+
+    @property
+    def sentence(self) -> str:
+        """Both numbers."""
+        return (
+            f"the last {plural(self.campaigns, 'campaign')} are together {format_share(self.change, sign=True)} worse "
+            f"than the first reference, {format_share(self.allowed, sign=True)} fails"
+        )
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What the gate says about one statistic of a point.
 
@@ -46,7 +72,7 @@ class Verdict:
     metric, statistic : as in `labkit.point.columns`.
     outcome : the verdict.
     value, launches : median over the new launches, and their number.
-    usual : median over the launches of the past.
+    usual : median over the launches of the past that are the reference.
     limit : what the past allows.
     beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
     differs : conditions that differ from the past, such as the library.
@@ -56,6 +82,8 @@ class Verdict:
     finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
     common : how many times worse than usual all points of its transport are; the limit allows for it. 1 if nothing is
         removed.
+    drift : the last campaigns together; none with too few of them.
+    campaigns : medians of the campaigns in the order of time, the new one last.
     """
 
     benchmark: str
@@ -74,6 +102,8 @@ class Verdict:
     coarse: tuple[bool, bool] = (False, False)
     finest: float = 1.0
     common: float = 1.0
+    drift: Drift | None = None
+    campaigns: tuple[float, ...] = ()
 
     @property
     def measure(self) -> Metric:
@@ -157,6 +187,8 @@ class Verdict:
                 f"{self.over} of {plural(self.launches, 'launch')} worse by {format_share(self.worse)} or more"
             )
         fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
+        if self.drift and self.drift.failed:
+            parts.append(self.drift.sentence)
         if self.common != 1:
             parts.append(
                 f"all points together: {format_share(self.common - 1, sign=True)} worse, which the limit allows"
@@ -218,6 +250,9 @@ class Result:
     history : names of the campaigns of the past.
     blind_allowed : whether blind comparisons leave the result conclusive.
     common : factors common to the points of each transport.
+    rejected : campaigns of the past that do not enter the reference because they were worse, with the number of
+        comparisons.
+    waiting : campaigns of the past that do not yet enter it.
     """
 
     name: str
@@ -227,6 +262,8 @@ class Result:
     history: tuple[str, ...]
     blind_allowed: bool = False
     common: tuple[Common, ...] = ()
+    rejected: tuple[tuple[str, int], ...] = ()
+    waiting: tuple[str, ...] = ()
 
     def count(self, outcome: Outcome) -> int:
         """Return how many verdicts have an outcome."""
@@ -276,6 +313,23 @@ class Result:
         return texts
 
     @property
+    def outside(self) -> list[str]:
+        """Which campaigns of the past are not in the reference, and why."""
+        texts = []
+        if self.rejected:
+            names = ", ".join(f"{name} ({plural(count, 'comparison')})" for name, count in self.rejected)
+            texts.append(
+                f"not in the reference, because they were worse than the campaigns before: {names}. If one of them is "
+                "the new normal, add --accept to its gate."
+            )
+        if self.waiting:
+            texts.append(
+                f"not yet in the reference: {', '.join(self.waiting)}. A campaign enters once {nights.WAIT} later ones "
+                "passed."
+            )
+        return texts
+
+    @property
     def sentence(self) -> str:
         """Counts, and the chance of a false alarm."""
         counts = ", ".join(f"{count} {outcome}" for outcome in OUTCOMES if (count := self.count(outcome)))
@@ -308,6 +362,7 @@ def gate(
     chance: float = 0.01,
     worse: float = 0.0,
     reference: str = "*",
+    accepted: Collection[str] = (),
 ) -> Result:
     """Compare the launches of a campaign with those of earlier ones.
 
@@ -319,6 +374,7 @@ def gate(
     chance : of a false alarm in the whole gate, if nothing has changed.
     worse : also fail a point if most of its launches are worse than usual by this fraction; 0 for no such rule.
     reference : pattern of the benchmarks from whose points the common factor of a transport is estimated.
+    accepted : names of earlier campaigns that are part of the reference, whatever they were found to be.
 
     Returns
     -------
@@ -330,10 +386,13 @@ def gate(
         If the campaigns have no point in common.
     """
     labels: list[str] = []
+    origins: dict[str, str] = {}
 
     def of_campaign(one: tuple[str, pd.DataFrame]) -> pd.DataFrame:
         labels.append(one[0])
-        return one[1].assign(campaign=_labelled(one[0], one[1]["campaign"]))
+        names = _labelled(one[0], one[1]["campaign"])
+        origins.update(dict.fromkeys(map(str, names.unique()), one[0]))
+        return one[1].assign(campaign=names)
 
     past = Past(map(of_campaign, history))
     keys, several = identifying(new, past), len(past)
@@ -350,11 +409,21 @@ def gate(
     wanted = compared(now, same)
     made = _Verdicts(now, same, labelled(now, keys), wanted, chance, worse)
     common = made.common(keys.index("transport"), reference)
+    rejected, waiting = made.replay({full for full, label in origins.items() if label in accepted})
     comparisons = made.comparisons
     verdicts = [*made.of_factors(), *made.of_points()]
     verdicts += _absent(before, {*now.keys}, keys, several)
     verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
-    return Result(name, tuple(verdicts), chance, comparisons, tuple(labels), common=common)
+    return Result(
+        name,
+        tuple(verdicts),
+        chance,
+        comparisons,
+        tuple(labels),
+        common=common,
+        rejected=tuple((origins[full], count) for full, count in rejected.items()),
+        waiting=tuple(origins[full] for full in waiting),
+    )
 
 
 def _labelled(label: str, names: pd.Series) -> pd.Series:
@@ -417,8 +486,8 @@ class _Verdicts:
     ) -> None:
         self._new, self._past, self._labels, self._chance, self._worse = new, past, labels, chance, worse
         self._differs = _differs(new, past)
-        self._campaign = pd.factorize(past.frame["campaign"])[0][past.rows]
-        self._several = int(self._campaign.max(initial=-1)) + 1
+        codes, names = pd.factorize(past.frame["campaign"])
+        self._campaign, self._nights = codes[past.rows], [str(name) for name in names]
         parts = {names: self._compared(*names) for names in dict.fromkeys(one for each in wanted for one in each)}
         self._cases = [
             _Comparison(place, *one, *(part[place] for part in parts[one]))
@@ -428,6 +497,7 @@ class _Verdicts:
         self._levels = self._by_night()
         self._groups: list[tuple[Common, list[int], NDArray[np.float64]]] = []  # with comparisons and factors of nights
         self._factors = np.zeros_like(self._levels)  # that are removed
+        self._replays: list[nights.Replay] = []  # of the common factors, then of the points
 
     @property
     def comparisons(self) -> int:
@@ -458,7 +528,7 @@ class _Verdicts:
 
         NaN where a night lacks a point, and for points that have values without a logarithm.
         """
-        levels = np.full((self._several + 1, len(self._cases)), math.nan)
+        levels = np.full((len(self._nights) + 1, len(self._cases)), math.nan)
         for n, one in enumerate(self._cases):
             if min(one.past.min(), one.values.min()) > 0:
                 night, places = np.unique(one.night, return_inverse=True)
@@ -498,12 +568,85 @@ class _Verdicts:
                 self._factors[:, members] = factors[:, None]
         return tuple(found)
 
+    def replay(self, accepted: Collection[str]) -> tuple[dict[str, int], list[str]]:
+        """Judge the campaigns of the past one after the other, so that it is known which are the reference.
+
+        Parameters
+        ----------
+        accepted : names of those that count in any case.
+
+        Returns
+        -------
+        Campaigns that were worse, with the number of comparisons, and those that wait.
+        """
+        chosen = np.array([*(name in accepted for name in self._nights), False])
+        finest = np.log([one.finest for one in self._cases])
+        for _, own, factors in self._groups:
+            least = float(np.median(finest[own]))
+            self._replays.append(
+                nights.replay(
+                    factors[:, None],
+                    self._share,
+                    lambda *_: True,
+                    accepted=chosen,
+                    least=least,
+                    correlation=nights.CORRELATION,
+                )
+            )
+        levels = self._levels - self._factors
+        self._replays.append(nights.replay(levels, self._share, self._beyond, accepted=chosen, least=finest))
+        outside = np.zeros(len(self._nights), np.intp)
+        waits = np.zeros(len(self._nights), bool)
+        for values, one in zip(
+            [*(factors[:, None] for _, _, factors in self._groups), levels], self._replays, strict=True
+        ):
+            absent = ~np.isnan(values[:-1]) & ~np.isnan(values[-1]) & ~one.reference[:-1]
+            outside += (absent & one.rejected[:-1]).sum(axis=1)
+            waits |= (absent & ~one.rejected[:-1]).any(axis=1)
+        return (
+            {self._nights[n]: int(outside[n]) for n in np.flatnonzero(outside).tolist()},
+            [self._nights[n] for n in np.flatnonzero(waits).tolist()],
+        )
+
+    def _beyond(self, night: nights.Flags, place: int, reference: nights.Flags, chance: float) -> bool:
+        """Return whether the launches of some nights are beyond the limit from others."""
+        one = self._cases[place]
+        factors = self._factors[:, place] if one.higher else -self._factors[:, place]
+        values = one.past / np.exp(factors[one.night])
+        parts = [values[one.night == n] for n in np.flatnonzero(night[: len(self._nights)]).tolist()]
+        if len(night) > len(self._nights) and night[-1]:
+            parts.append(one.values / math.exp(factors[-1]))
+        new = np.concatenate(parts)
+        limit = self._limit(
+            values, one.night, np.flatnonzero(reference), len(new), chance, higher=one.higher, several=len(parts) > 1
+        )
+        return bool(np.count_nonzero(new > limit.value if one.higher else new < limit.value) >= limit.beyond)
+
+    def _limit(
+        self,
+        values: NDArray[np.float64],
+        night: NDArray[np.intp],
+        counted: NDArray[np.intp],
+        new: int,
+        chance: float,
+        *,
+        higher: bool,
+        several: bool = False,
+    ) -> limits.Limit:
+        """Return the limit for so many launches, of one night or several, from values of the counted nights."""
+        here = np.isin(night, counted)
+        groups, places = np.unique(night[here], return_inverse=True)
+        medians = stats.medians(values[here], places.astype(np.intp), len(groups))
+        # the limit from campaigns is one for the next campaign; `nights.replay` has that for several
+        medians = medians[:0] if several else medians
+        return limits.limit_of(np.sort(values[here]), medians, new, chance, higher=higher)
+
     def of_factors(self) -> Iterator[Verdict]:
         """Yield the verdict on each common factor that is removed."""
-        for common, own, factors in self._groups:
-            past = factors[:-1][~np.isnan(factors[:-1])]
+        for (common, own, factors), replayed in zip(self._groups, self._replays, strict=False):
+            past = factors[replayed.reference[:, 0]]
             finest = float(np.median([self._cases[n].finest for n in own]))
-            value = math.exp(min(max(nights.upper(past, self._share), math.log(finest)), limits.LARGEST))
+            value = math.exp(min(max(nights.upper(past, nights.ALONE * self._share), math.log(finest)), limits.LARGEST))
             limit = limits.Limit(value, 1, len(past), len(past), limits.CAMPAIGNS, by_campaigns=True)
             yield _judged(
                 Verdict(
@@ -518,6 +661,8 @@ class _Verdicts:
                     limit=limit,
                     beyond=int(common.times > value),
                     finest=finest,
+                    drift=_drift(replayed, 0),
+                    campaigns=tuple(np.exp(factors[~np.isnan(factors)]).tolist()),
                 )
             )
 
@@ -525,23 +670,25 @@ class _Verdicts:
         """Yield the verdict on each statistic of each point."""
         for n, one in enumerate(self._cases):
             factors = self._factors[:, n] if one.higher else -self._factors[:, n]
-            yield self._verdict(one, factors)
+            yield self._verdict(n, one, factors)
 
-    def _verdict(self, one: _Comparison, factors: NDArray[np.float64]) -> Verdict:
+    def _verdict(self, place: int, one: _Comparison, factors: NDArray[np.float64]) -> Verdict:
         """Compare one statistic of a point.
 
         Parameters
         ----------
+        place : of the comparison.
         factors : logarithms of what is removed from each night, the new one last; NaN where a night does not count.
         """
         higher, usual = one.higher, one.usual
-        past, night = one.past / np.exp(factors[one.night]), one.night
-        if np.isnan(factors).any():
-            counts = ~np.isnan(past)
-            past, night = past[counts], night[counts]
-        groups, places = np.unique(night, return_inverse=True)
-        medians = stats.medians(past, places.astype(np.intp), len(groups))
-        limit = limits.limit_of(np.sort(past), medians, len(one.values), self._share, higher=higher)
+        levels, replayed = self._levels[:, place], self._replays[-1]
+        counted = np.flatnonzero(replayed.reference[:, place])
+        if math.isnan(levels[-1]):  # without logarithms
+            counted = np.arange(len(self._nights))
+        if 0 < len(counted) < len(self._nights):
+            usual = float(np.median(one.past[np.isin(one.night, counted)]))
+        values = one.past / np.exp(factors[one.night])
+        limit = self._limit(values, one.night, counted, len(one.values), nights.ALONE * self._share, higher=higher)
         if factors[-1]:
             limit = replace(limit, value=limit.value * math.exp(factors[-1]))
         if one.finest > 1:  # a time that is two steps longer is beyond the limit
@@ -569,8 +716,26 @@ class _Verdicts:
                 coarse=one.coarse,
                 finest=one.finest,
                 common=math.exp(factors[-1] if higher else -factors[-1]),
+                drift=_drift(replayed, place),
+                campaigns=tuple(np.exp(levels[~np.isnan(levels)] * (1 if higher else -1)).tolist()),
             )
         )
+
+
+def _drift(replayed: nights.Replay, place: int) -> Drift | None:
+    """Return the last campaigns that are farthest from the first reference, by their limit."""
+    found = [
+        Drift(width, math.expm1(min(drift, limits.LARGEST)), math.expm1(min(allowed, limits.LARGEST)), failed)
+        for width, drift, allowed, failed in zip(
+            nights.WINDOWS,
+            replayed.drifts[:, place].tolist(),
+            replayed.allowed[:, place].tolist(),
+            replayed.found[:, place].tolist(),
+            strict=True,
+        )
+        if not math.isnan(drift)
+    ]
+    return max(found, key=lambda one: (one.failed, one.change - one.allowed), default=None)
 
 
 def _judged(one: Verdict) -> Verdict:
@@ -592,7 +757,8 @@ def _resolved(new: Points, past: Points, metric: str, statistic: str) -> tuple[l
 def _outcome(one: Verdict) -> Outcome:
     """Return the outcome that follows from the numbers of a comparison."""
     has_limit = not math.isnan(one.limit.value)
-    if (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
+    drifts = one.drift is not None and one.drift.failed
+    if drifts or (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
         return "fail"
     if not has_limit and not one.worse:
         return "not enough history"

@@ -16,6 +16,7 @@ EVENTS = 1 << 30  # B of events.jsonl, which has a line for every point
 _FACTS: Mapping[str, type] = {
     "name": str,
     "created": str,
+    "accepted": str,
     "id": str,
     "suite": str,
     "title": str,

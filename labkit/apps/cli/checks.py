@@ -6,6 +6,7 @@ import argparse
 import re
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,12 @@ def gate_options(verb: argparse.ArgumentParser) -> None:
         "PATTERN, such as 'mpi.*' (default: from all points of the transport)",
     )
     verb.add_argument(
+        "--accept",
+        action="store_true",
+        help="with --against: print the verdicts, make the campaign part of the reference of later gates, and exit "
+        "with 0",
+    )
+    verb.add_argument(
         "--allow-blind",
         action="store_true",
         help="with --against: exit with 0 even if some comparisons would pass a point that is 50%% worse",
@@ -141,9 +148,9 @@ def gate(options: argparse.Namespace) -> int:
     from labkit.read import columnar
     from labkit.store.campaign import Campaign, collected, find
 
-    if options.contract and (options.worse or options.allow_blind or options.reference):
+    if options.contract and (options.worse or options.allow_blind or options.reference or options.accept):
         raise SpecError(
-            "--worse, --allow-blind and --reference go with --against, not with --contract. Leave them out."
+            "--worse, --allow-blind, --reference and --accept go with --against, not with --contract. Leave them out."
         )
     if options.plan:
         return _planned(options)
@@ -176,11 +183,16 @@ def gate(options: argparse.Namespace) -> int:
         chance=options.false_alarms,
         worse=worse,
         reference=options.reference or "*",
+        accepted={one.name for one in earlier if one.facts.get("accepted")},
     )
     result = replace(result, blind_allowed=options.allow_blind)
     print(gated.FORMATS[options.format](result))
     for words in result.warnings:
         warn(words)
+    if options.accept:
+        campaign.update({"accepted": datetime.now(UTC).isoformat(timespec="seconds")})
+        say(f"{campaign.name} is part of the reference of later gates.")
+        return OK
     return FAILED if result.failed else INTERVAL if result.inconclusive else OK
 
 
@@ -231,8 +243,6 @@ def _by_contract(campaign: Campaign, options: argparse.Namespace) -> int:
 
 def _logged(campaign: Campaign, options: argparse.Namespace, verdicts: list[Verdict]) -> str:
     """Append a test to the log of the contract; return all tests as lines."""
-    from datetime import UTC, datetime
-
     from labkit.judge import retests
 
     log = Path(options.log)

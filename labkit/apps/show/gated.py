@@ -77,8 +77,8 @@ def text(result: Result) -> str:
 
 
 def _common(result: Result) -> list[str]:
-    """Return what the points of each transport have in common."""
-    return [line(one.sentence) for one in result.common]
+    """Return what the points of each transport have in common, and which campaigns are not in the reference."""
+    return [line(words) for words in (*(one.sentence for one in result.common), *result.outside)]
 
 
 def _bounds(result: Result) -> list[str]:
@@ -100,6 +100,15 @@ def as_json(result: Result) -> str:
             "value": _number(one.value),
             "usual": _number(one.usual),
             "common_factor": one.common,
+            "drift": {
+                "campaigns": one.drift.campaigns,
+                "change": _number(one.drift.change),
+                "limit": _number(one.drift.allowed),
+                "failed": one.drift.failed,
+            }
+            if one.drift
+            else None,
+            "campaigns": list(map(_number, one.campaigns)),
             "coarse": one.coarse[0],
             "usual_coarse": one.coarse[1],
             "change": _number(one.change),
@@ -125,6 +134,8 @@ def as_json(result: Result) -> str:
         "comparisons": result.comparisons,
         "blind": result.blind,
         "history": list(result.history),
+        "history_rejected": dict(result.rejected),
+        "history_waiting": list(result.waiting),
         "common_factors": [
             {
                 "points": one.name,
