@@ -374,6 +374,24 @@ def test_a_lasting_change_that_no_night_shows_fails() -> None:
     assert found["change"] > found["limit"] > 0
 
 
+def test_a_change_is_drawn_in_the_table(fortnight: list[tuple[str, Any]]) -> None:
+    result = gates.gate("today", records.table(campaign(100, factor=1.5, sizes=(8,))), fortnight)
+    row = gated.text(result).splitlines()[2]
+    bars = row.split()[-1]
+    assert len(bars) == 15
+    assert [place for place, bar in enumerate(bars) if bar == "█"] == [10, 14]  # the night that was slow, and this one
+    assert set(bars) - {"█"} <= set("▁▂")
+    assert len(json.loads(gated.as_json(result))["verdicts"][0]["campaigns"]) == 15
+    assert gated.as_markdown(result).count("█") == 4
+
+
+def test_a_drawing_is_in_the_scale_of_the_limit() -> None:
+    assert gated.sparkline([1.0, 1.01], 1.0, 2.0) == "▁▁"
+    assert gated.sparkline([5.0, 5.0]) == "▁▁"
+    lone = gates.gate("today", records.table(campaign(100)), HISTORY[:1], chance=1e-6)
+    assert all(len(one.campaigns) == 2 for one in lone.verdicts)
+
+
 def wide(days: int = 5) -> list[tuple[str, Any]]:
     """A history that differs by orders of magnitude between days."""
     return [(f"day{day}", records.table(campaign(day, factor=4.0**day))) for day in range(days)]

@@ -31,13 +31,39 @@ _HEAD = (
     "launches beyond it",
     "fails from",
     "history",
+    "campaigns",
 )
+_BARS = "▁▂▃▄▅▆▇█"
+_SHOWN = 16  # campaigns that are drawn
 _NO_XML = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def line(text: object) -> str:
     """Return a text on one line, without anything that a terminal or a page acts on."""
     return " ".join(_NO_XML.sub("", plain(str(text))).split())
+
+
+def sparkline(values: Sequence[float], *ends: float) -> str:
+    """Return a bar for each value, from the smallest to the largest of values and ends (Tufte, 2006).
+
+    Parameters
+    ----------
+    ends : other values that the scale contains.
+
+    Examples
+    --------
+    >>> sparkline([1.0, 1.2, 2.0]), sparkline([1.0, 1.1], 8.0), sparkline([3.0, 3.0])
+    ('▁▂█', '▁▁', '▁▁')
+    """
+    low, high = min(*values, *ends), max(*values, *ends)
+    steps = [(value - low) / (high - low) if high > low else 0.0 for value in values]
+    return "".join(_BARS[min(int(step * len(_BARS)), len(_BARS) - 1)] for step in steps)
+
+
+def _drawn(one: Verdict) -> str:
+    """Return the last campaigns as bars, the new one last; the limit, if there is one, is in their scale."""
+    shown = [value for value in one.campaigns if math.isfinite(value)][-_SHOWN:]
+    return sparkline(shown, *filter(math.isfinite, [one.usual, one.allowed])) if len(shown) > 1 else "-"
 
 
 def _cells(one: Verdict) -> tuple[str, ...]:
@@ -56,6 +82,7 @@ def _cells(one: Verdict) -> tuple[str, ...]:
         beyond,
         format_share(one.smallest, sign=True, none="-"),
         one.past,
+        _drawn(one),
     )
 
 
@@ -211,7 +238,7 @@ def as_markdown(result: Result) -> str:
     ]
     state = "failed" if result.failed else "blind" if result.blind else "passed" if result.judged else "no verdict"
     unlike = "".join(f"\n- {in_code(words)}" for words in _unlike(result))
-    table = markdown.table(_HEAD, rows, align="lllrrrrrrl")
+    table = markdown.table(_HEAD, rows, align="lllrrrrrrll")
     below = "".join(f"\n\n{meaning}" for meaning in [*map(in_code, _common(result)), *_bounds(result)]) + (
         unlike and f"\n{unlike}"
     )
