@@ -71,9 +71,83 @@ def test_the_matrix_puts_every_round_where_it_belongs() -> None:
 )
 def test_the_part_to_blame_is_named(pairs: list[tuple[int, int]], cause: str, count: int) -> None:
     verdict = all_pairs.bad_pairs(launch(1, slow(*pairs)), launch(2, slow(*pairs)), SWITCHES)
-    assert set(verdict.table["cause"]) == {cause}
-    assert len(verdict.table) == count
-    assert verdict.table["excess"].median() == pytest.approx(0.6, abs=0.1)
+    named = [(part.name, part.pairs, part.excess) for part in verdict.parts]
+    named += [(why, len(rows), rows["excess"].median()) for why, rows in verdict.table.groupby("cause")]
+    assert named == [(cause, count, pytest.approx(0.6, abs=0.1))]
+    assert set(verdict.of_parts) == (set() if cause == "this pair alone" else {tuple(sorted(pair)) for pair in pairs})
+
+
+def scattered(seed: int, hosts: int, scatter: float) -> Factors:
+    """Lasting differences between pairs, which no host explains."""
+    factors = np.triu(np.random.default_rng(seed).lognormal(0, scatter, (hosts, hosts)), 1)
+    return factors + factors.T
+
+
+def slower(factors: Factors, host: int, by: float) -> Factors:
+    """The same with all links of a host slower."""
+    changed = factors.copy()
+    changed[host] *= 1 + by
+    changed[:, host] *= 1 + by
+    return changed
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_host_is_named_where_few_of_its_pairs_stand_out(seed: int) -> None:
+    """Pairs scatter by 10 % and all links of a host are slower by 30 %. Pairs alone show some of them, and no cause."""
+    factors = slower(scattered(seed, 12, 0.1), 5, 0.3)
+    verdict = all_pairs.bad_pairs(launch(1, factors), launch(2, factors), SWITCHES)
+    (part,) = verdict.parts
+    assert part.name == "the card or cable of node5"
+    assert part.pairs == 11
+    assert part.low < part.excess < part.high
+    assert part.excess == pytest.approx(0.3, abs=0.12)
+    assert len(verdict.table) <= 1  # a pair may be slower than scatter explains
+    assert "The card or cable of node5 is slow as a whole: its 11 pairs of hosts take" in verdict.sentence
+    assert "slow twice beside that" in verdict.sentence
+
+
+def test_two_slow_hosts_are_both_named_and_a_pair_that_is_slower_still() -> None:
+    factors = slower(slower(np.ones((12, 12)), 2, 0.3), 9, 0.3)
+    factors[2, 7] = factors[7, 2] = 3.0
+    verdict = all_pairs.bad_pairs(launch(1, factors), launch(2, factors), SWITCHES)
+    assert [part.name for part in verdict.parts] == ["the card or cable of node2", "the card or cable of node9"]
+    assert verdict.table[["rank", "other"]].to_numpy().tolist() == [[2, 7]]
+    assert "1 of 66 pairs were slow twice beside that" in verdict.sentence
+
+
+def test_a_host_slow_in_one_measurement_is_not_named() -> None:
+    verdict = all_pairs.bad_pairs(launch(1, slower(np.ones((12, 12)), 5, 0.5)), launch(2), SWITCHES)
+    assert verdict.parts == ()
+    assert verdict.table.empty
+
+
+def test_a_slow_host_is_not_blamed_on_its_switch_nor_a_switch_on_its_hosts() -> None:
+    """Each host of a switch must show the effect, before the switch is named; hosts are judged by what remains."""
+    pairs = [(a, b) for a in range(4, 8) for b in range(12) if b // 4 != 1]
+    found = all_pairs.slow_parts([slow(*pairs) * scattered(1, 12, 0.02)] * 2, HOSTS, SWITCHES)
+    assert [part.name for part in found] == ["the uplink of switch leaf1"]
+    two = {host: f"leaf{k // 2}" for k, host in enumerate(HOSTS)}
+    found = all_pairs.slow_parts([slower(scattered(1, 12, 0.02), 5, 0.6)] * 2, HOSTS, two)
+    assert [part.name for part in found] == ["the card or cable of node5"]
+
+
+@pytest.mark.parametrize("hosts", [6, 12])
+def test_hosts_of_a_healthy_system_are_left_alone(hosts: int) -> None:
+    """The same scatter stands in both measurements, as on a system whose pairs differ lastingly."""
+    names = [f"node{k:02}" for k in range(hosts)]
+    found = [all_pairs.slow_parts([scattered(seed, hosts, 0.1)] * 2, names) for seed in range(60)]
+    assert sum(map(bool, found)) <= 6
+
+
+def test_ranks_of_a_host_count_once() -> None:
+    """Four ranks on each of six hosts: the pairs of two hosts are one value, and the hosts' own pairs none."""
+    hosts = [f"node{k // 4}" for k in range(24)]
+    between = slower(scattered(3, 6, 0.03), 1, 0.5)
+    times = between[np.ix_(np.arange(24) // 4, np.arange(24) // 4)]
+    times[times == 0] = 0.1
+    (part,) = all_pairs.slow_parts([times, times], hosts)
+    assert (part.name, part.pairs) == ("the card or cable of node1", 5)
+    assert len(all_pairs.of_parts([part], hosts)) == 5 * 16
 
 
 def test_a_disturbance_that_passes_is_no_bad_pair() -> None:
@@ -123,19 +197,18 @@ def many(ranks: int, meetings: int = 6) -> Samples:
 def test_very_many_pairs_are_judged_and_drawn_in_a_small_figure() -> None:
     first = many(500)
     verdict = all_pairs.bad_pairs(first, replace(first, launch=1))
-    assert set(verdict.table["cause"]) == {"the card or cable of node17"}
-    assert len(verdict.table) == 499
+    assert [(part.name, part.pairs) for part in verdict.parts] == [("the card or cable of node17", 499)]
+    assert len(verdict.of_parts) == 499
+    assert verdict.table.empty
     hosts = all_pairs.hosts_of(first)
     worst = all_pairs.effects(verdict.seconds, hosts, {}).nlargest(2, "excess")
     assert set(worst["part"]) == {"rank 17 on node17"}
-    bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
-    heat = figures.pairs(verdict.seconds, hosts, bad=bad)
+    heat = figures.pairs(verdict.seconds, hosts, bad=[*verdict.of_parts])
     assert len(heat.data[0].z) == 250
     assert "a cell is the greatest of 2 × 2 pairs" in heat.layout.xaxis.title.text
     assert len(heat.to_json()) < 2_000_000
-    causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
     matrix = all_pairs.matrix(first)
-    twice = figures.repeated_pairs(matrix, matrix, hosts, limits=[1, 1], causes=causes)
+    twice = figures.repeated_pairs(matrix, matrix, hosts, limits=[1, 1], causes=verdict.of_parts)
     assert "124,750 pairs; of those that fall on one spot one is drawn" in [
         one.text for one in small_print.notes_of(twice)
     ]

@@ -1,5 +1,9 @@
 """Which pairs of ranks are slow, and what they have in common: a host's card or cable, a switch, or nothing.
 
+Parts of the system are tested first: a host, or a switch, is named if all its pairs together are slower than the other
+pairs (`pair_causes.parts`) in both of two measurements. Its effect is then taken from its pairs, and single pairs are
+judged by what remains.
+
 The time of a pair is the median over its rounds. A pair is suspicious if the lower end of this median's interval
 exceeds the time of the middle pair by more than the scatter between pairs explains (median absolute deviation, normal
 tails, all pairs at once), and by at least `LEAST`. The lower end counts so that no pair is blamed that met too seldom.
@@ -22,7 +26,7 @@ from numpy.typing import NDArray
 from labkit import stats
 from labkit.benchmarks.mpi.all_pairs import NOBODY, partners
 from labkit.errors import DataError
-from labkit.judge.pair_causes import ALONE, causes
+from labkit.judge.pair_causes import ALONE, Part, causes, parts
 from labkit.point.units import format_share, plural
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import RANK_HOSTS
@@ -46,13 +50,18 @@ class Verdict:
     Parameters
     ----------
     seconds : median one-way time, (ranks, ranks): measured by the row's rank, with the column's; NaN on the diagonal.
-    table : a row for each bad pair: rank, other, host, other_host, latency_us, excess (of the middle pair), cause.
+    parts : hosts and switches that are slow as a whole.
+    of_parts : their pairs of ranks, and the first part that each belongs to.
+    table : a row for each bad pair that is slower than its parts explain: rank, other, host, other_host, latency_us,
+        excess (of the middle pair, without the effects of parts), cause.
     passing : suspicious pairs that were not so again.
     sentence : what this says.
     chance : how often the rule suspects a pair of a healthy system.
     """
 
     seconds: NDArray[np.float64]
+    parts: tuple[Part, ...]
+    of_parts: Mapping[tuple[int, int], str]
     table: pd.DataFrame
     passing: int
     sentence: str
@@ -68,12 +77,14 @@ class FalseAlarms:
     draws : simulated measurements.
     once : of them, those with a suspicious pair.
     twice : pairs of them in which the same pair was suspicious in both.
+    named : pairs of them in which the same host was named in both.
     sentence : what this says.
     """
 
     draws: int
     once: int
     twice: int
+    named: int
     sentence: str
 
 
@@ -198,8 +209,67 @@ def _spoilers(fast: NDArray[np.bool_], chosen: NDArray[np.bool_], names: NDArray
     return [host for host in dict.fromkeys(names.tolist()) if host in spoilers]
 
 
+def slow_parts(
+    matrices: Sequence[NDArray[np.float64]], hosts: Sequence[str], switches: Mapping[str, str] | None = None
+) -> list[Part]:
+    """Return the hosts and switches that are slow as a whole in each of several measurements.
+
+    Parameters
+    ----------
+    matrices : from `matrix`, of each measurement; the effects are those of their geometric mean.
+    hosts : of every rank.
+    switches : host → its leaf switch, where that is known.
+    """
+    tables = [_between_hosts(one, hosts) for one in matrices]
+    names, known = np.unique(np.asarray(hosts)).tolist(), switches or {}
+    found = parts(np.exp(np.mean(np.log(tables), axis=0)), names, known)
+    if len(tables) > 1 and found:
+        everywhere = set.intersection(*({part.name for part in parts(one, names, known)} for one in tables))
+        found = [part for part in found if part.name in everywhere]
+    return found
+
+
+def _between_hosts(seconds: NDArray[np.float64], hosts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the median over the pairs of ranks on each two hosts, (hosts, hosts); NaN on the diagonal."""
+    names, host_of = np.unique(np.asarray(hosts), return_inverse=True)
+    both, count = (seconds + seconds.T) / 2, len(names)
+    if count == len(hosts):
+        table = both[np.ix_(order := np.argsort(host_of), order)]
+        return np.where(table > 0, table, np.nan)
+    groups = (host_of[:, None] * count + host_of[None, :]).ravel()
+    table = stats.medians(both.ravel(), groups, count**2).reshape(count, count)
+    return np.where((table > 0) & ~np.eye(count, dtype=np.bool_), table, np.nan)
+
+
+def _factors(found: Sequence[Part], hosts: Sequence[str]) -> NDArray[np.float64]:
+    """Return by how much the slow parts multiply the time of each pair, (ranks, ranks)."""
+    _, host_of = np.unique(np.asarray(hosts), return_inverse=True)
+    factors = np.ones((len(hosts), len(hosts)))
+    for part in found:
+        factors[part.members[np.ix_(host_of, host_of)]] *= 1 + part.excess
+    return factors
+
+
+def of_parts(found: Sequence[Part], hosts: Sequence[str]) -> dict[tuple[int, int], str]:
+    """Return the pairs of ranks of slow parts, the lower rank first, and the first part that each belongs to."""
+    _, host_of = np.unique(np.asarray(hosts), return_inverse=True)
+    pairs: dict[tuple[int, int], str] = {}
+    for part in found:
+        for rank, other in np.argwhere(np.triu(part.members[np.ix_(host_of, host_of)])).tolist():
+            pairs.setdefault((rank, other), part.name)
+    return pairs
+
+
+def judged_once(samples: Samples, switches: Mapping[str, str] | None = None) -> tuple[list[Part], NDArray[np.bool_]]:
+    """Return the slow parts in one measurement, and the pairs that are suspicious beside them, (ranks, ranks)."""
+    hosts, seconds = hosts_of(samples), matrix(samples)
+    found = slow_parts([seconds], hosts, switches)
+    factors = _factors(found, hosts)
+    return found, suspicious(seconds / factors, hosts, matrix(samples, low=True) / factors)
+
+
 def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None = None) -> Verdict:
-    """Name the pairs that were slow twice, and the cause of each.
+    """Name the hosts, switches and pairs that were slow twice, and what such pairs have in common.
 
     Parameters
     ----------
@@ -215,37 +285,42 @@ def bad_pairs(first: Samples, again: Samples, switches: Mapping[str, str] | None
         raise DataError(f"'{first.spec}' and '{again.spec}' differ. Take two launches of the same point.")
     hosts = hosts_of(first)
     once, twice = matrix(first), matrix(again)
-    before = suspicious(once, hosts, matrix(first, low=True))
-    now = suspicious(twice, hosts, matrix(again, low=True))
+    found = slow_parts([once, twice], hosts, switches)
+    factors, explained = _factors(found, hosts), of_parts(found, hosts)
+    before = suspicious(once / factors, hosts, matrix(first, low=True) / factors)
+    now = suspicious(twice / factors, hosts, matrix(again, low=True) / factors)
     bad = before & now
     seconds = (once + twice) / 2
-    cause_of = causes(bad, hosts, switches or {})
-    table = _table(bad, seconds, hosts, cause_of)
+    table = _table(bad, seconds, factors, hosts, causes(bad, hosts, switches or {}))
     passing = int(np.triu(before & ~now).sum())
     pairs = int(np.triu(~np.isnan(seconds), 1).sum())
     chance = (
         f"By the rule, on a healthy system whose {plural(pairs, 'pair')} scatter normally a pair is suspicious in one "
         f"measurement of about {1 / ALPHA:.0f}, and twice by chance in one of about {round(pairs / ALPHA**2):,}."
     )
-    return Verdict(seconds, table, passing, _sentence(table, passing, pairs), chance)
+    sentence = _sentence(found, table, passing, pairs)
+    return Verdict(seconds, tuple(found), explained, table, passing, sentence, chance)
 
 
 def _table(
     bad: NDArray[np.bool_],
     seconds: NDArray[np.float64],
+    factors: NDArray[np.float64],
     hosts: Sequence[str],
     cause_of: Mapping[tuple[int, int], str],
 ) -> pd.DataFrame:
-    """`Verdict.table` from the bad pairs, the times of all, and the cause of each bad pair."""
-    names, both = np.asarray(hosts), (seconds + seconds.T) / 2
+    """`Verdict.table` from the bad pairs, the times of all, `_factors`, and the cause of each bad pair."""
+    names, measured = np.asarray(hosts), (seconds + seconds.T) / 2
+    both = measured / factors
     near = names[:, None] == names[None, :]
     middles = {}
     for kind in {bool(near[pair]) for pair in map(tuple, np.argwhere(bad))}:
         middles[kind] = _middle(both, np.triu(near == kind, 1) & ~np.isnan(seconds), names)[0]
     rows = []
     for rank, other in np.argwhere(np.triu(bad)).tolist():
-        time, middle = float(both[rank, other]), middles[hosts[rank] == hosts[other]]
-        rows.append((rank, other, hosts[rank], hosts[other], time * 1e6, time / middle - 1, cause_of[rank, other]))
+        excess = float(both[rank, other]) / middles[hosts[rank] == hosts[other]] - 1
+        time_us = 1e6 * float(measured[rank, other])
+        rows.append((rank, other, hosts[rank], hosts[other], time_us, excess, cause_of[rank, other]))
     return pd.DataFrame(rows, columns=["rank", "other", "host", "other_host", "latency_us", "excess", "cause"])
 
 
@@ -318,27 +393,41 @@ def false_alarms(samples: Samples, draws: int = 0) -> FalseAlarms:
     relative = np.ascontiguousarray(relative / middles)  # (meetings, rounds, ranks)
     low = (stats.ranks(count) or (1, 1))[0] - 1
     generator, length = np.random.default_rng(1), max(1, round(count ** (1 / 3)))
-    alarms = []
+    alarms, named = [], []
     for _ in range(draws):
         starts = generator.integers(0, count, -(-count // length))
         at = ((starts[:, None] + np.arange(length)) % count).ravel()[:count]
         drawn = np.sort(relative[at], axis=0)
         middle = (drawn[(count - 1) // 2] + drawn[count // 2]) / 2
-        alarms.append(suspicious(_by_partner(middle, schedule), hosts, _by_partner(drawn[low], schedule)))
+        seconds = _by_partner(middle, schedule)
+        alarms.append(suspicious(seconds, hosts, _by_partner(drawn[low], schedule)))
+        named.append({part.name for part in slow_parts([seconds], hosts)})
     once = sum(bool(one.any()) for one in alarms)
     twice = sum(bool((one & other).any()) for one, other in zip(alarms[::2], alarms[1::2], strict=True))
+    hosts_twice = sum(bool(one & other) for one, other in zip(named[::2], named[1::2], strict=True))
     sentence = (
         f"In {draws} simulated measurements of a healthy system with the scatter of this one, a pair was suspicious in "
-        f"{once}, and the same pair twice in {twice} of {draws // 2}."
+        f"{once}, the same pair twice in {twice} of {draws // 2}, and the same host in {hosts_twice}."
     )
-    return FalseAlarms(draws, once, twice, sentence)
+    return FalseAlarms(draws, once, twice, hosts_twice, sentence)
 
 
-def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
+def told(part: Part) -> str:
+    """Say how slow a part is, and what that rests on."""
+    low, high = format_share(part.low), format_share(part.high)
+    return (
+        f"{part.name} is slow as a whole: its {plural(part.pairs, 'pair')} of hosts take {format_share(part.excess)} "
+        f"longer than the others (95 % interval {low} to {high})"
+    )
+
+
+def _sentence(found: Sequence[Part], table: pd.DataFrame, passing: int, pairs: int) -> str:
     """What a reader needs to know."""
     passed = f" {passing} more were slow the first time only." if passing else ""
+    whole = "".join(f"{told(part)[0].upper()}{told(part)[1:]}, in both measurements. " for part in found)
+    beside = " beside that" if found else ""
     if table.empty:
-        return f"None of {plural(pairs, 'pair')} was slow twice.{passed}"
+        return f"{whole}None of {plural(pairs, 'pair')} was slow twice{beside}.{passed}"
     findings = []
     for cause, rows in table.groupby("cause", sort=False):
         if cause == ALONE:
@@ -350,4 +439,4 @@ def _sentence(table: pd.DataFrame, passing: int, pairs: int) -> str:
         else:
             excess = format_share(rows["excess"].median())
             findings.append(f"{cause} explains {len(rows)} slow pairs, by {excess} (median)")
-    return f"{len(table)} of {plural(pairs, 'pair')} were slow twice: {'; '.join(findings)}.{passed}"
+    return f"{whole}{len(table)} of {plural(pairs, 'pair')} were slow twice{beside}: {'; '.join(findings)}.{passed}"

@@ -132,7 +132,9 @@ class Study(studies.Study):
         hosts = all_pairs.hosts_of(samples[0])
         seconds = all_pairs.matrix(samples[0])
         both, names = np.triu(seconds + seconds.T, 1), np.asarray(hosts)
-        slow = all_pairs.suspicious(seconds, hosts, all_pairs.matrix(samples[0], low=True))
+        found, slow = all_pairs.judged_once(samples[0], self.switches(samples[0]))
+        for rank, other in all_pairs.of_parts(found, hosts):
+            slow[rank, other] = slow[other, rank] = True
         apart = (both > 0) & (names[:, None] != names[None, :])
         bad = _ordered(both, apart & slow)[::-1][: self.values.retests]
         sound = _ordered(both, apart & ~slow)[:_SOUND]
@@ -150,7 +152,7 @@ class Study(studies.Study):
         if size not in self.verdicts:
             return _ONCE if self.pairs(size) else NOTHING
         first, verdict = self.pairs(size)[0], self.verdicts[size]
-        bad = list(zip(verdict.table["rank"], verdict.table["other"], strict=True))
+        bad = [*verdict.of_parts, *zip(verdict.table["rank"], verdict.table["other"], strict=True)]
         seconds = resolution.known(verdict.seconds, first, work=2)
         return Figure(figures.pairs(seconds, all_pairs.hosts_of(first), self.switches(first), bad=bad))
 
@@ -160,7 +162,7 @@ class Study(studies.Study):
             return _ONCE if self.pairs(size) else NOTHING
         launches = self.pairs(size)[:2]
         verdict = self.verdicts[size]
-        causes = {(row.rank, row.other): row.cause for row in verdict.table.itertuples()}
+        causes = {**verdict.of_parts, **{(row.rank, row.other): row.cause for row in verdict.table.itertuples()}}
         matrices = [all_pairs.matrix(one) for one in launches]
         return Figure(
             figures.repeated_pairs(
@@ -173,7 +175,7 @@ class Study(studies.Study):
         )
 
     def bad_table(self) -> pd.DataFrame:
-        """Every pair that was slow twice, at every size, with its time alone; if there is none, the three slowest."""
+        """Every pair that was slow twice beside slow parts, with its time alone; if none was, the three slowest."""
         columns = ["message_size_B", "rank", "other", "host", "other_host", "latency_us", "excess", "alone", "cause"]
         parts = []
         for size, verdict in self.verdicts.items():
@@ -189,6 +191,8 @@ class Study(studies.Study):
         """The three slowest pairs of a size at which none was slow twice."""
         hosts, seconds = all_pairs.hosts_of(self.pairs(size)[0]), self.verdicts[size].seconds
         both, (middle, _) = np.triu((seconds + seconds.T) / 2, 1), all_pairs.limits(seconds, hosts)
+        for pair in self.verdicts[size].of_parts:
+            both[pair] = 0
         worst = _ordered(-both, both > 0)[:3]
         rows = [
             (
@@ -258,7 +262,8 @@ class Study(studies.Study):
         """Say which pairs were slow in the only launch of a size."""
         (first,) = self.pairs(size)
         hosts, seconds = all_pairs.hosts_of(first), all_pairs.matrix(first)
-        slow = np.triu(all_pairs.suspicious(seconds, hosts, all_pairs.matrix(first, low=True)))
+        parts, every = all_pairs.judged_once(first, self.switches(first))
+        slow, whole = np.triu(every), "".join(f"{all_pairs.told(part)}. " for part in parts)
         names = ", ".join(f"{hosts[one]} and {hosts[other]}" for one, other in np.argwhere(slow)[:_NAMED])
         more = f" and {slow.sum() - _NAMED} more" if slow.sum() > _NAMED else ""
         pairs = int(np.triu(~np.isnan(seconds), 1).sum())
@@ -268,7 +273,8 @@ class Study(studies.Study):
             else f"none of {plural(pairs, 'pair')}"
         )
         were = "was" if slow.sum() < 2 else "were"
-        return f"{found} {were} slow in the only launch. One launch confirms nothing: set launches=2."
+        beside = " beside that" if parts else ""
+        return f"{whole}{found} {were} slow{beside} in the only launch. One launch confirms nothing: set launches=2."
 
     def _left_out(self, size: int) -> str:
         """Say how many of the hosts were measured; nothing if all were."""

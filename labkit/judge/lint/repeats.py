@@ -57,9 +57,8 @@ def dependent(evidence: Evidence) -> Iterator[Breach]:
     """Yield points whose iterations are worth few independent ones."""
     worth, n = evidence.column("n_eff"), evidence.column("n")
     for row in evidence.rows(evidence.random & (worth < stats.DEPENDENT * n)):
-        yield evidence.breach(
-            row, f"{row['n']:,} iterations are worth {format_number(row['n_eff'], digits=2)} independent ones"
-        )
+        count = plural(int(row["n"]), "iteration")
+        yield evidence.breach(row, f"{count} are worth {format_number(row['n_eff'], digits=2)} independent ones")
 
 
 def at_once(evidence: Evidence) -> Iterator[Breach]:
@@ -126,7 +125,8 @@ def _rise(values: Floats) -> float:
 def _told(values: Floats) -> str:
     """Return what a trend looks like."""
     change = _rise(values)
-    return f"{len(values)} launches {'rise' if change > 0 else 'fall'} by {format_share(abs(change))} in order of time"
+    count = plural(len(values), "launch")
+    return f"{count} {'rise' if change > 0 else 'fall'} by {format_share(abs(change))} in order of time"
 
 
 REPEATS = (
