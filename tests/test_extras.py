@@ -134,23 +134,7 @@ def test_every_package_that_labkit_imports_is_of_the_core_or_of_an_extra() -> No
                 r"^ *(?:import|from) (\w+)[\w.]*(?: import .*| as \w+)?$", path.read_text(), re.MULTILINE
             )
             other |= {f"{name} in {path.relative_to(ROOT)}" for name in set(names) - known}
-    assert not other
-
-
-def test_the_library_names_the_extra_as_well(core: Path, tmp_path: Path) -> None:
-    program = "from labkit.io import project; from labkit import report; report.build([project.CAMPAIGNS / 'examples/two-cores'])"
-    env = os.environ | {"PYTHONPATH": os.pathsep.join([str(core), str(ROOT)])}
-    done = subprocess.run([sys.executable, "-S", "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1].endswith("Install it: pip install 'labkit[report]'")
-
-
-def test_a_missing_package_is_named_with_its_remedy() -> None:
-    with pytest.raises(LaunchError, match=r"jupyterlab_of_nobody is not installed"):
-        extras.need("jupyterlab_of_nobody")
-    assert extras.explained(ModuleNotFoundError("No module named 'x'", name="x")) is None
-    error = extras.explained(ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes"))
-    assert str(error) == (
-        "This needs the extra labkit[report], which is not installed. Install it: pip install 'labkit[report]'"
-    )
+    for_types = {"point/spec.py", "benchmarks/simulated.py", "benchmarks/_kinds.py"}  # pydantic brings it
+    assert other <= {f"typing_extensions in labkit/{path}" for path in for_types}
     later = extras.Later("plotly.graph_objects")
     assert later.Figure().to_plotly_json()["data"] == []
