@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from labkit.errors import LaunchError
 from labkit.io import extras
 
 ROOT = Path(__file__).resolve().parents[1]
