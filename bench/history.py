@@ -74,14 +74,19 @@ def rates(campaigns: int, shape: str, histories: int, seed: int = 1) -> tuple[fl
     return float(np.mean([min(holm(one)) <= CHANCE for one in p])), float(np.mean(np.array(p) <= CHANCE))
 
 
-def power(random: np.random.Generator, series: int, campaigns: int, shape: str, rho: float) -> list[float]:
-    """Return the shares of false changes; of steps by 5 and 10 % found; and of fifths of a series, by as much."""
+def power(series: int, campaigns: int, shape: str, rho: float) -> list[float]:
+    """Return the shares of false changes; of steps by 5 and 10 % found; and of fifths of a series, by as much.
+
+    False changes are rare, so that five times as many series are tried.
+    """
+    random = np.random.default_rng([campaigns, round(10 * rho), SHAPES.index(shape)])
     days = np.arange(campaigns)
     step = days >= campaigns // 2
     returning = step & (days < campaigns // 2 + campaigns // 5)
-    levels = [np.ones(campaigns), *(1 + by * part for part in (step, returning) for by in (0.05, 0.1))]
-    every = values(random, series, campaigns, shape, rho)
-    return [float(np.mean([found(one * level) <= CHANCE for one in every])) for level in levels]
+    every = values(random, 5 * series, campaigns, shape, rho)
+    levels = [1 + by * part for part in (step, returning) for by in (0.05, 0.1)]
+    false = np.mean([found(one) <= CHANCE for one in every])
+    return [float(false), *(float(np.mean([found(one * by) <= CHANCE for one in every[:series]])) for by in levels)]
 
 
 def _halves(one: NDArray[np.float64]) -> bool:
@@ -105,11 +110,12 @@ METHODS: Mapping[str, Callable[[NDArray[np.float64]], bool]] = {
 }
 
 
-def of_methods(random: np.random.Generator, series: int) -> None:
+def of_methods(series: int) -> None:
     """Print how often each method gives a series without a change one."""
     print(f"\nfalse alarms in series without a change, %\n{'days':10} {'ρ':>3} {'campaigns':>9}  {'  '.join(METHODS)}")
     for shape, rho in (("normal", 0.0), ("lognormal", 0.0), ("floor", 0.0), *(("normal", r) for r in DEPENDENCE[1:])):
         for campaigns in CAMPAIGNS[1:]:
+            random = np.random.default_rng([campaigns, round(10 * rho), SHAPES.index(shape)])
             every = values(random, series, campaigns, shape, rho)
             shares = {name: np.mean([alarm(one) for one in every]) for name, alarm in METHODS.items()}
             cells = "  ".join(f"{100 * share:{len(name)}.1f}" for name, share in shares.items())
@@ -117,9 +123,9 @@ def of_methods(random: np.random.Generator, series: int) -> None:
 
 
 def table(random: np.random.Generator) -> None:
-    """Print the ratios that autoregressive series without a change exceed with each chance."""
-    for campaigns, series in ((8, 20000), (12, 20000), (20, 20000), (35, 12000), (60, 8000), (100, 5000)):
-        largest = np.full(len(changes.CHANCES), -np.inf)
+    """Print the ratios that autoregressive series without a change exceed with each chance, or shorter ones do."""
+    largest = np.full(len(changes.CHANCES), -np.inf)
+    for campaigns, series in ((8, 20000), (12, 20000), (20, 20000), (35, 12000), (60, 8000), (100, 5000), (200, 3000)):
         for rho in (0.6, 0.8, 0.9):
             blocks = [
                 changes.likelihood_ratio(autoregressive(random.standard_normal((50, campaigns)), rho))[0]
@@ -133,27 +139,26 @@ def main() -> None:
     """Print the tables of docs/statistics.md."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "series", nargs="?", type=int, default=200, metavar="SERIES", help="of each kind (default: %(default)s)"
+        "series", nargs="?", type=int, default=100, metavar="SERIES", help="of each kind (default: %(default)s)"
     )
     parser.add_argument("--table", action="store_true", help="print the table in labkit/stats/changes.py")
     asked = parser.parse_args()
-    random = np.random.default_rng(20261126)
     if asked.table:
-        table(random)
+        table(np.random.default_rng(20261126))
         return
     print(f"{asked.series} series of each kind; days spread by {DAY:.0%}, {CHANCE:.0%} declared; shares in %")
     print(f"{'days':10} {'ρ':>3} {'campaigns':>9} {'false':>6}  step +5 % +10 %  returning +5 % +10 %")
     for rho in DEPENDENCE:
         for shape in SHAPES if not rho else SHAPES[:3]:
             for campaigns in CAMPAIGNS:
-                false, *shares = power(random, asked.series, campaigns, shape, rho)
+                false, *shares = power(asked.series, campaigns, shape, rho)
                 cells = "  ".join(f"{100 * share:5.0f}" for share in shares)
                 print(f"{shape:10} {rho:3} {campaigns:9} {100 * false:6.1f}  {cells}", flush=True)
-    of_methods(random, asked.series)
+    of_methods(2 * asked.series)
     print(f"\nhistories of {HISTORY} series: any false change (Holm), possible in a series, %")
     for shape in ("lognormal", "heavy tail", "two modes"):
         for campaigns in (12, 20, 40):
-            false, possible = rates(campaigns, shape, max(1, asked.series // 4))
+            false, possible = rates(campaigns, shape, asked.series // 2)
             print(f"{shape:10} {campaigns:9} {100 * false:6.1f} {100 * possible:6.1f}", flush=True)
 
 

@@ -43,7 +43,7 @@ SHORTEST = 3  # sizes that one line covers at least
 NOISY = 9.0  # most that one point costs, σ²
 PENALTY = 6.0  # of a further line, in log(n)
 LEAST = 0.005  # σ is taken as at least this part of the time
-JUMP = 9.0  # σ² by which a jump must fit better than every continuous curve
+JUMP = 11.0  # σ² by which a jump must fit better than every continuous curve
 _AROUND = 4  # sizes on each side of a jump that it is judged by
 EXACT = 64  # sizes of a series that are searched at most
 _TABLE = 1 << 18  # numbers in a table of all pieces of series that are searched together
@@ -223,6 +223,7 @@ def _protocol(
     pieces: Mapping[tuple[int, int], _Fit],
 ) -> Protocol:
     """Return lines and break points of a series, whose chosen sizes are cut in pieces with a line each."""
+    pieces, jumps = _with_jumps(m, t, chosen, scatter, pieces)
     lines = []
     for (first, end), (alpha, beta, _, noisy) in pieces.items():
         places = chosen[first:end]
@@ -233,8 +234,6 @@ def _protocol(
         for number, (one, other) in enumerate(pairwise(lines)):
             last, first = _place(m, t, scatter, one, other)
             lines[number], lines[number + 1] = replace(lines[number], last=last), replace(other, first=first)
-    between = [np.flatnonzero((m >= one.last) & (m <= other.first)).tolist() for one, other in pairwise(lines)]
-    jumps = _jumps(m, t, [range(some[0], some[-1] + 2) for some in between])
     changes = tuple(_between(*pair, jump) for pair, jump in zip(pairwise(lines), jumps, strict=True))
     return Protocol(tuple(lines), changes, scatter, _sentence(changes, scatter, len(m)))
 
@@ -378,21 +377,35 @@ def _group(m: NDArray[np.float64], t: NDArray[np.float64], scatter: NDArray[np.f
     return np.asarray(np.minimum(np.minimum(squares, NOISY + np.maximum(others, 0)), 2 * NOISY))
 
 
-def _jumps(m: NDArray[np.float64], t: NDArray[np.float64], breaks: Sequence[range]) -> list[bool]:
-    """Return whether there is a jump at each break, before any of the sizes whose indices are given."""
-    if not breaks:
-        return []
+def _with_jumps(
+    m: NDArray[np.float64],
+    t: NDArray[np.float64],
+    chosen: NDArray[np.intp],
+    scatter: float,
+    pieces: Mapping[tuple[int, int], _Fit],
+) -> tuple[Mapping[tuple[int, int], _Fit], list[bool]]:
+    """Return pieces that end where the time jumps, and whether it does so at each of their breaks.
+
+    The cheapest lines along a curve may miss a jump: it replaces a break that is too near, or is one more.
+    """
+    cuts = [end for _, end in pieces][:-1]
+    if not cuts:
+        return pieces, []
     first = int(m[0] == 0)  # has no logarithm
-    least, most = first + SHORTEST, len(m) - SHORTEST
-    usual = np.linspace(least, most, min(most - least + 1, EXACT)).round().astype(int).tolist()
-    gains, variances = {}, {}
-    for k in {*usual, *(k for some in breaks for k in some if least <= k <= most)}:
+    m, t = m[chosen], t[chosen]
+    gains, variances = np.zeros(len(m)), []
+    for k in range(first + SHORTEST, len(m) - SHORTEST + 1):
         window = slice(max(first, k - _AROUND), k + _AROUND)
         jump, continuous = _with_and_without(m[window], t[window], k - window.start)
         gains[k] = continuous - jump
-        variances[k] = min(jump, continuous) / (len(m[window]) - 4)
-    variance = max(float(np.median([variances[k] for k in usual])), LEAST**2)
-    return [any(gains.get(k, 0.0) > JUMP * variance for k in some) for some in breaks]
+        variances.append(min(jump, continuous) / (len(m[window]) - 4))
+    least = JUMP * max(float(np.median(variances)), LEAST**2)
+    near = SHORTEST - 1
+    jumps = [k for k, gain in enumerate(gains) if gain > least and gain == gains[max(0, k - near) : k + near + 1].max()]
+    kept = [cut for cut in cuts if all(abs(cut - k) > near for k in jumps)]
+    ends = [0, *sorted([*kept, *jumps]), len(m)]
+    fits = {(a, b): pieces.get((a, b)) or _fit(m[a:b], t[a:b], scatter) for a, b in pairwise(ends)}
+    return fits, [end in jumps for end in ends[1:-1]]
 
 
 def _with_and_without(m: NDArray[np.float64], t: NDArray[np.float64], place: int) -> tuple[float, float]:
@@ -411,10 +424,11 @@ def _with_and_without(m: NDArray[np.float64], t: NDArray[np.float64], place: int
         hinges = [np.maximum(x - x[k], 0) for k in range(1, n - 1)]
         step = later[place]
         lines = [[one, x, later[k], later[k] * (x - x[k])] for k in range(2, n - 1)]
-        curves = [[one, x, bends, step], smooth, *([one, x, bends, hinge] for hinge in hinges)]
-        left, parts = _left([*lines, *curves], weight, target)
-        jumps += [left[place - 2], left[len(lines)]]
-        continuous += left[len(lines) + 1 :].tolist()
+        with_step = [[one, x, other, step] for other in (bends, *hinges)]
+        without = [smooth, *([one, x, bends, hinge] for hinge in hinges)]
+        left, parts = _left([*lines, *with_step, *without], weight, target)
+        jumps += [left[place - 2], *left[len(lines) : -len(without)]]
+        continuous += left[-len(without) :].tolist()
         for k, (_, _, at, more) in zip(range(2, n - 1), parts, strict=False):  # lines that meet between two sizes
             if more and x[k - 1] <= x[k] - at / more <= x[k]:
                 continuous.append(left[k - 2])

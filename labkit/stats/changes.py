@@ -49,16 +49,17 @@ _LONGER = 1.25  # a piece in the middle than the next shorter one that is tried
 _RHO = (0.0, 0.2, 0.4, 0.55, 0.7, 0.8, 0.88, 0.94)  # of the likelihoods
 _BENT = (0.3, 1.0, 3.0)  # distances of a logarithm's zero from the least value, in mean distances
 _TAIL = 3  # degrees of freedom of the Student distribution that prices the largest noise without a change
-# values of the ratio that series without a change exceed with these chances, by length, and of longer ones as of the
-# longest: bench/history.py --table
+# values of the ratio that series without a change exceed with these chances, by length; they do not fall with it:
+# bench/history.py --table
 CHANCES = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 RATIOS: dict[int, tuple[float, ...]] = {
     8: (8.05, 11.25, 13.32, 15.12, 17.13, 18.74, 20.09, 21.89, 23.37),
     12: (9.08, 12.05, 13.85, 15.54, 17.44, 18.93, 20.23, 22.15, 23.55),
     20: (9.45, 12.40, 14.23, 15.94, 18.24, 19.71, 21.14, 23.04, 25.02),
-    35: (9.49, 12.24, 14.01, 15.81, 18.17, 20.07, 21.53, 23.39, 24.69),
-    60: (9.64, 12.21, 13.88, 15.58, 17.69, 18.99, 20.90, 22.81, 24.31),
-    100: (9.82, 12.16, 13.74, 15.12, 17.20, 18.55, 19.72, 21.71, 24.16),
+    35: (9.49, 12.40, 14.23, 15.94, 18.24, 20.07, 21.53, 23.39, 25.02),
+    60: (9.64, 12.40, 14.23, 15.94, 18.24, 20.07, 21.53, 23.39, 25.02),
+    100: (9.82, 12.40, 14.23, 15.94, 18.24, 20.07, 21.53, 23.39, 25.02),
+    200: (10.37, 12.61, 14.23, 15.94, 18.24, 20.07, 21.53, 23.39, 25.02),
 }
 
 _Floats = NDArray[np.float64]
