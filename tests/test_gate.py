@@ -41,10 +41,11 @@ def campaign(
     sizes: tuple[int, ...] = (8, 64),
     spread: float = 0.01,
     level: float = 1.0,
+    benchmark: str = "mpi.latency",
     environment: Mapping[str, str] = MappingProxyType({}),
     **meta: Any,
 ) -> list[Samples]:
-    """Six launches of mpi.latency at some sizes; the first size is slower by a factor, all of them by a level."""
+    """Six launches of a benchmark at some sizes; the first size is slower by a factor, all of them by a level."""
     random, points = np.random.default_rng(day), []
     for size in sizes:
         for launch in range(6):
@@ -56,7 +57,7 @@ def campaign(
                 "cadence": "streaming",
                 "library": "Open MPI 5.0.8",
             }
-            spec = Spec(benchmark="mpi.latency", size=size, environment=dict(environment))
+            spec = Spec(benchmark=benchmark, size=size, environment=dict(environment))
             points.append(made.samples(spec, times, launch=launch, meta=META | facts | meta))
     return points
 
@@ -272,6 +273,37 @@ def test_a_night_that_is_slow_as_a_whole_fails_as_one(together: list[tuple[str, 
     texts = {name: write(result) for name, write in gated.FORMATS.items()}
     assert all("all points of transport auto" in text for text in texts.values())
     assert [one["removed"] for one in json.loads(texts["json"])["common_factors"]] == [True, True]
+
+
+def test_the_common_factor_of_rates_divides_them() -> None:
+    def night(day: int, level: float, factor: float = 1.0) -> pd.DataFrame:
+        points = campaign(day, level=level, factor=factor, sizes=SIZES, spread=0.005, benchmark="mpi.bandwidth")
+        return records.table(points)
+
+    past = [(f"day{day}", night(day, level)) for day, level in enumerate(LEVELS)]
+    result = gates.gate("today", night(100, 1.04, 1.1), past)
+    failed = next(one for one in result.verdicts if one.outcome == "fail")
+    assert {one.point for one in result.verdicts if one.outcome != "pass"} == {"8 B"}
+    assert failed.metric == "bandwidth_MBps"
+    assert failed.expected == pytest.approx(failed.usual / 1.04, rel=0.03)
+    assert failed.smallest < 0
+    assert failed.expected * (1 + failed.smallest) == pytest.approx(failed.limit.value)
+
+
+def test_a_night_with_too_few_points_does_not_count(together: list[tuple[str, Any]]) -> None:
+    few = [("few", together[0][1][together[0][1]["message_size_B"] < 512]), *together]
+    result = gates.gate("today", records.table(campaign(100, sizes=SIZES, spread=0.005)), few)
+    assert [one.campaigns for one in result.common] == [len(together)] * 2
+    assert {one.limit.campaigns for one in result.verdicts} == {len(together)}
+
+
+def test_times_of_zero_have_no_common_factor(together: list[tuple[str, Any]]) -> None:
+    zero = [(name, table.assign(latency_us_p50=table["latency_us_p50"].where(table["message_size_B"] > 8, 0.0)))
+            for name, table in together]  # fmt: skip
+    result = gates.gate("today", records.table(campaign(100, sizes=SIZES, spread=0.005)), zero)
+    (one,) = (one for one in result.verdicts if (one.point, one.statistic) == ("8 B", "p50"))
+    assert (one.common, one.limit.campaigns, one.campaigns) == (1.0, len(together), ())
+    assert {one.tail: one.points for one in result.common} == {False: 4, True: 5}
 
 
 def test_a_factor_that_cannot_be_judged_is_not_removed(together: list[tuple[str, Any]]) -> None:
