@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
@@ -11,6 +12,7 @@ from labkit import figures
 from labkit.benchmarks.mpi.all_pairs import partners
 from labkit.errors import DataError
 from labkit.figures import small_print
+from labkit.figures.parts import Omitted
 from labkit.judge import all_pairs
 from labkit.point.spec import Spec
 from labkit.store.campaign import Campaign
@@ -263,3 +265,22 @@ def test_one_launch_shows_what_it_can_and_says_what_it_cannot(tmp_path: Path, mo
     assert study.effects_table().empty
     monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1)])
     assert "none of 66 pairs was slow in the only launch" in str(study.findings())
+
+
+def test_the_study_names_a_slow_host_and_lists_no_pair_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = all_pairs_study.Study(
+        campaign=str(Campaign(tmp_path / "c").path), measure=False, sizes="8", hosts=",".join(HOSTS), retests=3
+    )
+    factors = slower(scattered(1, 12, 0.1), 5, 0.3)
+    monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1, factors), launch(2, factors)])
+    monkeypatch.setattr(type(study), "alone", lambda self, size: pd.DataFrame({"hosts": []}))
+    assert "The card or cable of node5 is slow as a whole" in " ".join(study._verdicts())
+    table = study.bad_table()
+    assert "node5" not in {*table["host"], *table["other_host"]}
+    assert len(study._retests(8)) == 3 + 2
+    assert not isinstance(study.map_figure(8), Omitted)
+    assert not isinstance(study.twice_figure(8), Omitted)
+    monkeypatch.setattr(type(study), "pairs", lambda self, size: [launch(1, factors)])
+    text = study._once(8)
+    assert text.startswith("the card or cable of node5 is slow as a whole")
+    assert "One launch confirms nothing" in text
