@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from labkit.apps import cli
 from labkit.apps.show import linted
 from labkit.io.sanitize import plainly
 from labkit.judge import lint
 from labkit.point.spec import Effort, Spec
+from labkit.point.units import format_share
 from labkit.read import columnar
 from labkit.report import linting, sources
 from labkit.report.content import Content
@@ -147,6 +149,14 @@ def test_a_trend_of_launches_is_told_from_chance() -> None:
     mixed = [scaled(one, 1 + [3, 0, 4, 1, 5, 2][one.launch] / 100) for one in six()]
     assert not breaches("drifting-launches", slight)
     assert not breaches("drifting-launches", mixed)
+
+
+def test_the_rise_is_theil_and_sens() -> None:
+    rising = [scaled(one, 1 + one.launch / 50) for one in six()]
+    medians = np.array([np.median(one.time_ns.max(axis=0)) for one in rising])
+    rise = scipy.stats.theilslopes(medians).slope * 5 / np.median(medians)
+    (breach,) = breaches("drifting-launches", rising)
+    assert breach.what == f"6 launches rise by {format_share(rise)} in order of time"
 
 
 def test_a_trend_of_many_points_shows_in_their_average() -> None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +73,17 @@ def test_the_interval_inside_a_launch_holds_where_iterations_depend_on_each_othe
     columns = stats.summaries(Lists.of(autoregressive(400, 1000, previous)))
     assert np.mean((columns["ci_low"] <= 1) & (columns["ci_high"] >= 1)) > 0.9
     assert worth / 2 < np.median(columns["n_eff"]) < 1.5 * worth
+
+
+def test_n_eff_is_what_batch_means_and_students_quantile_give() -> None:
+    """Ten batches of the sides of the median, without the two iterations that are left over."""
+    (values,) = autoregressive(1, 1002, 0.9)
+    side = np.sign(values - np.median(values))
+    means = side[:1000].reshape(10, 100).mean(axis=1)
+    shrink = (scipy.stats.norm.ppf(0.975) / scipy.stats.t.ppf(0.975, 9)) ** 2
+    assert stats.summarize(values).n_eff == pytest.approx(
+        1002 * shrink * side.var() / (100 * means.var(ddof=1)), rel=1e-6
+    )
 
 
 def test_independent_iterations_are_worth_what_they_are() -> None:
