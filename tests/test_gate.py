@@ -538,13 +538,5 @@ def test_a_lasting_change_and_a_slow_one_are_found_within_twelve_nights() -> Non
 
 @pytest.mark.slow
 def test_power_does_not_fall_as_history_grows() -> None:
-    """The night after 10, and after 31 nights, which have entered as the rule says."""
-    random, hits = np.random.default_rng(5), np.zeros(2)
-    for _ in range(60):
-        values = simulation.launches(random, 32, simulation.World(day=simulation.NOISE))
-        for place, count in enumerate((11, 32)):
-            part = values[:count].copy()
-            part[-1, 0] += math.log(1.05)
-            hits[place] += simulation.judged(part)[0][-1, 0]
-    assert hits[1] >= hits[0]
-    assert hits[0] > 15
+    early, late = simulation.grown((10, 30), 0.05, 60)
+    assert late >= early > 0.25

@@ -111,6 +111,11 @@ class Verdict:
         return COMMON if self.metric == COMMON.name else METRICS[self.metric]
 
     @property
+    def measured(self) -> bool:
+        """Whether it has launches: a common factor is one value of a night."""
+        return self.measure is not COMMON
+
+    @property
     def expected(self) -> float:
         """The usual value times the common factor."""
         return self.usual * self.common if self.measure.better == "lower" else self.usual / self.common
@@ -118,7 +123,7 @@ class Verdict:
     @property
     def past(self) -> str:
         """Launches and campaigns of the past, in words; a common factor has campaigns only."""
-        return plural(self.limit.campaigns, "campaign") if self.measure is COMMON else self.limit.past
+        return self.limit.past if self.measured else plural(self.limit.campaigns, "campaign")
 
     @property
     def texts(self) -> tuple[str, str]:
@@ -180,7 +185,7 @@ class Verdict:
         if math.isfinite(self.allowed):
             limit = format_number(self.allowed, unit)
             parts[0] += f", limit {limit}"
-        if math.isfinite(self.allowed) and self.measure is not COMMON:
+        if math.isfinite(self.allowed) and self.measured:
             parts[0] += f": {self.beyond} of {plural(self.launches, 'launch')} beyond it, {self.limit.beyond} fail"
         if self.worse:
             parts.append(

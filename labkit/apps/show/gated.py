@@ -70,7 +70,11 @@ def _cells(one: Verdict) -> tuple[str, ...]:
     """Return a verdict as the cells of a row."""
     unit = one.measure.unit
     numbers = [*one.texts, format_number(one.allowed, unit, none="-")]
-    beyond = f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})" if math.isfinite(one.allowed) else "-"
+    beyond = (
+        f"{one.beyond} of {one.launches} (fails at {one.limit.beyond})"
+        if one.measured and math.isfinite(one.allowed)
+        else "-"
+    )
     return (
         one.outcome,
         one.benchmark,
