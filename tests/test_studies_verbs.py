@@ -43,6 +43,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> str:
         archive.extractall(folder, filter="data")
     for name in verbs_latency_bandwidth.BESIDE:
         shutil.copytree(EXAMPLES[0] / "samples" / name, folder / "samples" / name)
+    shutil.copytree(EXAMPLES[0] / "starts", folder / "starts", dirs_exist_ok=True)
     return str(folder)
 
 

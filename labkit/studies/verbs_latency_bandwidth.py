@@ -235,4 +235,4 @@ def _beside(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _plain(spec: Spec) -> bool:
     """Whether a spec has neither options nor its own setting, so that their line has one point at each size."""
-    return not benchmarks.identity(spec).options and spec.bind == "auto" and not spec.environment and spec.ranks <= 2
+    return not benchmarks.identity(spec).values and spec.bind == "auto" and not spec.environment and spec.ranks <= 2

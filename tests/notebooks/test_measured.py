@@ -70,6 +70,7 @@ class Shown(list[Any]):
         namespace: dict[str, Any] = {}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(notebook, "display", lambda thing, **_: self.append(thing) or Handle())
+            patch.setattr(notebook, "namespace", lambda: namespace)
             for cell in code:
                 exec(cell.source, namespace)
                 if "parameters" in cell.metadata.get("tags", []):

@@ -44,7 +44,7 @@ def code_for(view: View, summary: pd.DataFrame) -> str:
         imports |= {"costs", "limits"}
         steps.append(
             "curves = [\n"
-            f"    limits.of(folder.samples({view.benchmark!r}), {view.metric!r}, costs.read(folder))\n"
+            f"    limits.limit_curves(folder.samples({view.benchmark!r}), {view.metric!r}, costs.read(folder))\n"
             "    for folder in folders\n"
             "]\nfigure = figures.bounded(figure, [curve for some in curves for curve in some])\n"
         )
