@@ -528,8 +528,8 @@ def test_the_loops_without_a_compiler_give_the_same_bytes(
 ) -> None:
     script = tmp_path / "loops.py"
     script.write_text(
-        "import sys\nfrom labkit.kernels import loops\nfrom labkit.worker.__main__ import main\n"
-        "loops.compiled = lambda: False\nsys.exit(main(sys.argv[1:]))\n"
+        "import sys\nfrom labkit.kernels import native\nfrom labkit.worker.__main__ import main\n"
+        "native.compiled = lambda: False\nsys.exit(main(sys.argv[1:]))\n"
     )
     looped = [name for name in MPI if benchmarks.get(name).kernel in Loops._loops]
     specs = [Spec(benchmark=name, size=size) for name in looped for size in sizes]
