@@ -466,6 +466,17 @@ def test_a_rank_on_this_machine_loads_from_one_file(little: Path) -> None:
     assert path == [*sys.path, str(little.parent)]
 
 
+def test_what_a_site_runs_at_each_start_of_python_runs_in_ranks_too(
+    little: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    custom = little.parent / "sitecustomize.py"
+    custom.write_text("from labkit import value\nvalue.value = 7\n")
+    found = archive.probed()
+    changed = found | {"modules": found["modules"] | {"sitecustomize": str(custom)}}
+    monkeypatch.setattr(archive, "probed", lambda *flags: changed)
+    assert said_by(packed.made())[1] == 7
+
+
 def test_a_changed_module_is_what_the_next_rank_loads(little: Path) -> None:
     first = packed.made()
     assert packed.made() == first

@@ -117,6 +117,10 @@ def packed(parameters: Mapping[str, Any]) -> int:
     import site  # found by the path above; after -S it sets nothing up
 
     site.ENABLE_USER_SITE, site.USER_BASE = parameters["user_site"], parameters["user_base"]
+    if "sitecustomize" in modules:  # a cluster's or a user's own, which -S leaves out
+        site.execsitecustomize()
+    if "usercustomize" in modules:
+        site.execusercustomize()
     return _run(parameters)
 
 
