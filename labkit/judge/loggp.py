@@ -154,7 +154,7 @@ def _path(group: Mapping[str, list[Samples]], local: Sequence[Samples]) -> Path 
 def _quantities(group: Mapping[str, list[Samples]]) -> dict[str, BySize]:
     """Median of each launch and size, of each quantity; of overheads less the cost of the reads of the clock inside.
 
-    Sizes at which a launch has nothing left above 0 have no value.
+    A launch has no value at a size where this leaves nothing above 0.
     """
     quantities: dict[str, BySize] = {"time": {}}
     for one in group.get("mpi.latency", []):

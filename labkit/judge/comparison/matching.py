@@ -100,7 +100,7 @@ class Matched:
 def match(sides: Mapping[str, Side], *, by: str, allow: Collection[str]) -> Matched:
     """Match the points of several sides.
 
-    Points match by benchmark, size and every factor whose levels sides have in common.
+    Points match by benchmark, by size, and by every factor of which the sides share a level.
 
     Parameters
     ----------

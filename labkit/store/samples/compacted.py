@@ -10,7 +10,7 @@ Names are columns of their own, so listing the points reads nothing else. A row 
 `GROUP` values long. Reading and writing keep one row group in memory, not the whole file.
 
 Format 2
-    Of points without samples: `labkit.store.samples.patterned`.
+    Holds points without samples, see `labkit.store.samples.patterned`.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def check(spec: Spec, algorithm: str = "auto") -> None:
     Raises
     ------
     SpecError
-        For another benchmark, or an option without a meaning in a simulation.
+        If the benchmark cannot be simulated, or one of its options has no meaning in a simulation.
     """
     simulation = simulation_of(spec)
     usual = benchmarks.get(spec.benchmark).options()
