@@ -1,0 +1,255 @@
+"""What labkit claims about numbers: one record for verdicts, causes, violations, changes and observations.
+
+A finding holds codes and typed values, never a sentence: `labkit.judge.sentences` makes these in one place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from labkit.point.units import format_number, format_range, format_share, format_size, plural
+
+Kind = Literal["verdict", "cause", "violation", "change", "observation"]
+Level = Literal["bad", "doubtful", "unknown", "good", "note"]
+LEVELS: tuple[Level, ...] = ("bad", "doubtful", "unknown", "good", "note")  # in the order in which findings are shown
+SHARE, TIMES, SIZE = "share", "times", "B"  # units that are written in their own way
+How = Literal["counted", "tested", "ranges", "one launch", ""]
+HOW: dict[How, str] = {  # surest first
+    "counted": "a count, or an order that needs no statistics",
+    "tested": "a test over launches, corrected for the number of comparisons",
+    "ranges": "ranges over launches are far apart, but launches are too few for a test",
+    "one launch": "one launch on a side: it may be chance",
+    "": "no comparison",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """A number that a finding rests on.
+
+    Parameters
+    ----------
+    value : in `unit`.
+    unit : ``µs``, ``MB/s``, …; `SHARE` of a part or a change, `TIMES` of a ratio, `SIZE` of a size.
+    low, high : ends of its interval or range over launches; NaN where there is none.
+    n, launches : samples and launches behind it; 0 of a number that was not measured.
+    origin : ``measured``, ``simulated``, … of a measurement; ``stated`` or ``computed`` of others.
+    of : what it is of, in words: ``launch 2``, ``the link``.
+    fingerprint : of its point; empty for a value of none.
+
+    Examples
+    --------
+    >>> latency = Value(value=9.0, unit="µs", low=8.8, high=9.2)
+    >>> f"{latency}, {latency:interval}, {Value(value=-0.05, unit=SHARE):+}, {Value(value=4096, unit=SIZE)}"
+    '9 µs, 9 µs [8.8 to 9.2], -5 %, 4 KiB'
+    """
+
+    value: float
+    unit: str = ""
+    low: float = math.nan
+    high: float = math.nan
+    n: int = 0
+    launches: int = 0
+    origin: str = ""
+    of: str = ""
+    fingerprint: str = ""
+
+    def __format__(self, how: str) -> str:
+        """Return the number with its unit; ``interval`` adds its ends, ``+`` a sign, a number says how many digits."""
+        if self.unit == SHARE:
+            return format_share(self.value, sign=how == "+")
+        if self.unit == SIZE:
+            return format_size(int(self.value))
+        digits = int(how) if how.isdigit() else 4
+        text = format_number(self.value, self.unit, digits=digits)
+        return f"{text} [{format_range(self.low, self.high)}]" if how == "interval" and self.bounded else text
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it has an interval."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+@dataclass(frozen=True)
+class Count:
+    """A number of things.
+
+    Examples
+    --------
+    >>> f"{Count(2, 'launch')}"
+    '2 launches'
+    """
+
+    value: int
+    noun: str
+
+    def __format__(self, how: str) -> str:
+        """Return the number with its noun."""
+        return plural(self.value, self.noun)
+
+
+Values = Mapping[str, Value | Count | str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What a finding is about.
+
+    Parameters
+    ----------
+    benchmark : its name; empty for the whole campaign.
+    setting : what tells the points from others of the benchmark, in words; empty for all of them.
+    points : their fingerprints.
+    imported : whether all were imported, so that labkit cannot measure them again.
+    """
+
+    benchmark: str = ""
+    setting: str = ""
+    points: tuple[str, ...] = ()
+    imported: bool = False
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.benchmark, self.setting)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """How a finding was decided.
+
+    Parameters
+    ----------
+    how : one of `HOW`.
+    test, correction : names; empty where no test was made.
+    error : greatest probability that the claim is made although it is false; NaN where that is not known.
+    """
+
+    how: How = "counted"
+    test: str = ""
+    correction: str = ""
+    error: float = math.nan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Something in the data that speaks for a claim, or against it.
+
+    Parameters
+    ----------
+    code : key of its sentence among those of the rule or the cause, see `labkit.judge.sentences`.
+    values : that the sentence names.
+    """
+
+    code: str
+    values: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A claim about numbers.
+
+    Parameters
+    ----------
+    code : of the rule, or of the cause, that makes the claim.
+    kind, level : what it is, and how good that is.
+    subject : what it is about.
+    form : key of its sentence, of a rule with several.
+    values : that the sentence names.
+    cost : how many times as much as necessary it costs the user, at least 1; NaN where that is not known.
+    decided : how.
+    evidence, against : what speaks for it and against it.
+    causes : findings of the kind ``cause`` that may explain it, the most likely first.
+    command : that confirms or repairs it; empty for none.
+    """
+
+    code: str
+    kind: Kind
+    level: Level
+    subject: Subject
+    form: str = ""
+    values: Values = field(default_factory=dict)
+    cost: float = math.nan
+    decided: Decided = Decided()
+    evidence: tuple[Evidence, ...] = ()
+    against: tuple[Evidence, ...] = ()
+    causes: tuple[Finding, ...] = ()
+    command: str = ""
+
+    @property
+    def certain(self) -> bool:
+        """Whether a single launch did not decide it."""
+        return self.decided.how != "one launch"
+
+    @property
+    def supported(self) -> bool:
+        """Whether data speak for it and none against it."""
+        return bool(self.evidence) and not self.against
+
+    @property
+    def explained(self) -> bool:
+        """Whether the data speak for one of its causes."""
+        return any(one.supported for one in self.causes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON; numbers that are not known become None."""
+        return {
+            "code": self.code,
+            "kind": self.kind,
+            "level": self.level,
+            "benchmark": self.subject.benchmark,
+            "setting": self.subject.setting,
+            "points": list(self.subject.points),
+            "imported": self.subject.imported,
+            "form": self.form,
+            "values": _plain(self.values),
+            "cost_times": _known(self.cost),
+            "decided": {**vars(self.decided), "error": _known(self.decided.error)},
+            "evidence": [{"code": one.code, "values": _plain(one.values)} for one in self.evidence],
+            "against": [{"code": one.code, "values": _plain(one.values)} for one in self.against],
+            "causes": [one.as_dict() for one in self.causes],
+            "command": self.command,
+        }
+
+
+def _plain(values: Values) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for name, one in values.items():
+        if isinstance(one, str):
+            plain[name] = one
+        else:
+            plain[name] = {key: _known(each) if isinstance(each, float) else each for key, each in vars(one).items()}
+    return plain
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def sound(one: Finding) -> bool:
+    """Whether the numbers of a finding can be true: all are known, no part is below nothing, no ratio is below zero."""
+    numbers = [value for values in (one.values, *(each.values for each in one.evidence)) for value in values.values()]
+    return all(_possible(value) for value in numbers if isinstance(value, Value))
+
+
+def _possible(one: Value) -> bool:
+    return math.isfinite(one.value) and not (one.unit == TIMES and one.value < 0)
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings in the order in which they are shown: by level, then what costs most, then how sure it is."""
+    return tuple(sorted(findings, key=_rank))
+
+
+def _rank(one: Finding) -> tuple[int, float, int]:
+    cost = -one.cost if math.isfinite(one.cost) else 0.0
+    return LEVELS.index(one.level), cost, [*HOW].index(one.decided.how)
+
+
+def grouped(findings: Sequence[Finding]) -> Iterator[tuple[Finding, ...]]:
+    """Yield the findings of one rule in one benchmark together, where the first of them stands."""
+    groups: dict[tuple[str, str, Level], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.code, one.subject.benchmark, one.level), []).append(one)
+    yield from map(tuple, groups.values())

@@ -1,0 +1,80 @@
+"""What must hold for the numbers of a campaign: one file for each rule in `labkit/judge/rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from labkit.judge.finding import Count, Finding, Kind, Level, Subject, Value
+from labkit.point.notes import joined
+
+if TYPE_CHECKING:
+    from labkit.judge.view import View
+
+METHOD = "method"  # of measuring: what must hold before anybody interprets a number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """Something that must hold.
+
+    Parameters
+    ----------
+    code : name for programs; that of its file, with ``-`` for ``_``.
+    kind, level : of its findings; a finding may state another level.
+    about : ``method``, or what else it judges, in a word: rules about the same stand together.
+    must : what must hold, as a part of a sentence.
+    why : reason or reference.
+    says : template of the sentence about a finding, with the names of its values in braces; of a rule with several
+        forms, a template for each.
+    remedy : what to do; empty where a finding has a command, or nothing is to be done.
+    imported : what to do about imported points, if `remedy` needs another measurement.
+    clues : code → template of the sentence about a piece of evidence.
+    check : yields the findings in a campaign.
+    source : number of the rule of Hoefler and Belli; 0 for others.
+    """
+
+    code: str
+    kind: Kind
+    level: Level
+    must: str
+    why: str
+    says: str | Mapping[str, str]
+    check: Callable[[View], Iterator[Finding]]
+    about: str = METHOD
+    remedy: str = ""
+    imported: str = ""
+    clues: Mapping[str, str] = field(default_factory=dict)
+    source: int = 0
+
+    def found(self, subject: Subject, level: Level | None = None, **given: Any) -> Finding:
+        """Return a finding of this rule.
+
+        Parameters
+        ----------
+        level : if it is not that of the rule.
+        given : fields of `Finding`; names that are none are values of the sentence.
+        """
+        fields = {name: given.pop(name) for name in (*_FIELDS,) if name in given}
+        values: Mapping[str, Value | Count | str] = given
+        return Finding(
+            code=self.code, kind=self.kind, level=level or self.level, subject=subject, values=values, **fields
+        )
+
+    def template(self, form: str) -> str:
+        """Return the template of a form."""
+        return self.says if isinstance(self.says, str) else self.says[form]
+
+    @property
+    def origin(self) -> str:
+        """Where the rule comes from, in words."""
+        return f"Hoefler and Belli, rule {self.source}" if self.source else "labkit"
+
+    def remedy_for(self, findings: tuple[Finding, ...]) -> str:
+        """Return what to do about some of its findings."""
+        texts = [self.imported if one.subject.imported and self.imported else self.remedy for one in findings]
+        return joined(dict.fromkeys(filter(None, texts)))
+
+
+_FIELDS = ("form", "cost", "decided", "evidence", "against", "causes", "command")
