@@ -1,0 +1,124 @@
+"""Judge a campaign by earlier ones: which points are worse than the launches of the past explain.
+
+A factor common to the points of a night is removed before single points are judged, and judged itself. Nights enter
+the reference later than they pass, and the last nights together are compared with the first reference, so that what one
+night misses is not absorbed (`labkit.stats.nights`). The chance of a false alarm is chosen for the whole gate and
+divided among its comparisons (Bonferroni). `labkit.stats.limits` makes the limits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+
+from labkit import stats
+from labkit.errors import DataError
+from labkit.judge.gate.judging import Verdicts
+from labkit.judge.gate.verdicts import OUTCOMES, Common, Drift, Result, Verdict, times_worse
+from labkit.judge.matching_points import Key, Past, Points, compared, grouped, identifying, labelled
+from labkit.point.columns import statistic_column
+from labkit.stats import limits
+
+__all__ = ["Common", "Drift", "Result", "Verdict", "gate", "times_worse"]
+
+
+def gate(
+    name: str,
+    new: pd.DataFrame,
+    history: Iterable[tuple[str, pd.DataFrame]],
+    *,
+    chance: float = 0.01,
+    worse: float = 0.0,
+    reference: str = "*",
+    accepted: Collection[str] = (),
+) -> Result:
+    """Compare the launches of a campaign with those of earlier ones.
+
+    Parameters
+    ----------
+    name, new : the campaign and its records.
+    history : names and records of earlier campaigns, in the order of time; of records that are read as they are asked
+        for, one table is in memory at a time.
+    chance : of a false alarm in the whole gate, if nothing has changed.
+    worse : also fail a point if most of its launches are worse than usual by this fraction; 0 for no such rule.
+    reference : pattern of the benchmarks from whose points the common factor of a transport is estimated.
+    accepted : names of earlier campaigns that are part of the reference, whatever they were found to be.
+
+    Returns
+    -------
+    A verdict for the headline statistic and for the 99th percentile of each point.
+
+    Raises
+    ------
+    DataError
+        If the campaigns have no point in common.
+    """
+    labels: list[str] = []
+    origins: dict[str, str] = {}
+
+    def of_campaign(one: tuple[str, pd.DataFrame]) -> pd.DataFrame:
+        labels.append(one[0])
+        names = _labelled(one[0], one[1]["campaign"])
+        origins.update(dict.fromkeys(map(str, names.unique()), one[0]))
+        return one[1].assign(campaign=names)
+
+    past = Past(map(of_campaign, history))
+    keys, several = identifying(new, past), len(past)
+    before, now = grouped(past.joined() if several else new[:0], keys), grouped(new, keys)
+    places = {key: place for place, key in enumerate(before.keys)}
+    shared = [place for place, key in enumerate(now.keys) if key in places]
+    if not shared:
+        names = ", ".join(labels) or "the history"
+        raise DataError(
+            f"{name} has no point in common with {names}. Name campaigns of the same benchmarks, sizes and settings."
+        )
+    now = now.chosen(shared)
+    same = before.chosen([places[key] for key in now.keys])
+    wanted = compared(now, same)
+    made = Verdicts(now, same, labelled(now, keys), wanted, chance, worse)
+    common = made.common(keys.index("transport"), reference)
+    rejected, waiting = made.replay({full for full, label in origins.items() if label in accepted})
+    comparisons = made.comparisons
+    verdicts = [*made.of_factors(), *made.of_points()]
+    verdicts += _absent(before, {*now.keys}, keys, several)
+    verdicts.sort(key=lambda one: OUTCOMES.index(one.outcome))
+    return Result(
+        name,
+        tuple(verdicts),
+        chance,
+        comparisons,
+        tuple(labels),
+        common=common,
+        rejected=tuple((origins[full], count) for full, count in rejected.items()),
+        waiting=tuple(origins[full] for full in waiting),
+    )
+
+
+def _labelled(label: str, names: pd.Series) -> pd.Series:
+    """Return the names of campaigns with a label before each."""
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        return names.cat.rename_categories({name: f"{label}/{name}" for name in names.cat.categories})
+    return f"{label}/" + names.astype(str)
+
+
+def _absent(past: Points, measured: Collection[Key], keys: Sequence[str], campaigns: int) -> Iterator[Verdict]:
+    """Yield a verdict for each point that every earlier campaign has and the new one lacks."""
+    if not len(past):
+        return
+    several = past.different("campaign")
+    absent = [n for n, key in enumerate(past.keys) if key not in measured and several[n] >= campaigns]
+    lacking, several = past.chosen(absent), several[absent]
+    names = [names[:1] for names in compared(lacking, lacking)]
+    usual = {}
+    for metric, statistic in dict.fromkeys(one for each in names for one in each):
+        values, number = lacking.numbers(statistic_column(metric, statistic))
+        counts = np.bincount(number, minlength=len(lacking)).tolist()
+        usual[metric, statistic] = list(zip(stats.medians(values, number, len(lacking)).tolist(), counts, strict=True))
+    for place, label in enumerate(labelled(lacking, keys)):
+        for one in names[place]:
+            value, count = usual[one][place]
+            limit = limits.Limit(math.nan, 0, count, int(several[place]), 0)
+            yield Verdict(lacking.keys[place][0], label, *one, "not measured", math.nan, 0, value, limit, 0)

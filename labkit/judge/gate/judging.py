@@ -1,0 +1,340 @@
+"""Judge the statistics of points, and what these have in common in a night."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from labkit import stats
+from labkit.judge.gate.conditions import differs
+from labkit.judge.gate.verdicts import COMMON, Common, Drift, Verdict, judged, times_worse
+from labkit.judge.matching_points import TAIL, Points
+from labkit.point.columns import METRICS, statistic_column
+from labkit.read.records.factors import NONE
+from labkit.read.records.resolution import MOST, STEPS, coarse_of, columns, spans
+from labkit.stats import limits, nights
+
+_STEP = 1e-6  # of a step of the clock, for rounding
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """One statistic of a point.
+
+    Parameters
+    ----------
+    place : of the point.
+    metric, statistic : as in `labkit.point.columns`.
+    values : of the new launches.
+    past, night : values of the past launches, and the campaign of each.
+    usual : median of `past`.
+    coarse, finest : as in `Verdict`.
+    """
+
+    place: int
+    metric: str
+    statistic: str
+    values: NDArray[np.float64]
+    past: NDArray[np.float64]
+    night: NDArray[np.intp]
+    usual: float
+    coarse: tuple[bool, bool]
+    finest: float
+
+    @property
+    def higher(self) -> bool:
+        """Whether higher values are worse."""
+        return METRICS[self.metric].better == "lower"
+
+
+class Verdicts:
+    """Verdicts on the statistics of points, and on what is common to these.
+
+    Parameters
+    ----------
+    new, past : the same points, of the new campaign and of the past ones.
+    labels : of the points.
+    wanted : metrics and statistics of the comparisons of each point.
+    chance : of a false alarm in the whole gate.
+    worse : practical rule, as in `gate`.
+    """
+
+    def __init__(
+        self,
+        new: Points,
+        past: Points,
+        labels: Sequence[str],
+        wanted: Sequence[Sequence[tuple[str, str]]],
+        chance: float,
+        worse: float,
+    ) -> None:
+        self._new, self._past, self._labels, self._chance, self._worse = new, past, labels, chance, worse
+        self._differs = differs(new, past)
+        codes, names = pd.factorize(past.frame["campaign"])
+        self._campaign, self._nights = codes[past.rows], [str(name) for name in names]
+        parts = {names: self._compared(*names) for names in dict.fromkeys(one for each in wanted for one in each)}
+        self._cases = [
+            _Comparison(place, *one, *(part[place] for part in parts[one]))
+            for place, names in enumerate(wanted)
+            for one in names
+        ]
+        self._levels = self._by_night()
+        self._groups: list[tuple[Common, list[int], NDArray[np.float64]]] = []  # with comparisons and factors of nights
+        self._factors = np.zeros_like(self._levels)  # that are removed
+        self._replays: list[nights.Replay] = []  # of the common factors, then of the points
+
+    @property
+    def comparisons(self) -> int:
+        """Among which the chance of a false alarm is divided."""
+        return len(self._cases) + len(self._groups)
+
+    @property
+    def _share(self) -> float:
+        return self._chance / max(self.comparisons, 1)
+
+    def _compared(self, metric: str, statistic: str) -> tuple[Sequence[Any], ...]:
+        """Return what a comparison needs of each point, as in `_Comparison`."""
+        column, count = statistic_column(metric, statistic), len(self._new)
+        values, number = self._new.numbers(column)
+        past, of_past = self._past.numbers(column)
+        known = ~np.isnan(self._past.frame[column].to_numpy(np.float64)[self._past.rows])
+        ends = np.cumsum(np.bincount(of_past, minlength=count))[:-1]
+        return (
+            np.split(values, np.cumsum(np.bincount(number, minlength=count))[:-1]),
+            np.split(past, ends),
+            np.split(self._campaign[known], ends),
+            stats.medians(past, of_past, count).tolist(),
+            *_resolved(self._new, self._past, metric, statistic),
+        )
+
+    def _by_night(self) -> NDArray[np.float64]:
+        """Return the logarithm of the median of each night, the new one last, (nights, comparisons); more is worse.
+
+        NaN where a night lacks a point, and for points that have values without a logarithm.
+        """
+        levels = np.full((len(self._nights) + 1, len(self._cases)), math.nan)
+        for n, one in enumerate(self._cases):
+            if min(one.past.min(), one.values.min()) > 0:
+                night, places = np.unique(one.night, return_inverse=True)
+                levels[night, n] = np.log(stats.medians(one.past, places.astype(np.intp), len(night)))
+                levels[-1, n] = math.log(np.median(one.values))
+                levels[:, n] *= 1 if one.higher else -1
+        return levels
+
+    def common(self, transport: int, reference: str) -> tuple[Common, ...]:
+        """Remove what the points of a transport have in common, if it can be judged; return all such factors.
+
+        Parameters
+        ----------
+        transport : its place in the keys of points.
+        reference : as in `gate`.
+        """
+        known = ~np.isnan(self._levels[-1])
+        groups: dict[tuple[str, bool], list[int]] = {}
+        for n, one in enumerate(self._cases):
+            if known[n]:
+                key = self._new.keys[one.place]
+                groups.setdefault((key[transport], one.statistic == TAIL), []).append(n)
+        found = []
+        for (name, tail), members in groups.items():
+            own = [n for n in members if fnmatchcase(self._new.keys[self._cases[n].place][0], reference)]
+            factors = nights.common_factor(self._levels[:, own])
+            common = Common(
+                f"all points of transport {name}" if name not in ("", NONE) else "all points without transport",
+                tail,
+                len(own),
+                int(np.count_nonzero(~np.isnan(factors[:-1]))),
+                math.exp(factors[-1]),
+            )
+            found.append(common)
+            if common.removed:
+                self._groups.append((common, own, factors))
+                self._factors[:, members] = factors[:, None]
+        return tuple(found)
+
+    def replay(self, accepted: Collection[str]) -> tuple[dict[str, int], list[str]]:
+        """Judge the campaigns of the past one after the other, so that it is known which are the reference.
+
+        Parameters
+        ----------
+        accepted : names of those that count in any case.
+
+        Returns
+        -------
+        Campaigns that were worse, with the number of comparisons, and those that wait.
+        """
+        chosen = np.array([*(name in accepted for name in self._nights), False])
+        finest = np.log([one.finest for one in self._cases])
+        for _, own, factors in self._groups:
+            least = float(np.median(finest[own]))
+            self._replays.append(
+                nights.replay(
+                    factors[:, None],
+                    self._share,
+                    lambda *_: True,
+                    accepted=chosen,
+                    least=least,
+                    correlation=nights.CORRELATION,
+                )
+            )
+        levels = self._levels - self._factors
+        self._replays.append(nights.replay(levels, self._share, self._beyond, accepted=chosen, least=finest))
+        outside = np.zeros(len(self._nights), np.intp)
+        waits = np.zeros(len(self._nights), bool)
+        for values, one in zip(
+            [*(factors[:, None] for _, _, factors in self._groups), levels], self._replays, strict=True
+        ):
+            absent = ~np.isnan(values[:-1]) & ~np.isnan(values[-1]) & ~one.reference[:-1]
+            outside += (absent & one.rejected[:-1]).sum(axis=1)
+            waits |= (absent & ~one.rejected[:-1]).any(axis=1)
+        return (
+            {self._nights[n]: int(outside[n]) for n in np.flatnonzero(outside).tolist()},
+            [self._nights[n] for n in np.flatnonzero(waits).tolist()],
+        )
+
+    def _beyond(self, night: nights.Flags, place: int, reference: nights.Flags, chance: float) -> bool:
+        """Return whether the launches of some nights are beyond the limit from others."""
+        one = self._cases[place]
+        factors = self._factors[:, place] if one.higher else -self._factors[:, place]
+        values = one.past / np.exp(factors[one.night])
+        parts = [values[one.night == n] for n in np.flatnonzero(night[: len(self._nights)]).tolist()]
+        if len(night) > len(self._nights) and night[-1]:
+            parts.append(one.values / math.exp(factors[-1]))
+        new = np.concatenate(parts)
+        limit = self._limit(
+            values, one.night, np.flatnonzero(reference), len(new), chance, higher=one.higher, several=len(parts) > 1
+        )
+        return bool(np.count_nonzero(new > limit.value if one.higher else new < limit.value) >= limit.beyond)
+
+    def _limit(
+        self,
+        values: NDArray[np.float64],
+        night: NDArray[np.intp],
+        counted: NDArray[np.intp],
+        new: int,
+        chance: float,
+        *,
+        higher: bool,
+        several: bool = False,
+    ) -> limits.Limit:
+        """Return the limit for so many launches, of one night or several, from values of the counted nights."""
+        here = np.isin(night, counted)
+        groups, places = np.unique(night[here], return_inverse=True)
+        medians = stats.medians(values[here], places.astype(np.intp), len(groups))
+        # the limit from campaigns is one for the next campaign; `nights.replay` has that for several
+        medians = medians[:0] if several else medians
+        return limits.limit_of(np.sort(values[here]), medians, new, chance, higher=higher)
+
+    def of_factors(self) -> Iterator[Verdict]:
+        """Yield the verdict on each common factor that is removed."""
+        for (common, own, factors), replayed in zip(self._groups, self._replays, strict=False):
+            past = factors[replayed.reference[:, 0]]
+            finest = float(np.median([self._cases[n].finest for n in own]))
+            value = math.exp(min(max(nights.upper(past, nights.ALONE * self._share), math.log(finest)), limits.LARGEST))
+            limit = limits.Limit(value, 1, len(past), len(past), limits.CAMPAIGNS, by_campaigns=True)
+            yield judged(
+                Verdict(
+                    benchmark="all",
+                    point=common.name,
+                    metric=COMMON.name,
+                    statistic="tail" if common.tail else "",
+                    outcome="pass",
+                    value=common.times,
+                    launches=1,
+                    usual=math.exp(np.median(past)),
+                    limit=limit,
+                    beyond=int(common.times > value),
+                    finest=finest,
+                    drift=_drift(replayed, 0),
+                    campaigns=tuple(np.exp(factors[~np.isnan(factors)]).tolist()),
+                )
+            )
+
+    def of_points(self) -> Iterator[Verdict]:
+        """Yield the verdict on each statistic of each point."""
+        for n, one in enumerate(self._cases):
+            factors = self._factors[:, n] if one.higher else -self._factors[:, n]
+            yield self._verdict(n, one, factors)
+
+    def _verdict(self, place: int, one: _Comparison, factors: NDArray[np.float64]) -> Verdict:
+        """Compare one statistic of a point.
+
+        Parameters
+        ----------
+        place : of the comparison.
+        factors : logarithms of what is removed from each night, the new one last; NaN where a night does not count.
+        """
+        higher, usual = one.higher, one.usual
+        levels, replayed = self._levels[:, place], self._replays[-1]
+        counted = np.flatnonzero(replayed.reference[:, place])
+        if math.isnan(levels[-1]):  # without logarithms
+            counted = np.arange(len(self._nights))
+        if 0 < len(counted) < len(self._nights):
+            usual = float(np.median(one.past[np.isin(one.night, counted)]))
+        values = one.past / np.exp(factors[one.night])
+        limit = self._limit(values, one.night, counted, len(one.values), nights.ALONE * self._share, higher=higher)
+        if factors[-1]:
+            limit = replace(limit, value=limit.value * math.exp(factors[-1]))
+        if one.finest > 1:  # a time that is two steps longer is beyond the limit
+            least = usual * one.finest * (1 - _STEP) if higher else usual / one.finest * (1 + _STEP)
+            limit = replace(limit, value=max(limit.value, least) if higher else min(limit.value, least))
+        over = 0
+        if self._worse:
+            less = max(1 + self._worse, one.finest * (1 - _STEP))
+            over = sum(times_worse(v, usual, METRICS[one.metric].better) >= less for v in one.values.tolist())
+        return judged(
+            Verdict(
+                benchmark=self._new.keys[one.place][0],
+                point=self._labels[one.place],
+                metric=one.metric,
+                statistic=one.statistic,
+                outcome="pass",
+                value=float(np.median(one.values)),
+                launches=len(one.values),
+                usual=usual,
+                limit=limit,
+                beyond=int(np.count_nonzero(one.values > limit.value if higher else one.values < limit.value)),
+                differs=self._differs[one.place],
+                worse=self._worse,
+                over=over,
+                coarse=one.coarse,
+                finest=one.finest,
+                common=math.exp(factors[-1] if higher else -factors[-1]),
+                drift=_drift(replayed, place),
+                campaigns=tuple(np.exp(levels[~np.isnan(levels)] * (1 if higher else -1)).tolist()),
+            )
+        )
+
+
+def _drift(replayed: nights.Replay, place: int) -> Drift | None:
+    """Return the last campaigns that are farthest from the first reference, by their limit."""
+    found = [
+        Drift(width, math.expm1(min(drift, limits.LARGEST)), math.expm1(min(allowed, limits.LARGEST)), failed)
+        for width, drift, allowed, failed in zip(
+            nights.WINDOWS,
+            replayed.drifts[:, place].tolist(),
+            replayed.allowed[:, place].tolist(),
+            replayed.found[:, place].tolist(),
+            strict=True,
+        )
+        if not math.isnan(drift)
+    ]
+    return max(found, key=lambda one: (one.failed, one.change - one.allowed), default=None)
+
+
+def _resolved(new: Points, past: Points, metric: str, statistic: str) -> tuple[list[tuple[bool, bool]], list[float]]:
+    """Return whether the new and the usual value are bounds, and the smallest factor that the clock resolves."""
+    bounds = []
+    for points in (new, past):
+        found = coarse_of(columns(points.frame, metric), metric, statistic)[points.rows]
+        bounds.append((np.bincount(points.number, found, len(points)) >= MOST * points.counts).tolist())
+    counts = spans(columns(past.frame, metric), metric, statistic)[past.rows]
+    steps = np.where(bounds[1], np.maximum(stats.medians(counts, past.number, len(past)), 1), math.inf)
+    return list(zip(*bounds, strict=True)), (1 + STEPS / steps).tolist()

@@ -1,0 +1,357 @@
+"""What the gate says: a verdict on each comparison, the common factors, and the whole, with their sentences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from labkit.point import notes
+from labkit.point.columns import METRICS, STATISTICS, Metric
+from labkit.point.units import format_number, format_share, plural
+from labkit.read.records.resolution import sign
+from labkit.stats import limits, nights
+
+Outcome = Literal["pass", "fail", "blind", "not enough history", "not measured"]
+OUTCOMES: tuple[Outcome, ...] = ("fail", "blind", "pass", "not enough history", "not measured")
+BLIND = 1.5  # times worse than usual; a comparison that would pass this is blind
+_FARTHEST = 10.0  # times worse than usual; limits beyond this are not printed
+COMMON = Metric("common_factor", "cost", 1.0, "times", "common factor", "How much worse all points are than usual.")
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The last campaigns together, compared with the first reference.
+
+    Parameters
+    ----------
+    campaigns : how many, with the new one.
+    change, allowed : how much worse they are, as a fraction, and from what on they may fail.
+    failed : whether they are worse than that, and most of their launches than the launches of the reference allow.
+    """
+
+    campaigns: int
+    change: float
+    allowed: float
+    failed: bool
+
+    @property
+    def sentence(self) -> str:
+        """Both numbers."""
+        return (
+            f"the last {plural(self.campaigns, 'campaign')} are together {format_share(self.change, sign=True)} worse "
+            f"than the first reference, {format_share(self.allowed, sign=True)} fails"
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the gate says about one statistic of a point.
+
+    Parameters
+    ----------
+    benchmark, point : which; `point` is its size and settings.
+    metric, statistic : as in `labkit.point.columns`.
+    outcome : the verdict.
+    value, launches : median over the new launches, and their number.
+    usual : median over the launches of the past that are the reference.
+    limit : what the past allows.
+    beyond : new launches that are worse than the limit; `limit.beyond` of them fail.
+    differs : conditions that differ from the past, such as the library.
+    worse : practical rule: the point fails if most launches are worse than usual by this fraction; 0 for no such rule.
+    over : new launches that are worse by that fraction.
+    coarse : whether the new value, and the usual one, spans fewer than ten steps of the clock: then it is a bound.
+    finest : smallest factor between the values that the clock resolves; 1 where it limits nothing.
+    common : how many times worse than usual all points of its transport are; the limit allows for it. 1 if nothing is
+        removed.
+    drift : the last campaigns together; none with too few of them.
+    campaigns : medians of the campaigns in the order of time, the new one last.
+    """
+
+    benchmark: str
+    point: str
+    metric: str
+    statistic: str
+    outcome: Outcome
+    value: float
+    launches: int
+    usual: float
+    limit: limits.Limit
+    beyond: int
+    differs: tuple[str, ...] = ()
+    worse: float = 0.0
+    over: int = 0
+    coarse: tuple[bool, bool] = (False, False)
+    finest: float = 1.0
+    common: float = 1.0
+    drift: Drift | None = None
+    campaigns: tuple[float, ...] = ()
+
+    @property
+    def measure(self) -> Metric:
+        """What was measured."""
+        return COMMON if self.metric == COMMON.name else METRICS[self.metric]
+
+    @property
+    def measured(self) -> bool:
+        """Whether it has launches: a common factor is one value of a night."""
+        return self.measure is not COMMON
+
+    @property
+    def expected(self) -> float:
+        """The usual value times the common factor."""
+        return self.usual * self.common if self.measure.better == "lower" else self.usual / self.common
+
+    @property
+    def past(self) -> str:
+        """Launches and campaigns of the past, in words; a common factor has campaigns only."""
+        return self.limit.past if self.measured else plural(self.limit.campaigns, "campaign")
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The new and the usual value with their unit, with ``≥`` or ``≤`` where they are bounds."""
+        unit = self.measure.unit
+        new, usual = (
+            (sign(unit) if bound else "") + format_number(value, unit, none="-")
+            for value, bound in zip((self.value, self.usual), self.coarse, strict=True)
+        )
+        return new, usual
+
+    @property
+    def times(self) -> float:
+        """Smallest factor by which a point must be worse than expected to fail; infinity if it never does."""
+        by_past = times_worse(self.limit.value, self.expected, self.measure.better)
+        return max(self.finest, min(by_past, (1 + self.worse) / self.common if self.worse else math.inf))
+
+    @property
+    def smallest(self) -> float:
+        """Smallest change from the expected value that fails, negative for a rate; NaN if it is beyond 10 times."""
+        if self.times > _FARTHEST:
+            return math.nan
+        return self.times - 1 if self.measure.better == "lower" else 1 / self.times - 1
+
+    @property
+    def allowed(self) -> float:
+        """The limit; NaN if it is too far from the usual value to mean anything."""
+        far = times_worse(self.limit.value, self.expected, self.measure.better) > _FARTHEST
+        return math.nan if far else self.limit.value
+
+    @property
+    def change(self) -> float:
+        """Relative change of the median; NaN where the past has none."""
+        return (self.value - self.usual) / abs(self.usual) if self.usual else math.nan
+
+    @property
+    def name(self) -> str:
+        """Point and statistic in words."""
+        statistic = STATISTICS[self.statistic].label if self.statistic in STATISTICS else self.statistic
+        return ", ".join(filter(None, [self.point, self.measure.label, statistic]))
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its numbers, and what differs from the past."""
+        unlike = f"; unlike the past: {notes.joined(self.differs)}" if self.differs else ""
+        return f"{self._numbers}{unlike}"
+
+    @property
+    def _numbers(self) -> str:
+        unit = self.measure.unit
+        if self.outcome == "not measured":
+            return f"the past has {self.limit.past}"
+        if self.outcome == "not enough history":
+            return (
+                f"{self.limit.past}, but {self.launches} new ones need {plural(self.limit.needed, 'launch')} of the "
+                f"past"
+            )
+        parts = [f"{self.texts[0]} ({format_share(self.change, sign=True)} from {self.texts[1]})"]
+        if math.isfinite(self.allowed):
+            limit = format_number(self.allowed, unit)
+            parts[0] += f", limit {limit}"
+        if math.isfinite(self.allowed) and self.measured:
+            parts[0] += f": {self.beyond} of {plural(self.launches, 'launch')} beyond it, {self.limit.beyond} fail"
+        if self.worse:
+            parts.append(
+                f"{self.over} of {plural(self.launches, 'launch')} worse by {format_share(self.worse)} or more"
+            )
+        fails = format_share(self.smallest, sign=True, none=f"a change of more than {_FARTHEST:g} times")
+        if self.drift and self.drift.failed:
+            parts.append(self.drift.sentence)
+        if self.common != 1:
+            parts.append(
+                f"all points together: {format_share(self.common - 1, sign=True)} worse, which the limit allows"
+            )
+        return notes.joined([*parts, f"smallest change that fails: {fails}", self.past])
+
+
+@dataclass(frozen=True)
+class Common:
+    """A factor common to the points of a transport, and whether it was removed from them.
+
+    Parameters
+    ----------
+    name : the points in words.
+    tail : whether of their tails.
+    points : from which it is estimated.
+    campaigns : of the past that have enough of these points.
+    times : how many times worse than usual the points are; NaN with too few of them.
+    """
+
+    name: str
+    tail: bool
+    points: int
+    campaigns: int
+    times: float
+
+    @property
+    def removed(self) -> bool:
+        """Whether it can be estimated and judged: else a night that is slow as a whole would pass unseen."""
+        return self.campaigns >= limits.CAMPAIGNS and not math.isnan(self.times)
+
+    @property
+    def sentence(self) -> str:
+        """What was removed, or why nothing was."""
+        of = f"{self.name}{', tail' if self.tail else ''}"
+        if self.removed:
+            return (
+                f"{of}: a common factor of {format_share(self.times - 1, sign=True)}, from "
+                f"{plural(self.points, 'point')}, is removed from each of them"
+            )
+        if math.isnan(self.times):
+            return f"{of}: no common factor is removed, because {self.points} of them are too few (of {nights.MEMBERS})"
+        return (
+            f"{of}: no common factor is removed, because {plural(self.campaigns, 'campaign')} of the past are too few "
+            f"(of {limits.CAMPAIGNS})"
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `gate` says about a campaign.
+
+    Parameters
+    ----------
+    name : of the campaign.
+    verdicts : failed ones first.
+    chance : of a false alarm in the whole gate.
+    comparisons : among which it is divided.
+    history : names of the campaigns of the past.
+    blind_allowed : whether blind comparisons leave the result conclusive.
+    common : factors common to the points of each transport.
+    rejected : campaigns of the past that do not enter the reference because they were worse, with the number of
+        comparisons.
+    waiting : campaigns of the past that do not yet enter it.
+    """
+
+    name: str
+    verdicts: tuple[Verdict, ...]
+    chance: float
+    comparisons: int
+    history: tuple[str, ...]
+    blind_allowed: bool = False
+    common: tuple[Common, ...] = ()
+    rejected: tuple[tuple[str, int], ...] = ()
+    waiting: tuple[str, ...] = ()
+
+    def count(self, outcome: Outcome) -> int:
+        """Return how many verdicts have an outcome."""
+        return sum(one.outcome == outcome for one in self.verdicts)
+
+    @property
+    def failed(self) -> bool:
+        """Whether any point is worse than the past explains."""
+        return bool(self.count("fail"))
+
+    @property
+    def judged(self) -> bool:
+        """Whether at least one comparison had enough launches."""
+        return self.failed or bool(self.count("pass") or self.blind)
+
+    @property
+    def blind(self) -> int:
+        """Number of comparisons that would pass a point that is 50 % worse."""
+        return self.count("blind")
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether nothing failed only because there was too little data."""
+        return not self.failed and (not self.judged or bool(self.blind and not self.blind_allowed))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What limits the verdicts, and what to do."""
+        texts = []
+        if short := sum(
+            one.limit.campaigns < limits.CAMPAIGNS for one in self.verdicts if one.outcome != "not measured"
+        ):
+            texts.append(
+                f"fewer than {limits.CAMPAIGNS} earlier campaigns for {plural(short, 'comparison')}: differences "
+                "between days look like slower points. Add campaigns to the history."
+            )
+        if self.blind:
+            texts.append(
+                f"blind, so that a point 50 % worse is not noticed: {self.blind} of "
+                f"{plural(self.comparisons, 'comparison')}. Add campaigns to the history, judge fewer benchmarks, or "
+                "add --worse 25%."
+            )
+        if absent := self.count("not measured"):
+            texts.append(f"{self.name} lacks {plural(absent, 'point')} of the history, which cannot fail.")
+        if not self.judged:
+            texts.append("no point has enough history for a verdict. Add campaigns or launches.")
+        return texts
+
+    @property
+    def outside(self) -> list[str]:
+        """Which campaigns of the past are not in the reference, and why."""
+        texts = []
+        if self.rejected:
+            names = ", ".join(f"{name} ({plural(count, 'comparison')})" for name, count in self.rejected)
+            texts.append(
+                f"not in the reference, because they were worse than the campaigns before: {names}. If one of them is "
+                "the new normal, add --accept to its gate."
+            )
+        if self.waiting:
+            texts.append(
+                f"not yet in the reference: {', '.join(self.waiting)}. A campaign enters once {nights.WAIT} later ones "
+                "passed."
+            )
+        return texts
+
+    @property
+    def sentence(self) -> str:
+        """Counts, and the chance of a false alarm."""
+        counts = ", ".join(f"{count} {outcome}" for outcome in OUTCOMES if (count := self.count(outcome)))
+        return (
+            f"{self.name}: {counts}. {plural(self.comparisons, 'comparison')} with "
+            f"{plural(len(self.history), 'earlier campaign')}; chance of any false alarm {format_share(self.chance)} "
+            "(Bonferroni)."
+        )
+
+
+def times_worse(value: float, usual: float, better: str) -> float:
+    """Return how many times worse than usual a value is; below 1 if it is better, infinity if it cannot be known.
+
+    Examples
+    --------
+    >>> times_worse(3.0, 2.0, "lower"), times_worse(4.0, 8.0, "higher"), times_worse(1.0, 0.0, "lower")
+    (1.5, 2.0, inf)
+    """
+    if value == usual:
+        return 1.0
+    bad, good = (value, usual) if better == "lower" else (usual, value)
+    return bad / good if min(bad, good) > 0 else math.inf
+
+
+def judged(one: Verdict) -> Verdict:
+    """Return a comparison with the outcome that follows from its numbers."""
+    return replace(one, outcome=_outcome(one))
+
+
+def _outcome(one: Verdict) -> Outcome:
+    """Return the outcome that follows from the numbers of a comparison."""
+    has_limit = not math.isnan(one.limit.value)
+    drifts = one.drift is not None and one.drift.failed
+    if drifts or (has_limit and one.beyond >= one.limit.beyond) or one.over * 2 > one.launches:
+        return "fail"
+    if not has_limit and not one.worse:
+        return "not enough history"
+    return "blind" if one.times > BLIND else "pass"
