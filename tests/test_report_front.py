@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import labkit
 from labkit import benchmarks
 from labkit.figures import parts
 from labkit.figures.parts import NOTHING
@@ -30,7 +31,9 @@ from labkit.report import (
     caveats,
     findings,
     front,
+    markdown,
     notebook,
+    options,
     prune,
     sources,
     summary,
@@ -40,6 +43,7 @@ from labkit.report import (
 from labkit.report.blocks import conclusion, overview
 from labkit.report.campaigns import Member
 from labkit.report.content import Content
+from labkit.report.markdown import needing
 from labkit.store.samples import Samples
 
 from . import made
@@ -577,6 +581,9 @@ def test_a_campaign_without_samples_has_an_abstract_and_no_picture(tmp_path: Pat
 def test_notes_are_in_one_group_with_a_remedy() -> None:
     assert caveats.group(note("busy-machine", "load average 4.0 on 2 cores")) == caveats.group(badge("busy machine"))
     assert caveats.group(badge("a new one")) is None
+    names = [one.name for one in caveats.GROUPS]
+    every = [note(one.codes[0], "x") for one in reversed(caveats.GROUPS)]
+    assert caveats.groups_of({"origin": "measured", "badges": every, "warnings": every}) == names
     assert caveats.group(note("other", "busy machine")) is None, "the text decides nothing"
     assert all(re.search(r"\. [A-Z]", one.remedy) for one in caveats.GROUPS)
 
@@ -606,7 +613,7 @@ def chapter(folder: Path, *cells: Any) -> notebook.Chapter:
 
 
 def test_a_sentence_in_the_place_of_a_figure_becomes_prose(tmp_path: Path) -> None:
-    text = new_markdown_cell("# X {#sec-x}\n\nHere. See @fig-none. The end.")
+    text = new_markdown_cell(f"# X {{#sec-x}}\n\nHere. {needing('fig-none', 'See @fig-none.')} The end.")
     one = chapter(tmp_path, text, shown("fig-none", parts.Text("No *pair* was slow.")), shown("fig-there", FIGURE))
     assert prune.omit([one]) == []
     prose, remark, figure = one.notebook.cells
@@ -618,7 +625,11 @@ def test_a_sentence_in_the_place_of_a_figure_becomes_prose(tmp_path: Path) -> No
 def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) -> None:
     one = chapter(
         tmp_path,
-        new_markdown_cell("# X {#sec-x}\n\nSee @fig-there. More is in @fig-gone and @sec-gone. The end."),
+        new_markdown_cell(
+            "# X {#sec-x}\n\nSee @fig-there. "
+            + needing("fig-gone sec-gone", "More is in @fig-gone and @sec-gone.")
+            + " The end.\n\nWithout a mark, this goes as a whole. It refers to @tbl-lost."
+        ),
         new_markdown_cell("## There {#sec-there}\n\nProse."),
         shown("fig-there", FIGURE),
         shown("tbl-lost", NOTHING),
@@ -632,9 +643,66 @@ def test_a_section_of_nothing_goes_with_all_that_refers_to_it(tmp_path: Path) ->
     assert "See @fig-there. The end." in text
     assert "gone" not in text.lower()
     assert "lost" not in text
+    assert "as a whole" not in text
     assert "## There" in text
     assert "## Last" in text
     assert one.omitted == ["A caption", "Gone"]
+
+
+def test_the_name_of_what_is_left_out_is_its_short_caption(tmp_path: Path) -> None:
+    long = shown("fig-long", NOTHING)
+    long.source = '#| label: fig-long\n#| fig-cap: "All that (Fig. 5) has. More."\n#| fig-scap: "All that"\nx'
+    abbreviated = shown("fig-short", NOTHING)
+    abbreviated.source = '#| label: fig-short\n#| fig-cap: "All of Fig. 5."\nx'
+    one = chapter(tmp_path, new_markdown_cell("# X {#sec-x}"), long, abbreviated, shown("fig-there", FIGURE))
+    assert prune.omit([one]) == []
+    assert one.omitted == ["All that", "All of Fig. 5"]
+
+
+def test_marks_of_what_stays_leave_their_text(tmp_path: Path) -> None:
+    text = (
+        "# X {#sec-x}\n\nA "
+        + needing("fig-a", "[b](c.html) `@d`")
+        + ".\n\n- "
+        + needing("sec-gone", "Gone.")
+        + "\n- Last."
+    )
+    one = chapter(tmp_path, new_markdown_cell(text), shown("fig-a", FIGURE))
+    prune.settle(one, {"sec-gone"})
+    assert one.notebook.cells[0].source == "# X {#sec-x}\n\nA [b](c.html) `@d`.\n\n- Last."
+    assert one.warnings == []
+
+
+BOOKS = sorted(Path(__file__).parents[1].glob("notebooks/*.ipynb"))
+PAGES = sorted((Path(__file__).parents[1] / "templates/report").rglob("*.qmd"))
+REFERENCE = re.compile(r"@((?:fig|tbl|sec)-[\w-]*\w)")
+
+
+def texts(path: Path) -> list[str]:
+    """The prose of a notebook, or of a chapter's template."""
+    if path.suffix == ".qmd":
+        return [path.read_text()]
+    return [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
+
+
+def test_each_sentence_that_refers_to_a_part_is_marked_and_each_mark_names_an_existing_part() -> None:
+    unmarked, unknown, count = list[str](), list[str](), 0
+    blocks = "".join(path.read_text() for path in Path(labkit.__file__).parent.rglob("*.py"))
+    everywhere = {*re.findall(r"\{#([\w-]+)", "".join(map(Path.read_text, PAGES)) + blocks.replace("{{", "{"))}
+    for path in [*BOOKS, *PAGES]:
+        cells = nbformat.read(path, 4).cells if path.suffix == ".ipynb" else []
+        own = {str(options.options(cell.source)[0].get("label")) for cell in cells if cell.cell_type == "code"}
+        own |= {*re.findall(r"\{#([\w-]+)", "".join(texts(path)))}
+        for text in texts(path):
+            marks = markdown.NEEDING.findall(markdown.mask(text))
+            count += len(marks)
+            rest = markdown.NEEDING.sub("", markdown.mask(text))
+            unmarked += [f"{path.name}: {one}" for one in REFERENCE.findall(rest)]
+            for labels, inside in marks:
+                unmarked += [f"{path.name}: {one}" for one in REFERENCE.findall(inside) if one not in labels.split()]
+                unknown += [f"{path.name}: {one}" for one in labels.split() if one not in own | everywhere]
+    assert (unmarked, unknown) == ([], [])
+    assert count > 190
 
 
 def test_a_chapter_of_nothing_goes_and_a_result_keeps_its_section(tmp_path: Path) -> None:

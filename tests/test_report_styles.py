@@ -26,6 +26,7 @@ from labkit.report import blocks, literature, styles, templates
 from labkit.report.blocks import surveyed
 from labkit.report.blocks import testbeds as blocks_testbeds
 from labkit.report.content import Content
+from labkit.report.markdown import needing
 from labkit.report.stage import BLOCKS
 from labkit.store import samples
 from tests.test_report import make_campaign, pages, point
@@ -129,7 +130,8 @@ def filled(tmp_path: Path, text: str, omitted: list[str], **blocks: str) -> temp
 def test_sections_without_data_go_with_what_refers_to_them(tmp_path: Path) -> None:
     omitted: list[str] = []
     text = (
-        "# A {#sec-a}\n\nKept. See @sec-b for more. Kept too.\n\n## B {#sec-b}\n\nProse.\n\n<!-- generated: none -->\n\n"
+        f"# A {{#sec-a}}\n\nKept. {needing('sec-b', 'See @sec-b for more.')} Kept too.\n\n"
+        "More in @sec-b. Not kept.\n\n## B {#sec-b}\n\nProse.\n\n<!-- generated: none -->\n\n"
         "### Below {#sec-below}\n\n<!-- generated: none -->\n\n## C {#sec-c}\n\n<!-- generated: some -->\n"
     )
     made = filled(tmp_path, text, omitted, none="", some="text").texts["a.qmd"]

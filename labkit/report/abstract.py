@@ -21,7 +21,9 @@ _LEAST = 3  # of them, if there are so many topics
 _NAMED = 3  # campaigns that the abstract describes; of more, the chapters speak
 _CAVEATS = 3
 _BUSY = "busy machine"
-_NOTHING = "No comparison supports a claim about performance; @tbl-verdicts gives the reasons."
+_REASONS = markdown.needing("tbl-verdicts", "; @tbl-verdicts gives the reasons")
+_NOTHING = f"No comparison supports a claim about performance{_REASONS}."
+_ALL = markdown.needing("sec-caveats", "; @sec-caveats has all")
 _MOSTLY = 0.5  # of the launches on a busy machine, from which the abstract warns of it first
 _FAMILIES = {
     "mpi": "MPI",
@@ -218,14 +220,14 @@ def _caveats(members: Sequence[Member], most: int = _CAVEATS) -> str:
         return ""
     parts = [f"{_DOUBTS[name]} ({format_share(count / total)} of launches)" for name, count in known]
     if busy < _MOSTLY or _BUSY not in dict(known):
-        return f"Caveats: {findings.listed(parts)}; @sec-caveats has all."
+        return f"Caveats: {findings.listed(parts)}{_ALL}."
     warning = (
         f"**other tasks took processor time in {format_share(busy)} of launches, so times are too long and rates too "
         "low; repeat when idle**"
     )
     others = [part for part, (name, _) in zip(parts, known, strict=True) if name != _BUSY]
     rest = findings.listed(others)
-    return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}; @sec-caveats has all."
+    return f"Caveats: {'. Also '.join(filter(None, (warning, rest)))}{_ALL}."
 
 
 def verdicts(content: Content) -> str:

@@ -154,7 +154,7 @@ def _shortened(text: parts.Text, general: set[str]) -> parts.Text:
         return text
     kept = tuple(one for one, own in groups if not own or own.name not in general)
     shared = f"@sec-caveats explains what nearly all points share: {', '.join(gone)}."
-    return parts.Text(shared, text.findings, kept)
+    return parts.Text(markdown.needing("sec-caveats", shared), text.findings, kept)
 
 
 def group(note: Note) -> Group | None:
@@ -162,14 +162,15 @@ def group(note: Note) -> Group | None:
     return _OF_CODE.get(note.code)
 
 
-def groups_of(row: Mapping[str, Any]) -> set[str]:
-    """Return the names of the groups to which the badges and warnings of a row belong.
+def groups_of(row: Mapping[str, Any]) -> list[str]:
+    """Return the names of the groups to which the badges and warnings of a row belong, each once, in their fixed order.
 
     Imported points have no group, because the remedies of groups apply only to points measured with labkit.
     """
     if row["origin"] in BROUGHT:
-        return set()
-    return {one.name for note in (*row["badges"], *row["warnings"]) if (one := group(note))}
+        return []
+    own = {group(note) for note in (*row["badges"], *row["warnings"])}
+    return [one.name for one in GROUPS if one in own]
 
 
 def failures(content: Content) -> str:
@@ -177,7 +178,8 @@ def failures(content: Content) -> str:
     failed = [f"@{c.label} stopped at {escape(c.error)}" for c in content.chapters.values() if c.error]
     count = sum(len(source.failed) for source in content.sources)
     if count:
-        failed.append(f"{plural(count, 'point')} skipped or failed; see @tbl-failed for the reasons.")
+        reasons = markdown.needing("tbl-failed", "; see @tbl-failed for the reasons")
+        failed.append(f"{plural(count, 'point')} skipped or failed{reasons}.")
     return markdown.callout("important", "Incomplete", markdown.bullets(failed)) if failed else ""
 
 

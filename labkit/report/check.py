@@ -20,7 +20,7 @@ from labkit.report.markdown import mask
 
 CALLOUTS = ("note", "tip", "warning", "important", "caution")
 DIVS = ("content-visible", "wide", "summary", "refs", "fine")
-CELL_OPTIONS = ("label", "fig-cap", "fig-alt", "tbl-cap", "echo", "include", "classes")
+CELL_OPTIONS = ("label", "fig-cap", "fig-scap", "fig-alt", "tbl-cap", "tbl-scap", "echo", "include", "classes")
 KINDS = ("fig", "tbl", "eq", "sec")
 _FOREIGN = ("lst", "thm", "lem", "cor", "prp", "cnj", "def", "exm", "exr", "nte", "tip", "wrn", "imp", "cau", "vid")
 _PICTURE = re.compile(r"!\[[^\]]*\]\(\s*<?(?!https?:)([^)\s>]+)")

@@ -16,7 +16,7 @@ from typing import Any
 from labkit.figures import looks
 from labkit.figures.style import CONFIG
 from labkit.io.sanitize import plain
-from labkit.report.markdown import APART, mask
+from labkit.report.markdown import APART, NEEDING, mask
 
 LARGEST = 4_000_000  # characters of an output
 DEEPEST = 64  # levels of a figure
@@ -66,7 +66,7 @@ def headless(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return Markdown without YAML headers and foreign shortcodes, in which HTML is text.
+    r"""Return Markdown without YAML headers and foreign shortcodes, in which HTML is text, but for `NEEDING`.
 
     Examples
     --------
@@ -76,14 +76,19 @@ def markdown(text: str) -> str:
     True
     >>> print(markdown("<b>a</b> `<b>` <https://a.org>"))
     \<b>a\</b> `<b>` <https://a.org>
+    >>> print(markdown('<span data-needs="fig-a">a</span> <span onclick="b">'))
+    <span data-needs="fig-a">a</span> \<span onclick="b">
     >>> print(markdown("# `<b>`{=html}"))
     # `<b>`\{=html}
     """
     text = headless(_whole(text))
     text = re.sub(r"(?m)^([>\s]*(?:`{3,}|~{3,})\s*\{)(?:=|(?=[a-z]+\s*[,}]))", r"\1.", text)
     text = _SHORTCODE.sub(APART, text)
-    parts, end = [], 0
-    for match in _MARKUP.finditer(mask(text)):
+    parts, end, masked = [], 0, mask(text)
+    marks = {place for one in NEEDING.finditer(masked) for place in (one.start(), one.end(2))}
+    for match in _MARKUP.finditer(masked):
+        if match.start() in marks:
+            continue
         parts += [text[end : match.start()], "" if match[0] == "!" else f"\\{match[0]}"]
         end = match.end()
     return "".join([*parts, text[end:]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -153,7 +152,7 @@ def _beside_links(one: Contrast, what: str) -> Finding:
     end = one.main
     each = []
     for row, value, name in zip(end.rows, (end.good, end.bad), _levels(one.factor, end.best, end.worst), strict=True):
-        beside = _hard(stated.beside_link(row, value))
+        beside = stated.beside_link(row, value)
         each.append(tuple(f"{name} {shown}{beside and f', {beside}'}" for shown in (_number(value), _bare(value))))
     full, bare = (f"{what}: {'; '.join(texts)}" for texts in zip(*each, strict=True))
     text = f"{full} ({_counts(end)})."
@@ -191,8 +190,9 @@ def _bare(value: Value) -> str:
 def _and_then(one: Contrast) -> str:
     """Compare with the other end of the sizes, and interpret."""
     if one.other is None or one.other.apart is False:
-        size = f"; at {format_size(one.other.size)} they do not differ beyond their intervals" if one.other else ""
-        return _hard(size)
+        return (
+            f"; at {_hard(format_size(one.other.size))} they do not differ beyond their intervals" if one.other else ""
+        )
     at = _hard(format_size(one.other.size))
     if one.reversed:
         return f"; at {at} the order is reversed ({_times(one.other.ratio)})"
@@ -306,7 +306,7 @@ def _counts_of(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the fewest launches and samples; a tool's values have no samples of labkit's."""
     launches, n = (min(int(row[name]) for row in rows) for name in ("launches", "n"))
     samples = f"n\u00a0≥\u00a0{format_count(n)}" if n else "reported by a tool"
-    return _hard(f"{plural(launches, 'launch')}, {samples}")
+    return f"{_hard(plural(launches, 'launch'))}, {samples}"
 
 
 def _times(ratio: float) -> str:
@@ -322,8 +322,8 @@ def _more(ratio: float) -> str:
 
 
 def _hard(text: str) -> str:
-    """Return a text that is not broken between a number and its unit."""
-    return re.sub(r"(?<=\d) (?=[^\W\d])", "\u00a0", text)
+    """Return a number and its unit as a text that is not broken between them."""
+    return text.replace(" ", "\u00a0")
 
 
 def _capital(text: str) -> str:

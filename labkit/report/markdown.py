@@ -10,6 +10,7 @@ from labkit.io.sanitize import plain
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~^$@])")
 APART = "{{\u200b<"  # how a shortcode is written where it is text: no engine takes it for one
+NEEDING = re.compile(r'<span data-needs="([\w -]*)">(.*?)</span>', re.S)  # as `needing` writes it
 _SMART = re.compile(r"""["']|--+|\.{3,}""")  # otherwise curly, a dash, an ellipsis
 
 
@@ -63,6 +64,23 @@ def block(text: str, attributes: str = "") -> str:
     return f"{fence}{attributes}\n{text}\n{fence}"
 
 
+def needing(labels: str, text: str) -> str:
+    """Return a sentence or clause with a mark: a report leaves it out if it lacks one of the parts.
+
+    The mark is an element of HTML, which JupyterLab and GitHub show as its text alone.
+
+    Parameters
+    ----------
+    labels : of these parts, with spaces between.
+
+    Examples
+    --------
+    >>> print(needing("fig-latency", "@fig-latency shows the median."))
+    <span data-needs="fig-latency">@fig-latency shows the median.</span>
+    """
+    return f'<span data-needs="{labels}">{text}</span>'
+
+
 def bullets(items: Iterable[str]) -> str:
     """Return a list of items that are Markdown already."""
     return "\n".join(f"- {item}" for item in items)
@@ -107,3 +125,16 @@ def mask(text: str) -> str:
         joined,
         flags=re.S,
     )
+
+
+def unmarked(text: str) -> str:
+    """Return Markdown without its marks of needed parts.
+
+    Examples
+    --------
+    >>> print(unmarked('A. <span data-needs="fig-b">@fig-b shows B.</span>'))
+    A. @fig-b shows B.
+    """
+    for one in reversed([*NEEDING.finditer(mask(text))]):
+        text = text[: one.start()] + text[one.start(2) : one.end(2)] + text[one.end() :]
+    return text

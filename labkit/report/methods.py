@@ -19,7 +19,7 @@ from labkit.report.markdown import escape
 from labkit.report.sources import Source
 from labkit.stats import histogram
 
-_SHARED = 3  # benchmarks from which on a sentence stands once, in front
+_SHARED = 3  # benchmarks from which on a paragraph of their docstrings stands once, in front
 _TIMED = ("engine", "library", "timing", "cadence")  # benchmarks that share these share a row
 
 
@@ -39,23 +39,23 @@ def definitions(content: Content) -> str:
     if not names:
         return "There are no measurements, so there is nothing to define."
     ranks = "In each iteration the time is that of rank 0's clock; where † stands, that of the slowest rank."
-    texts = {name: _sentences(name) for name in names}
+    texts = {name: _paragraphs(name) for name in names}
     users: dict[str, list[str]] = {}
-    for name, sentences in texts.items():
-        for sentence in dict.fromkeys(sentences):
-            users.setdefault(sentence, []).append(name)
-    shared = [sentence for sentence, of in users.items() if len(of) >= _SHARED]
-    once = [f"- {sentence} ({', '.join(map(markdown.code, users[sentence]))})" for sentence in shared]
+    for name, paragraphs in texts.items():
+        for paragraph in dict.fromkeys(paragraphs):
+            users.setdefault(paragraph, []).append(name)
+    shared = [paragraph for paragraph, of in users.items() if len(of) >= _SHARED]
+    once = [f"- {paragraph} ({', '.join(map(markdown.code, users[paragraph]))})" for paragraph in shared]
     parts = [_definition(name, [one for one in texts[name] if one not in shared]) for name in names]
     said = ["What several benchmarks share:", "\n".join(once)] if once else []
     return "\n\n".join([ranks, _metrics(names), *said, "::: {.fine}", *parts, ":::"])
 
 
-def _sentences(name: str) -> list[str]:
-    """Return the sentences of a benchmark's docstring as Markdown; nothing where this labkit does not know it."""
+def _paragraphs(name: str) -> list[str]:
+    """Return the paragraphs of a benchmark's docstring as Markdown; nothing where this labkit does not know it."""
     if name not in benchmarks.find():
         return []
-    return [one for one in re.split(r"(?<=[.;])\s+(?=[A-Z])|\n{2,}", prose(benchmarks.get(name).doc)) if one.strip()]
+    return [" ".join(one.split()) for one in prose(benchmarks.get(name).doc).split("\n\n")]
 
 
 def _metrics(names: list[str]) -> str:
@@ -67,8 +67,8 @@ def _metrics(names: list[str]) -> str:
     return markdown.table(["metric", "unit", "meaning"], rows, caption=caption) if rows else ""
 
 
-def _definition(name: str, sentences: list[str]) -> str:
-    """Return a paragraph on a benchmark: its title, its own sentences, metrics and timing."""
+def _definition(name: str, own: list[str]) -> str:
+    """Return a paragraph on a benchmark: its title, what its docstring alone has, metrics and timing."""
     try:
         benchmark = benchmarks.get(name)
     except SpecError as error:
@@ -77,8 +77,7 @@ def _definition(name: str, sentences: list[str]) -> str:
     facts = (
         f"*Metrics:* {', '.join(metrics)}. *Timing:* {benchmark.cadence}{' †' if benchmark.reduce == 'max' else ''}."
     )
-    words = " ".join(one.replace("\n", " ") for one in sentences)
-    return f"**{escape(benchmark.title)}** ({markdown.code(name)}). {words} {facts}"
+    return " ".join([f"**{escape(benchmark.title)}** ({markdown.code(name)}).", *own, facts])
 
 
 def prose(docstring: str) -> str:

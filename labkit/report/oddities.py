@@ -39,9 +39,8 @@ def count(content: Content) -> str:
     for source in content.sources:
         if words := plausibility.counts(source.evidence.odd):
             parts.append(f"{escape(source.name)}: {words}" if content.several else words)
-    return f"**Odd results:** {' '.join(parts)} @sec-odd lists them with their values and possible reasons." * bool(
-        parts
-    )
+    listed = markdown.needing("sec-odd", "@sec-odd lists them with their values and possible reasons.")
+    return f"**Odd results:** {' '.join(parts)} {listed}" if parts else ""
 
 
 def listed(content: Content) -> str:
@@ -147,7 +146,7 @@ def _cell(odd: Sequence[Oddity]) -> Any:
     chosen = kinds + [one for one in odd if one not in kinds][: max(0, _NAMED - len(kinds))]
     lines = [escape(plausibility.sentence(replace(one, benchmark=_named(one)))) for one in odd if one in chosen]
     more = len(odd) - len(chosen)
-    rest = f"\n\n@{LABEL} tells of {more} more of these benchmarks." if more > 0 else ""
+    rest = f"\n\n{markdown.needing(LABEL, f'@{LABEL} tells of {more} more of these benchmarks.')}" if more > 0 else ""
     cell = new_markdown_cell(f"## Odd results {{.unnumbered}}\n\n{markdown.bullets(lines)}{rest}")
     cell["id"] = "odd"
     return cell

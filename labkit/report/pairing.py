@@ -14,7 +14,7 @@ from typing import Any
 
 from labkit.figures import parts, small_print
 from labkit.figures.style import HEIGHT
-from labkit.report import cleaning, figures
+from labkit.report import cleaning, figures, markdown
 from labkit.report.options import options, written
 
 HALF = "half"  # class of such a figure's cell
@@ -72,7 +72,7 @@ def _pairs(book: Any) -> Iterator[tuple[Any, Any]]:
 
 def _introduces(text: Any, cell: Any) -> bool:
     """Return whether a cell holds one paragraph, which refers to the figure of another cell."""
-    if cell.cell_type != "code" or not _PARAGRAPH.fullmatch(text.source.strip()):
+    if cell.cell_type != "code" or not _PARAGRAPH.fullmatch(markdown.unmarked(text.source.strip())):
         return False
     label = str(options(cell.source)[0].get("label", ""))
     return bool(label) and re.search(rf"@{re.escape(label)}(?![\w-])", text.source) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nbformat.v4 import new_markdown_cell
@@ -17,7 +17,7 @@ from labkit.report.options import options
 
 _HEAD = re.compile(r"^(#{2,}) +(.*?)[ \t]*(?:\{[^}\n]*\})?[ \t]*$", re.M)
 _LABEL = re.compile(r"\{#((?:sec|eq)-[\w-]+)")
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z@*_`(])")
+_LINES = re.compile(r"\s*(?:[-*+:#|>]|\d+\.|`{3})")  # of a list, a table, a heading: each line stands for itself
 _REFERENCE = re.compile(r"@((?:fig|tbl|sec|eq)-[\w-]*\w)")
 
 
@@ -25,7 +25,8 @@ def omit(chapters: Sequence[Chapter]) -> list[Chapter]:
     """Take out what says that nothing was measured, and note it in `Chapter.omitted`.
 
     A section that loses all its figures and tables goes with its heading and its prose, unless a sentence in it states
-    a result. Sentences elsewhere that refer to what is gone go too. A sentence in the place of a figure becomes prose.
+    a result. What is marked elsewhere as needing them goes too (`without`). A sentence in the place of a
+    figure becomes prose.
 
     Parameters
     ----------
@@ -133,10 +134,10 @@ def _label(cell: Any) -> str:
 
 
 def _name(cell: Any) -> str:
-    """Return the first sentence of a cell's caption, or its label."""
-    chosen = options(cell.source)[0]
-    caption = str(chosen.get("fig-cap") or chosen.get("tbl-cap") or "")
-    return caption.partition(". ")[0].rstrip(".") or _label(cell)
+    """Return the short caption of a cell, its caption, or its label."""
+    chosen, label = options(cell.source)[0], _label(cell)
+    caption = chosen.get(f"{label[:3]}-scap") or chosen.get(f"{label[:3]}-cap") or label
+    return str(caption).rstrip(".")
 
 
 def _labels(cells: Iterable[Any]) -> set[str]:
@@ -146,30 +147,62 @@ def _labels(cells: Iterable[Any]) -> set[str]:
 
 
 def unrefer(chapter: Chapter, gone: set[str]) -> None:
-    """Take sentences out of a chapter's prose that refer to what is gone."""
+    """Take out of a chapter's prose what needs a part that is gone."""
+    _rewrite(chapter, lambda text: without(text, gone))
     for cell in chapter.notebook.cells:
-        if cell.cell_type == "markdown" and set(_REFERENCE.findall(cell.source)) & gone:
-            cell.source = without_references(cell.source, gone)
-        for out in cell.get("outputs", []):
-            text = out.get("data", {}).get("text/markdown", "")
-            if set(_REFERENCE.findall(text)) & gone:
-                out.data["text/markdown"] = _without(text, gone)
         if cell.cell_type == "code":
             cell.source = _REFERENCE.sub(lambda m: "another section" if m[1] in gone else m[0], cell.source)
     chapter.notebook.cells = [cell for cell in chapter.notebook.cells if cell.source.strip()]
 
 
-def without_references(text: str, gone: set[str]) -> str:
-    """Return prose without the sentences that refer to a label that is gone."""
-    return "\n\n".join(filter(None, (_without(part, gone) for part in re.split(r"\n{2,}", text))))
+def settle(chapter: Chapter, gone: set[str]) -> None:
+    """Take out of a chapter what needs a part that is gone, then the marks of what stays: nothing else will go."""
+    if gone:
+        unrefer(chapter, gone)
+    _rewrite(chapter, markdown.unmarked)
 
 
-def _without(paragraph: str, gone: set[str]) -> str:
-    """Return a paragraph without its sentences that refer to a label; a list or a block keeps its lines."""
-    if not set(_REFERENCE.findall(paragraph)) & gone:
-        return paragraph
-    if re.match(r"\s*(?:[-*+:#|>]|\d+\.|`{3})", paragraph):
-        lines = (line for line in paragraph.split("\n") if not set(_REFERENCE.findall(line)) & gone)
-        return "\n".join(lines)
-    sentences = _SENTENCE.split(paragraph)
-    return " ".join(one for one in sentences if not set(_REFERENCE.findall(one)) & gone)
+def _rewrite(chapter: Chapter, made: Callable[[str], str]) -> None:
+    """Put other texts in the place of a chapter's prose."""
+    for cell in chapter.notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = made(cell.source)
+        for out in cell.get("outputs", []):
+            if text := out.get("data", {}).get("text/markdown"):
+                out.data["text/markdown"] = made(text)
+
+
+def without(text: str, gone: set[str]) -> str:
+    """Return Markdown without what is marked as needing a part that is gone (`markdown.needing`).
+
+    Of text without a mark, the paragraph, the item of a list or the row of a table goes that refers to such a part.
+
+    Examples
+    --------
+    >>> print(without('A. <span data-needs="fig-b">@fig-b shows B.</span> C.', {"fig-b"}))
+    A. C.
+    >>> without("A, as in @fig-b.", {"fig-b"})
+    ''
+    """
+    masked, parts, end = markdown.mask(text), [""], 0
+    for gap in re.finditer(r"\n{2,}|\Z", masked):
+        kept = _without(text[end : gap.start()], masked[end : gap.start()], gone)
+        parts += [kept, gap[0]] if kept else []
+        end = gap.end()
+    return "".join(parts).rstrip("\n") if parts[-1] else "".join(parts)
+
+
+def _without(text: str, masked: str, gone: set[str]) -> str:
+    """Return a paragraph without what needs a part that is gone; `masked` is the same without its code."""
+    marked = [one.span() for one in markdown.NEEDING.finditer(masked) if gone & {*one[1].split()}]
+    for start, end in reversed(marked):
+        if not text[end : end + 1].strip():
+            start = len(text[:start].rstrip())
+        text, masked = text[:start] + text[end:], masked[:start] + masked[end:]
+    if gone & {*_REFERENCE.findall(masked)}:
+        if not _LINES.match(text):
+            return ""
+        text = "\n".join(line for line in text.split("\n") if not gone & {*_REFERENCE.findall(line)})
+    elif not marked:
+        return text
+    return "\n".join(line for line in text.split("\n") if line.strip() not in ("-", "*", "+")).strip(" ")

@@ -174,8 +174,7 @@ def _texts(config: Mapping[str, Any], style: styles.Style, content: Content, els
         files, made, labels=labels, optional=shared | elsewhere | {oddities.LABEL}, omitted=content.absent
     )
     for chapter in content.chapters.values():
-        if filled.gone:
-            prune.unrefer(chapter, filled.gone)
+        prune.settle(chapter, filled.gone)
     return filled.texts
 
 

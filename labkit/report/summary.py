@@ -219,10 +219,11 @@ def hosts(content: Content) -> str:
         for name, host in _hosts(source).items():
             of_campaign = [("campaign", name)] if name else []
             facts.append((source, of_campaign + flat(_first(host) or host) + _interfaces(host)))
+    rest = markdown.needing("tbl-host-all", "; @tbl-host-all has what else was recorded")
     return facts_table(
         content,
         facts,
-        caption="Systems that were measured; @tbl-host-all has what else was recorded. {#tbl-hosts}",
+        caption=f"Systems that were measured{rest}. {{#tbl-hosts}}",
         empty="The campaign holds no description of its host.",
     )
 

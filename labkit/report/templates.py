@@ -75,7 +75,7 @@ def fill(
     defined = labels | {label for text in filled.texts.values() for label in _LABEL.findall(text)}
     filled.gone = (filled.gone | optional) - defined
     for name, text in filled.texts.items():
-        filled.texts[name] = prune.without_references(text, filled.gone)
+        filled.texts[name] = markdown.unmarked(prune.without(text, filled.gone))
     return filled
 
 

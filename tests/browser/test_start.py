@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from labkit.figures import parts
 from labkit.io import supervise
 from labkit.io.project import SHIPPED
+from labkit.report.markdown import needing
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 EXAMPLE = SHIPPED / "data" / "campaigns" / "examples" / "two-cores"
@@ -39,7 +40,8 @@ def opened(tmp_path: Path, chromium: Path) -> Iterator[tuple[Any, str]]:
     subprocess.run([sys.executable, "-m", "labkit", "init", str(project)], check=True, capture_output=True)
     cells = [
         new_markdown_cell(
-            "# Times {#sec-times}\n\nSee @fig-one, @tbl-two, @sec-times, `@fig-one` and @fig-far [@osu; @imb]."
+            "# Times {#sec-times}\n\n"
+            + needing("fig-one tbl-two", "See @fig-one, @tbl-two, @sec-times, `@fig-one` and @fig-far [@osu; @imb].")
         ),
         new_code_cell(
             '#| label: fig-one\n#| fig-cap: "All of them."\n1',

@@ -118,6 +118,7 @@ def _allowed(spec: Spec[Buffers]) -> str:
 _DOC = """{title} with buffers in the memory of GPUs: {call}.
 
 The pattern, the bytes and the metrics are those of {plain}, so those of {osu} with `-d cuda` (OMB 7.4). {which}
+
 `via` says what MPI gets. With `direct` it gets the address in device memory, which needs a CUDA-aware MPI. With
 `staged` each call copies what it sends from the device to page-locked memory before, and what it received back
 afterwards, whole messages at a time, inside the timed part. A program does so if its MPI knows nothing of GPUs. A

@@ -116,7 +116,7 @@ def counted(
     # without an IMB test of this form, what the text says about IMB's test of the plain form is wrong here
     if not any(test.startswith("IMB-") for test in equivalents):
         renamed = re.sub(r"\s+and\s+in\s+IMB-[^()]*\([^()]*\)|,\s+as\s+IMB-[^;]*(?=;)", "", renamed)
-    doc = f"{renamed.rstrip()}\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
+    doc = f"{renamed.rstrip()}\n\nThe counts of all ranks are the same: the data are those of mpi.{plain.kernel}.\n"
     return dataclasses.replace(plain, title=title, kernel=name, equivalents=equivalents, simulation=None, doc=doc)
 
 
@@ -125,7 +125,9 @@ _OVERLAP_DOC = """Overlap of MPI_{call} with computation: how much of its time a
 An iteration measures the pure time (call and wait), then a computation of that length alone, then call, computation
 and wait together; the latency is that total. Overlap is given by OSU's definition (what the pure time leaves of the
 total without the computation) and by IMB's (the time saved, as a part of the longer of the two); `tests` spreads
-calls of MPI_Test over the computation. The data are those of mpi.{plain}.{tests}
+calls of MPI_Test over the computation.
+
+The data are those of mpi.{plain}.{tests}
 """
 _PERSISTENT_DOC = """Latency of a persistent MPI_{call}: set up once, untimed; an iteration starts it and waits.
 

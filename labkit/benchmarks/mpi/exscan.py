@@ -1,8 +1,9 @@
 """Latency of MPI_Exscan: every rank but the first receives the combination of the vectors of all ranks before it.
 
-Every rank times every iteration; the slowest rank counts. The mean over ranks is also given. With `cadence=isolated` a
-barrier follows each iteration outside the timed part; `streaming` runs them back to back; `synchronised` starts each at
-an agreed time on synchronised clocks.
+Every rank times every iteration; the slowest rank counts. The mean over ranks is also given.
+
+With `cadence=isolated` a barrier follows each iteration outside the timed part; `streaming` runs them back to back;
+`synchronised` starts each at an agreed time on synchronised clocks.
 """
 
 from labkit.benchmarks import CollectiveBenchmark

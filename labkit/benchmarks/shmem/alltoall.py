@@ -1,7 +1,8 @@
 """Latency of shmem_alltoall32: every PE sends a message of its own to every PE.
 
-A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts. The survey of 2022
-shows it in figure 9. OMB 7.4 has no test of it.
+A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
+
+The survey of 2022 shows it in figure 9. OMB 7.4 has no test of it.
 """
 
 from labkit.benchmarks import shmem

@@ -1,8 +1,9 @@
 """Latency of shmem_broadcast32: one message from the root to all other PEs.
 
-A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts. OSU's mean over PEs
-is also given, as in osu_oshm_broadcast (OMB 7.4, openshmem/osu_oshm_broadcast.c), whose root is PE 0, and which sends
-from and receives into the same buffer.
+A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
+
+OSU's mean over PEs is also given, as in osu_oshm_broadcast (OMB 7.4, openshmem/osu_oshm_broadcast.c), whose root is PE
+0, and which sends from and receives into the same buffer.
 """
 
 from dataclasses import dataclass

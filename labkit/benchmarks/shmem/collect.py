@@ -1,8 +1,10 @@
 """Latency of shmem_collect32: the messages, of any size each, become one array on all PEs.
 
-Each PE says its size with the call, and the library finds out where each message goes; here all sizes are the same. A
-barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts. OSU's mean over PEs is
-also given, as in osu_oshm_collect (OMB 7.4, openshmem/osu_oshm_collect.c).
+Each PE says its size with the call, and the library finds out where each message goes; here all sizes are the same.
+
+A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
+
+OSU's mean over PEs is also given, as in osu_oshm_collect (OMB 7.4, openshmem/osu_oshm_collect.c).
 """
 
 from labkit.benchmarks import shmem

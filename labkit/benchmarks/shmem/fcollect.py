@@ -1,8 +1,10 @@
 """Latency of shmem_fcollect32: the messages of one size become one array on all PEs.
 
-All sizes are the same, so each PE knows where its message goes. A barrier (shmem_barrier_all) follows each
-iteration outside the timed part; the slowest PE counts. OSU's mean over PEs is also given, as in osu_oshm_fcollect (OMB
-7.4, openshmem/osu_oshm_fcollect.c).
+All sizes are the same, so each PE knows where its message goes.
+
+A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
+
+OSU's mean over PEs is also given, as in osu_oshm_fcollect (OMB 7.4, openshmem/osu_oshm_fcollect.c).
 """
 
 from labkit.benchmarks import shmem

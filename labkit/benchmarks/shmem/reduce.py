@@ -1,7 +1,8 @@
 """Latency of a reduction to all PEs: shmem_float_sum_to_all and its relatives.
 
-A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts. OSU's mean over PEs
-is also given, as in osu_oshm_reduce (OMB 7.4, openshmem/osu_oshm_reduce.c), which adds floats.
+A barrier (shmem_barrier_all) follows each iteration outside the timed part; the slowest PE counts.
+
+OSU's mean over PEs is also given, as in osu_oshm_reduce (OMB 7.4, openshmem/osu_oshm_reduce.c), which adds floats.
 """
 
 from dataclasses import dataclass

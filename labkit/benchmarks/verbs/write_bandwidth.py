@@ -1,8 +1,10 @@
 """Bandwidth and message rate of a stream of RDMA WRITE, with several messages under way.
 
 The definition of perftest's ib_write_bw: bytes of all messages over the time from the first post to the last completion
-at the sender. With pyverbs a sample is a window of `tx_depth` messages on each queue pair, from the first post to the
-last completion: the pause between windows is not in it, their ends are.
+at the sender.
+
+With pyverbs a sample is a window of `tx_depth` messages on each queue pair, from the first post to the last completion:
+the pause between windows is not in it, their ends are.
 """
 
 from dataclasses import dataclass

@@ -42,14 +42,15 @@ def _facts(source: Source) -> list[tuple[str, str]]:
     seeds = sorted({str(one.effort.seed) for one in source.points})
     elapsed = float(records["elapsed_s"].sum()) if len(records) else 0.0
     metrics = dict.fromkeys(METRICS[m].label for n, g in source.by_benchmark() if (m := headline_metric(n, g)))
+    checksums = markdown.needing("sec-samples", "; @sec-samples has their checksums")
     return [
         ("program", f"labkit {escape(facts.get('labkit', ''))}, commit {escape(known.get('commit', 'not recorded'))}"),
         ("engines", escape(", ".join(engines))),
         ("libraries and tools", escape(", ".join(libraries))),
-        ("data set", f"{plural(len(source.files), 'samples file')}; @sec-samples has their checksums"),
+        ("data set", plural(len(source.files), "samples file") + checksums),
         ("run-time environment", _environment(host, known)),
         ("hardware", _hardware(host)),
-        ("execution", "@sec-commands"),
+        ("execution", markdown.needing("sec-commands", "@sec-commands")),
         ("metrics", escape(", ".join(metrics))),
         ("experiments", f"{plural(len(source.summary), 'point')}, {plural(len(records), 'launch')}"),
         ("seeds", escape(", ".join(seeds))),

@@ -16,7 +16,7 @@ from labkit.report.blocks import repeated, surveyed
 from labkit.report.campaigns import Member, all_members
 from labkit.report.choosing import relative_widths
 from labkit.report.content import Content
-from labkit.report.markdown import code, escape
+from labkit.report.markdown import code, escape, needing
 from labkit.report.variables import title
 from labkit.store.samples.facts import COMMAND, COMMANDS
 
@@ -85,8 +85,12 @@ def instructions(content: Content) -> str:
     if not points:
         return ""
     return (
-        f"{known:,} of {plural(len(points), 'launch')} hold the command line that made them; "
-        "@sec-commands prints these commands as a shell reads them, and @sec-again repeats the whole report."
+        f"{known:,} of {plural(len(points), 'launch')} hold the command line that made them"
+        + needing(
+            "sec-commands sec-again",
+            "; @sec-commands prints these commands as a shell reads them, and @sec-again repeats the whole report",
+        )
+        + "."
     )
 
 
@@ -105,7 +109,7 @@ def warnings(content: Content) -> str:
             f"condition that may spoil a number. The most frequent: {escape(named)}."
         )
     if parts:
-        parts.append("@sec-caveats gives each condition with its remedy.")
+        parts.append(needing("sec-caveats", "@sec-caveats gives each condition with its remedy."))
     return "\n\n".join(parts)
 
 
@@ -129,7 +133,9 @@ def uniformity(content: Content) -> str:
             text += f" Iterations are {', '.join(cadences)}; numbers of different cadence are not comparable."
         parts.append(text)
     if parts:
-        parts.append("@sec-definitions gives each definition. " + surveyed.counts(content))
+        parts.append(
+            needing("sec-definitions", "@sec-definitions gives each definition.") + " " + surveyed.counts(content)
+        )
     return "\n\n".join(parts)
 
 
