@@ -196,24 +196,6 @@ def test_no_package_uses_what_another_keeps_to_itself() -> None:
     assert wrong == []
 
 
-def test_a_tool_names_options_of_benchmarks_for_types_alone() -> None:
-    """import-linter leaves these imports out: benchmarks name tools, and a tool says which options it reads."""
-    loaded = []
-    for path in (ROOT / "labkit" / "tools").rglob("*.py"):
-        tree = ast.parse(path.read_text())
-        for guard in [
-            node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        ]:
-            tree.body.remove(guard)
-        for node in ast.walk(tree):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
-            loaded += [f"{path.name}: {name}" for name in names if name.startswith("labkit.benchmarks")]
-            if isinstance(node, ast.ImportFrom) and node.module == "labkit":
-                loaded += [f"{path.name}: {one.name}" for one in node.names if one.name == "benchmarks"]
-    assert loaded == []
-
-
 # a command and a rank load what they run; the docstring of the third says why
 LATE = ("apps/cli", "worker", "kernels/programs/rpc_python.py")
 

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from labkit import benchmarks, tools
-from labkit.benchmarks.verbs import Ucx, atomic_bandwidth
 from labkit.errors import DataError, SpecError
+from labkit.options.verbs import AtomicBandwidth, Ucx
 from labkit.point.notes import texts
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, perftest, qperf, ucx_perftest
@@ -23,7 +23,7 @@ Make = Callable[[Spec, Effort], Invocation]
 
 def asked(make: Make, size: int = 8, **options: object) -> Spec:
     """A spec with options of the class that a tool reads."""
-    kinds: dict[str, Any] = {qperf.__name__: atomic_bandwidth.Options, ucx_perftest.__name__: Ucx}
+    kinds: dict[str, Any] = {qperf.__name__: AtomicBandwidth, ucx_perftest.__name__: Ucx}
     kind = kinds.get(make.__module__)
     return verbs(size).replace(options=kind(**options) if kind else options)
 

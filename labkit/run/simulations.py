@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit import benchmarks, host, testbeds, tools
-from labkit.benchmarks.congestion import incast
 from labkit.errors import SpecError
 from labkit.formats import metric
+from labkit.options.congestion import Incast
 from labkit.point.spec import Effort, Reported, Spec, has
 from labkit.point.units import MB
 from labkit.run import bounds
@@ -123,7 +123,7 @@ def overheads(network: Network) -> list[str]:
 
 def _hosts(spec: Spec, network: Network, seed: int = 0) -> list[str]:
     """Return the hosts of the ranks; of an incast those of the senders and of the receiver."""
-    if has(spec.options, incast.Options):
+    if has(spec.options, Incast):
         return network.ends_of(spec.options.senders, spec.hosts, seed)
     return network.hosts_of(spec.ranks, spec.ppn, spec.hosts, seed)
 

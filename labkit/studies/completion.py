@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures
-from labkit.benchmarks.verbs import Verbs
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects, evidence
+from labkit.options.verbs import Verbs
 from labkit.point.spec import Spec, sweep
 from labkit.store.samples.facts import ENGINE, FINGERPRINT
 from labkit.studies import _rdma, centre, counts, number, size_words, statement, words

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from labkit import figures, studies
-from labkit.benchmarks.storage.erasure_code import Encoding
 from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.judge import effects
+from labkit.options.storage import Encoding
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share, parse_sizes
 from labkit.read import records

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.benchmarks.compute.hpl import Options
 from labkit.errors import SpecError
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import effects
+from labkit.options.compute import Hpl
 from labkit.point.columns import METRICS, STATISTICS
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
@@ -196,11 +196,11 @@ class Study(studies.Study):
 
         A value is the median over launches.
         """
-        largest = max((one.spec.of(Options).options.n for one in self.solutions), default=0)
+        largest = max((one.spec.of(Hpl).options.n for one in self.solutions), default=0)
         parts = []
         for one in self.solutions:
             values = records.reported([one])
-            if one.spec.of(Options).options.n == largest and "hpcc_test" in values:
+            if one.spec.of(Hpl).options.n == largest and "hpcc_test" in values:
                 parts.append(values.dropna(subset=["hpcc_test"]).assign(ranks=one.spec.ranks))
         columns = ["test", "quantity", "unit"]
         if not parts:

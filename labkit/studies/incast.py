@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import benchmarks, figures, stats, studies, testbeds
-from labkit.benchmarks.congestion import incast
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.judge import congestion, effects
+from labkit.options.congestion import Incast
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share, parse_sizes, plural
 from labkit.read import records
@@ -150,7 +150,7 @@ class Study(studies.Study):
 
     def classes_figure(self) -> Figure | Omitted:
         """Bandwidth of the streams of two classes of RDMA traffic, in one queue and with shares."""
-        chosen = [s for s in self.samples if benchmarks.resolve(s.spec).of(incast.Options).options.classes]
+        chosen = [s for s in self.samples if benchmarks.resolve(s.spec).of(Incast).options.classes]
         return Figure(figures.streams(chosen, "bandwidth_MBps")) if chosen else NOTHING
 
     def table(self, transport: str = "tcp") -> pd.DataFrame:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from labkit import figures, studies
-from labkit.benchmarks.storage.iozone import Options
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.io.mounts import mount_of
+from labkit.options.storage import Iozone
 from labkit.point import storage
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share
@@ -103,7 +103,7 @@ class Study(studies.Study):
         for one in self.samples:
             if one.spec.benchmark != TABLE:
                 continue
-            options = one.spec.of(Options).options
+            options = one.spec.of(Iozone).options
             if options.sync and test not in WRITES:
                 continue
             flag = ", O_SYNC" if options.sync else ", O_DIRECT" if options.direct else ""

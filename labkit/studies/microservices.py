@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from labkit import figures, studies
-from labkit.benchmarks.services import Load
 from labkit.errors import unknown_name
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
 from labkit.formats.microservices import BETWEEN, CLIENT
+from labkit.options.services import Load
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import format_share
 from labkit.studies import _linked, amount, counts, number, statement, words

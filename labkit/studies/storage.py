@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labkit import figures, studies
-from labkit.benchmarks.storage import iozone
 from labkit.figures.parts import NOTHING, Figure, Omitted, Table, Text, listed
 from labkit.io.mounts import mount_of
 from labkit.judge import effects
+from labkit.options.storage import Iozone
 from labkit.point import notes, storage
 from labkit.point.spec import Spec, sweep
 from labkit.point.units import plural
@@ -167,9 +167,7 @@ class Study(studies.Study):
         sync : with O_SYNC.
         """
         chosen = [
-            s
-            for s in self.samples
-            if s.spec.benchmark == "storage.iozone" and s.spec.of(iozone.Options).options.sync == sync
+            s for s in self.samples if s.spec.benchmark == "storage.iozone" and s.spec.of(Iozone).options.sync == sync
         ]
         cells = records.reported(chosen)
         if cells.empty:

@@ -10,21 +10,18 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit import host
 from labkit.errors import DataError, SpecError
 from labkit.formats import metric
 from labkit.formats.reading.log import Run
 from labkit.host import allocation, peak
+from labkit.options.compute import Hpl
 from labkit.point.notes import Note, note
 from labkit.point.spec import Reported, Scalar, Spec
 from labkit.point.units import format_number, plural
 from labkit.tools import Invocation, Parsed, Tool
 from labkit.tools._linked import blas, mpi
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.compute.hpl import Options
 
 MEMORY = 0.8  # part of the memory that a matrix takes whose order labkit chooses
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "OMP_NUM_THREADS")
@@ -38,7 +35,7 @@ _SOME_GFLOPS = 10.0  # of a core whose peak is unknown
 _RESIDUAL = re.compile(r"\|\|Ax-b\|\|_oo[^=\n]*= *(\S+) \.+ (PASSED|FAILED)")
 
 
-def chosen(spec: Spec[Options]) -> dict[str, Scalar]:
+def chosen(spec: Spec[Hpl]) -> dict[str, Scalar]:
     """Return the grid, the order and the block that are left to labkit (0).
 
     The grid is the most square one with P ≤ Q. The matrix takes `MEMORY` of the memory of the hosts, and N is a whole
@@ -81,7 +78,7 @@ def grid(ranks: int, p: int = 0, q: int = 0) -> tuple[int, int]:
     return p, q
 
 
-def wrong(spec: Spec[Options]) -> str:
+def wrong(spec: Spec[Hpl]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
     n, nb = spec.options.n, spec.options.nb
     if n < 1 or nb < 1:
@@ -91,7 +88,7 @@ def wrong(spec: Spec[Options]) -> str:
     return ""
 
 
-def input_text(spec: Spec[Options]) -> str:
+def input_text(spec: Spec[Hpl]) -> str:
     """Return HPL.dat, which is also the beginning of hpccinf.txt.
 
     The variant in HPL's own words (``HPL_pdtest.c``): W, mapping, depth, broadcast, recursive factorisation, its parts,
@@ -138,7 +135,7 @@ def input_text(spec: Spec[Options]) -> str:
 
 def invocation(
     tool: Tool,
-    spec: Spec[Options],
+    spec: Spec[Hpl],
     *,
     file: str,
     tail: str,
@@ -205,7 +202,7 @@ def peak_of(spec: Spec) -> tuple[float, str]:
     return cores * one.gflops, f"{plural(cores, 'core')} × {one.method}"
 
 
-def result(run: Run, spec: Spec[Options], text: str, seconds: float | None = None) -> Parsed:
+def result(run: Run, spec: Spec[Hpl], text: str, seconds: float | None = None) -> Parsed:
     """Make a result of a row of HPL, if its residual passed.
 
     Parameters
@@ -249,7 +246,7 @@ def result(run: Run, spec: Spec[Options], text: str, seconds: float | None = Non
     return Parsed(reported=tuple(values), facts=facts, warnings=tuple(doubts))
 
 
-def _refuse_too_large(spec: Spec[Options]) -> None:
+def _refuse_too_large(spec: Spec[Hpl]) -> None:
     """Refuse a matrix that does not fit the free memory of this machine."""
     free, hosts = host.describe()["memory_available_B"] or 0, _hosts(spec)
     needs = spec.options.n**2 * _DOUBLE_B / hosts

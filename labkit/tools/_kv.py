@@ -5,20 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import kv_client as layout
 from labkit.formats import ycsb
 from labkit.kernels import programs
+from labkit.options.kv import Loop, OpenLoop
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.kv import Loop, open_loop
 
 FIELDS = 10
 _SAMPLES = "samples"
@@ -28,7 +25,7 @@ _LOADED_PER_S = 2000  # records at least, over a slow link
 
 
 def invocation(
-    tool: Tool, spec: Spec[Loop], effort: Effort, server: Sequence[str], paced: open_loop.Options | None = None
+    tool: Tool, spec: Spec[Loop], effort: Effort, server: Sequence[str], paced: OpenLoop | None = None
 ) -> Invocation:
     """A run of the client against servers of a store.
 
@@ -77,7 +74,7 @@ def invocation(
     )
 
 
-def _arguments(spec: Spec[Loop], effort: Effort, paced: open_loop.Options | None) -> tuple[list[str], float]:
+def _arguments(spec: Spec[Loop], effort: Effort, paced: OpenLoop | None) -> tuple[list[str], float]:
     """Arguments of the client, and the time of the run, s."""
     shares, distribution = ycsb.WORKLOADS[spec.options.workload]
     if spec.options.distribution != "auto":

@@ -7,109 +7,20 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from labkit.errors import SpecError
 from labkit.formats import rpc_client as layout
 from labkit.kernels import programs
+from labkit.options.rpc import Bulk, Call, Clients, InFlight, Paced, Payload, Workers
 from labkit.point.spec import Effort, Spec, has
 from labkit.tools import _load, _servers, this_machine
 from labkit.tools._invocation import Invocation, Parsed
 from labkit.tools._tool import Tool
 
-if TYPE_CHECKING:
-    from labkit.benchmarks.rpc import Call
-
 _SAMPLES = "samples"
 _MOST = 500_000  # calls of a closed loop
 _SKEW = (0.1, 0.3, 0.6)  # shares of small, medium and large buffers, biased towards large ones; not from the survey
-
-
-@dataclass(frozen=True, kw_only=True)
-class Payload:
-    """Options of TF-gRPC-Bench's payloads.
-
-    Parameters
-    ----------
-    scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
-    buffers : number of buffers of a payload.
-    small, medium, large : their sizes, B.
-    draw : seed of scheme=random.
-    """
-
-    scheme: Literal["uniform", "random", "skew"] = "uniform"
-    buffers: int = 10
-    small: int = 10
-    medium: int = 10 * 1024
-    large: int = 1024 * 1024
-    draw: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class InFlight:
-    """Options of calls that are under way at once.
-
-    Parameters
-    ----------
-    window : calls that are under way at once.
-    """
-
-    window: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clients:
-    """Options of several clients.
-
-    Parameters
-    ----------
-    clients : connections, each with one call under way.
-    """
-
-    clients: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workers:
-    """Options of several servers and their workers.
-
-    Parameters
-    ----------
-    servers, workers : parameter servers and workers.
-    """
-
-    servers: int
-    workers: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bulk:
-    """Options of clients with large calls.
-
-    Parameters
-    ----------
-    bulk_clients : with large ones.
-    bulk_size : of a large call, B.
-    """
-
-    bulk_clients: int
-    bulk_size: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Paced:
-    """Options of calls that are due at a rate.
-
-    Parameters
-    ----------
-    rate : calls per second of all clients.
-    arrivals : gaps between the calls of a client: ``constant``, as wrk2's, or ``poisson``.
-    """
-
-    rate: float
-    arrivals: Literal["constant", "poisson"]
 
 
 def at_once(options: object) -> tuple[int, int, int]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.host import pythons
 from labkit.kernels import programs
+from labkit.options.rpc import Loop
 from labkit.point.spec import Effort, Spec
 from labkit.tools import _rpc
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.rpc import Loop
 
 
 def load(

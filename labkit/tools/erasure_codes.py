@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from labkit.errors import DataError
+from labkit.options.storage import Decoding, Encoding
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _erasure_codes
 from labkit.tools._own_json import parsed
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.storage.erasure_code import Decoding, Encoding
 
 TOOL = Tool(
     name="erasure_codes",

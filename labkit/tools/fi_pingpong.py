@@ -7,15 +7,12 @@ they slow each other down. Its control connection, over TCP whatever the provide
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.formats import fi_pingpong as layout
 from labkit.host import VERSION
+from labkit.options.sockets import FabricPingpong
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.sockets.fabric_pingpong import Options
 
 TOOL = Tool(
     name="fi_pingpong",
@@ -31,7 +28,7 @@ _PER_S = 5000  # iterations that stand for 1 s of the time cap
 _SLOWEST_S = 5e-3  # an iteration where both ends share a core
 
 
-def pingpong(spec: Spec[Options], effort: Effort) -> Invocation:
+def pingpong(spec: Spec[FabricPingpong], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time."""
     address, provider = this_machine(spec), spec.options.provider
     endpoint: str = spec.options.endpoint

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from labkit.errors import DataError, SpecError
 from labkit.formats import fio as layout
+from labkit.options.storage import Mixed, Network, Nvme, Read, Write
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.point.units import KiB
 from labkit.tools import Facts, Invocation, Parsed, Tool, fit, trimmed
 
-if TYPE_CHECKING:
-    from labkit.benchmarks.storage import file, network, nvme
-
-    Requests = file.Read | file.Write | file.Mixed | network.Options | nvme.Options
+Requests = Read | Write | Mixed | Network | Nvme
 
 TOOL = Tool(
     name="fio",
@@ -47,7 +45,7 @@ _MARK = "== log ==\n"
 _BEFORE_S = 60.0  # modules and the connection, in an emulated guest
 
 
-def read(spec: Spec[file.Read], effort: Effort) -> Invocation:
+def read(spec: Spec[Read], effort: Effort) -> Invocation:
     """Reads of the spec's size from a file written before; the option ``cache`` sets what the page cache holds."""
     cache, random = spec.options.cache, spec.options.pattern == "random"
     how = {
@@ -67,7 +65,7 @@ def read(spec: Spec[file.Read], effort: Effort) -> Invocation:
     return _invocation(spec, effort, "read", how, access, once=once)
 
 
-def write(spec: Spec[file.Write], effort: Effort) -> Invocation:
+def write(spec: Spec[Write], effort: Effort) -> Invocation:
     """Writes of the spec's size to a new file; the option ``sync`` sets when a write is complete."""
     sync = spec.options.sync
     how = {"none": [], "fsync": ["--fsync=1"], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
@@ -81,7 +79,7 @@ def write(spec: Spec[file.Write], effort: Effort) -> Invocation:
     return _invocation(spec, effort, "write", how, access)
 
 
-def mixed(spec: Spec[file.Mixed], effort: Effort) -> Invocation:
+def mixed(spec: Spec[Mixed], effort: Effort) -> Invocation:
     """Reads and writes of the spec's size in one file; the option ``sync`` sets when a write is complete."""
     sync = spec.options.sync
     how = {"none": [], "osync": ["--sync=1"], "direct": ["--direct=1"]}[sync]
@@ -156,7 +154,7 @@ def unix_rr(spec: Spec, effort: Effort) -> Invocation:
 
 
 def _invocation(
-    spec: Spec[file.Read | file.Write | file.Mixed],
+    spec: Spec[Read | Write | Mixed],
     effort: Effort,
     direction: Literal["read", "write", "rw"],
     how: list[str],
@@ -272,17 +270,17 @@ def run(
     )
 
 
-def nvme_read(spec: Spec[nvme.Options], effort: Effort) -> Invocation:
+def nvme_read(spec: Spec[Nvme], effort: Effort) -> Invocation:
     """Reads of the spec's size over NVMe over Fabrics; the kernel of soft-RoCE's guest serves a memory disk."""
     return _nvme(spec, effort, "read")
 
 
-def nvme_write(spec: Spec[nvme.Options], effort: Effort) -> Invocation:
+def nvme_write(spec: Spec[Nvme], effort: Effort) -> Invocation:
     """Writes of the spec's size over NVMe over Fabrics, as in `nvme_read`."""
     return _nvme(spec, effort, "write")
 
 
-def _nvme(spec: Spec[nvme.Options], effort: Effort, direction: Literal["read", "write"]) -> Invocation:
+def _nvme(spec: Spec[Nvme], effort: Effort, direction: Literal["read", "write"]) -> Invocation:
     if not spec.testbed.startswith("soft-roce"):
         raise SpecError(
             f"testbed={spec.testbed}, but NVMe over Fabrics is set up in the guest of the testbed soft-roce only. Set "
@@ -324,7 +322,7 @@ def _shares(offered: int, percent: int | None) -> str:
     return f"{reads},{max(1, offered - reads)}"
 
 
-def _check(spec: Spec[file.Access], direct: bool) -> None:
+def _check(spec: Spec[Read | Write | Mixed], direct: bool) -> None:
     """Refuse what cannot work, before anything starts."""
     size, file_size, depth, engine = spec.size, int(spec.options.file_size), spec.options.depth, spec.options.engine
     if not 0 < size <= file_size:

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from labkit.formats import rpc_client as layout
+from labkit.options.rpc import Call
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc, only
-from labkit.tools._rpc import Bulk as Bulk
-from labkit.tools._rpc import Clients as Clients
-from labkit.tools._rpc import InFlight as InFlight
-from labkit.tools._rpc import Paced as Paced
-from labkit.tools._rpc import Payload as Payload
-from labkit.tools._rpc import Workers as Workers
 from labkit.tools._rpc import at_once as at_once
 from labkit.tools._rpc import buffers as buffers
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.rpc import Call
 
 _PROGRAM = "rpc_grpc"
 TOOL = Tool(

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from labkit.formats import rpc_client as layout
 from labkit.host import pythons
+from labkit.options.rpc import Loop
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc_python, only
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.rpc import Loop
 
 _LIBRARY = ("grpcio", "grpc", "google.protobuf")
 TOOL = Tool(

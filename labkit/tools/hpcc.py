@@ -10,16 +10,13 @@ import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import DataError
 from labkit.formats import hpcc as layout
 from labkit.formats import hpl
+from labkit.options.compute import Hpl
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _hpl
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.compute.hpl import Options
 
 _FILE, _OUTPUT = "hpccinf.txt", "hpccoutf.txt"
 _MORE_S = 600.0  # the parts beside HPL, of which three are bounded by 60 s
@@ -58,7 +55,7 @@ TOOL = Tool(
 )
 
 
-def solve(spec: Spec[Options], effort: Effort) -> Invocation:
+def solve(spec: Spec[Hpl], effort: Effort) -> Invocation:
     """One run of HPC Challenge with one system of HPL."""
 
     def parsed(text: str, folder: Path) -> Parsed:
@@ -81,7 +78,7 @@ def of_hpl(text: str) -> str:
     return text.rpartition("Begin of HPL section.")[2]
 
 
-def parse(text: str, spec: Spec[Options]) -> Parsed:
+def parse(text: str, spec: Spec[Hpl]) -> Parsed:
     """Return the result of HPL, and every other value of the summary with its test as the label ``hpcc_test``.
 
     Raises

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.errors import DataError
 from labkit.formats import ior as layout
+from labkit.options.storage import Ior
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, _linked, fit, trimmed
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.storage.ior import Options
 
 VERSION = rb"IOR-(\d[\w.+-]{0,40}): MPI Coordinated Test"  # it has no option that prints it, and without one it writes
 TOOL = Tool(
@@ -32,7 +29,7 @@ _SYNCS = {"none": (), "end": ("-e",), "each": ("-Y",)}
 REPETITIONS = 8
 
 
-def transfers(spec: Spec[Options], effort: Effort) -> Invocation:
+def transfers(spec: Spec[Ior], effort: Effort) -> Invocation:
     """Tests of one operation; a test that reads writes the files first."""
     options, reads = spec.options, spec.options.operation == "read"
     size = int(options.block_size) * options.segments * spec.ranks
@@ -72,14 +69,14 @@ def transfers(spec: Spec[Options], effort: Effort) -> Invocation:
     )
 
 
-def wrong(spec: Spec[Options]) -> str:
+def wrong(spec: Spec[Ior]) -> str:
     """Say what IOR itself cannot do; empty if it can."""
     if spec.options.api == "POSIX" and spec.options.collective:
         return "api=POSIX has no collective calls. Set collective=False, or api=MPIIO."
     return ""
 
 
-def parse(text: str, spec: Spec[Options], effort: Effort) -> Parsed:
+def parse(text: str, spec: Spec[Ior], effort: Effort) -> Parsed:
     """Return the time of every repetition.
 
     Raises

@@ -8,20 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError, unknown_name
 from labkit.formats import iozone as layout
 from labkit.host import VERSION
+from labkit.options.storage import Iozone, IozoneThroughput
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.point.units import KiB
 from labkit.tools import Invocation, Parsed, Tool, fit
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.storage import iozone as tables
-    from labkit.benchmarks.storage import iozone_throughput as throughputs
 
 TOOL = Tool(
     name="iozone",
@@ -55,7 +51,7 @@ _SLOWEST_BPS = {True: 0.5e6, False: 50e6}  # B/s to reckon with for small record
 _COARSE = re.compile(r"Timer resolution is poor\..*?Sizes (\d{1,9}) kBytes and below", re.DOTALL)
 
 
-def table(spec: Spec[tables.Options], effort: Effort) -> Invocation:
+def table(spec: Spec[Iozone], effort: Effort) -> Invocation:
     """The chosen tests over every file and record size between the limits.
 
     Raises
@@ -82,7 +78,7 @@ def table(spec: Spec[tables.Options], effort: Effort) -> Invocation:
     )
 
 
-def processes(spec: Spec[throughputs.Options], effort: Effort) -> Invocation:
+def processes(spec: Spec[IozoneThroughput], effort: Effort) -> Invocation:
     """One test of several processes on a file each (``-t``); a record is the spec's size.
 
     Raises
@@ -112,7 +108,7 @@ def processes(spec: Spec[throughputs.Options], effort: Effort) -> Invocation:
 
 
 def _invocation(
-    spec: Spec[tables.Options | throughputs.Options],
+    spec: Spec[Iozone | IozoneThroughput],
     effort: Effort,
     words: tuple[str, ...],
     *,
@@ -148,7 +144,7 @@ def _invocation(
     )
 
 
-def _flags(spec: Spec[tables.Options | throughputs.Options]) -> tuple[str, ...]:
+def _flags(spec: Spec[Iozone | IozoneThroughput]) -> tuple[str, ...]:
     """O_SYNC and O_DIRECT."""
     return (*(["-o"] if spec.options.sync else []), *(["-I"] if spec.options.direct else []))
 

@@ -10,18 +10,13 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import iperf as layout
 from labkit.host import VERSION
+from labkit.options.sockets import Sockets, TcpRr, TcpStream, UdpStream
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.sockets import Sockets, TcpStream
-    from labkit.benchmarks.sockets import tcp_rr as rr
-    from labkit.benchmarks.sockets import udp_stream as datagrams
 
 TOOL = Tool(
     name="iperf",
@@ -37,7 +32,7 @@ TOOL = Tool(
 _UNPACED_MBPS = 100_000.0  # beyond any link: iperf has no word for 'as fast as it can' over UDP
 
 
-def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
     """Requests and answers of the spec's size, one at a time over one connection (bounce-back).
 
     Raises
@@ -99,7 +94,7 @@ def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     )
 
 
-def udp_stream(spec: Spec[datagrams.Options], effort: Effort) -> Invocation:
+def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate of the option ``offered``.
 
     Raises

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.formats import iperf3 as layout
+from labkit.options.congestion import Incast
+from labkit.options.sockets import Sockets, TcpStream, UdpStream
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _incast, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.congestion import incast as many
-    from labkit.benchmarks.sockets import Sockets, TcpStream
-    from labkit.benchmarks.sockets import udp_stream as datagrams
 
 TOOL = Tool(
     name="iperf3",
@@ -67,7 +63,7 @@ def tcp_bidirectional(spec: Spec[TcpStream], effort: Effort) -> Invocation:
     )
 
 
-def udp_stream(spec: Spec[datagrams.Options], effort: Effort) -> Invocation:
+def udp_stream(spec: Spec[UdpStream], effort: Effort) -> Invocation:
     """Datagrams of the spec's size at the rate the option ``offered`` gives all streams together."""
     offered = spec.options.offered * 8e6 / spec.options.streams
     return _invocation(
@@ -82,7 +78,7 @@ def udp_stream(spec: Spec[datagrams.Options], effort: Effort) -> Invocation:
     )
 
 
-def incast(spec: Spec[many.Options], effort: Effort) -> Invocation:
+def incast(spec: Spec[Incast], effort: Effort) -> Invocation:
     """Senders with some connections each to one host, every sender to a server of its own there."""
     _incast.check(spec, effort, "tcp", "iperf3 sends over TCP")
     options, seconds = spec.options, spec.options.duration

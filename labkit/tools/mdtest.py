@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import DataError
 from labkit.formats import mdtest as layout
+from labkit.options.storage import Mdtest
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.tools import Invocation, Parsed, Tool, _linked, fit, ior
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.storage.mdtest import Options
 
 TOOL = Tool(
     name="mdtest",
@@ -29,7 +26,7 @@ _PHASES = 4
 _INODE_B = 4096  # that an item takes, at most, beside its data
 
 
-def operations(spec: Spec[Options], effort: Effort) -> Invocation:
+def operations(spec: Spec[Mdtest], effort: Effort) -> Invocation:
     """All phases of files or of directories; the spec says which of them is the result."""
     options, count = spec.options, effort.iterations or ior.REPETITIONS
     kind, folder = _linked.mpi(TOOL.name)
@@ -61,7 +58,7 @@ def operations(spec: Spec[Options], effort: Effort) -> Invocation:
     )
 
 
-def parse(text: str, spec: Spec[Options]) -> Parsed:
+def parse(text: str, spec: Spec[Mdtest]) -> Parsed:
     """Return the rates of the spec's operation.
 
     Raises

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from labkit.formats import kv_client as layout
+from labkit.options.kv import Loop, OpenLoop
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _kv
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.kv import Loop
-    from labkit.benchmarks.kv import open_loop as paced
 
 TOOL = Tool(
     name="memcached",
@@ -33,7 +29,7 @@ def closed_loop(spec: Spec[Loop], effort: Effort) -> Invocation:
     return _kv.invocation(TOOL, spec, effort, _server(spec))
 
 
-def open_loop(spec: Spec[paced.Options], effort: Effort) -> Invocation:
+def open_loop(spec: Spec[OpenLoop], effort: Effort) -> Invocation:
     """A YCSB workload whose operations are due at a rate."""
     return _kv.invocation(TOOL, spec, effort, _server(spec), spec.options)
 

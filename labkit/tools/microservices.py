@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,20 +20,13 @@ from labkit.errors import DataError, LaunchError
 from labkit.formats import microservices as layout
 from labkit.formats import otlp
 from labkit.kernels import programs
+from labkit.options.services import Hdsearch, Leaves, Load, Recommend, Router, SetAlgebra, SocialNetwork
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.point.units import plural
 from labkit.tools import _call_graph, _load, _microservices, memcached, this_machine, trimmed
 from labkit.tools._invocation import Facts, Invocation, Parsed
 from labkit.tools._tool import Tool, version
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.services import Leaves, Load
-    from labkit.benchmarks.services import hdsearch as vectors
-    from labkit.benchmarks.services import recommend as ratings
-    from labkit.benchmarks.services import router as keys
-    from labkit.benchmarks.services import set_algebra as lists
-    from labkit.benchmarks.services import social_network as graphs
 
 ABSENT = programs.how("microservices", "a C compiler")
 MOST = 20_000  # requests of a run
@@ -84,13 +77,13 @@ TOOL = Tool(
 )
 
 
-def hdsearch(spec: Spec[vectors.Options], effort: Effort) -> Invocation:
+def hdsearch(spec: Spec[Hdsearch], effort: Effort) -> Invocation:
     """Search for the nearest vectors."""
     data = _of_leaves(spec, effort, "hdsearch", records=spec.options.records, search=spec.options.search)
     return _invocation(spec, effort, data, _two_tiers(spec, data), ["search"])
 
 
-def router(spec: Spec[keys.Options], effort: Effort) -> Invocation:
+def router(spec: Spec[Router], effort: Effort) -> Invocation:
     """Read and write through a router.
 
     Raises
@@ -112,19 +105,19 @@ def router(spec: Spec[keys.Options], effort: Effort) -> Invocation:
     return _invocation(spec, effort, data, plan, ["get", "set"])
 
 
-def set_algebra(spec: Spec[lists.Options], effort: Effort) -> Invocation:
+def set_algebra(spec: Spec[SetAlgebra], effort: Effort) -> Invocation:
     """Intersect posting lists."""
     data = _of_leaves(spec, effort, "set_algebra", records=spec.options.records, words=spec.options.words)
     return _invocation(spec, effort, data, _two_tiers(spec, data), ["intersect"])
 
 
-def recommend(spec: Spec[ratings.Options], effort: Effort) -> Invocation:
+def recommend(spec: Spec[Recommend], effort: Effort) -> Invocation:
     """Predict a rating."""
     data = _of_leaves(spec, effort, "recommend", records=spec.options.users)
     return _invocation(spec, effort, data, _two_tiers(spec, data), ["predict"])
 
 
-def social_network(spec: Spec[graphs.Options], effort: Effort) -> Invocation:
+def social_network(spec: Spec[SocialNetwork], effort: Effort) -> Invocation:
     """Ask the first of a graph of services."""
     if spec.options.topology == "random":
         graph = _call_graph.generated(spec.options.services, spec.size, effort.seed)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.formats import fio as layout
 from labkit.host import VERSION
+from labkit.options.storage import Network
 from labkit.point.spec import Effort, Spec
 from labkit.point.storage import Access
 from labkit.tools import Facts, Invocation, Parsed, Tool, fio, fit, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.storage.network import Options
 
 TOOL = Tool(
     name="nbdkit",
@@ -29,17 +26,17 @@ TOOL = Tool(
 _DATA = "data"
 
 
-def read(spec: Spec[Options], effort: Effort) -> Invocation:
+def read(spec: Spec[Network], effort: Effort) -> Invocation:
     """Reads of the spec's size from a device that nbdkit serves."""
     return _invocation(spec, effort, "read")
 
 
-def write(spec: Spec[Options], effort: Effort) -> Invocation:
+def write(spec: Spec[Network], effort: Effort) -> Invocation:
     """Writes of the spec's size to a device that nbdkit serves."""
     return _invocation(spec, effort, "write")
 
 
-def _invocation(spec: Spec[Options], effort: Effort, direction: layout.Direction) -> Invocation:
+def _invocation(spec: Spec[Network], effort: Effort, direction: layout.Direction) -> Invocation:
     file_size, backing = int(spec.options.file_size), spec.options.backing
     address = "[{address}]" if spec.options.ip == "ipv6" else "{address}"
     words = {

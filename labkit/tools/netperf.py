@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.formats import netperf as layout
+from labkit.options.sockets import Sockets, TcpRr, TcpStream
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.sockets import Sockets, TcpStream
-    from labkit.benchmarks.sockets import tcp_rr as rr
 
 TOOL = Tool(
     name="netperf",
@@ -34,7 +30,7 @@ TOOL = Tool(
 )
 
 
-def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
     """Requests and responses of the spec's size, one at a time over one connection."""
     options = ["-r", f"{spec.size},{spec.size}", *(["-D"] if spec.options.nodelay else [])]
     return _invocation(

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import netpipe as layout
+from labkit.options.sockets import Netpipe, TcpRr
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.sockets import netpipe as ladders
-    from labkit.benchmarks.sockets import tcp_rr as rr
 
 TOOL = Tool(
     name="netpipe",
@@ -37,7 +33,7 @@ _TRIAL_S = 0.25  # of each of the trials at a size, of which NetPIPE keeps the b
 _OPEN = "NPtcp listens on all addresses of the machine while it runs."
 
 
-def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -61,7 +57,7 @@ def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
     )
 
 
-def ladder(spec: Spec[ladders.Options], effort: Effort) -> Invocation:
+def ladder(spec: Spec[Netpipe], effort: Effort) -> Invocation:
     """Ping-pong or a stream over all sizes between two."""
     options = spec.options
     sizes = _rungs(int(options.min_size), int(options.max_size))
@@ -100,7 +96,7 @@ def _rungs(low: int, high: int) -> int:
 
 
 def _invocation(
-    spec: Spec[rr.Options | ladders.Options],
+    spec: Spec[TcpRr | Netpipe],
     effort: Effort,
     both: list[str],
     parse: Callable[[str], list[Reported]],

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from labkit.errors import SpecError
 from labkit.formats import perftest as layout
+from labkit.options.congestion import Incast
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool, _incast, trimmed
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.congestion.incast import Options as Incast
 
 TOOL = Tool(
     name="perftest",

@@ -7,21 +7,16 @@ The loops measure Python's share of every call and keep it beside the samples (`
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import labkit.kernels.verbs
 from labkit.errors import SpecError
 from labkit.host.pyverbs import interpreter, version
 from labkit.kernels.verbs.plan import ONE_SIDED, Plan
+from labkit.options.verbs import Atomic, Echo, WriteBandwidth, WriteLatency
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool
 from labkit.tools._own_json import parsed
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.verbs import Atomic
-    from labkit.benchmarks.verbs import echo as echoes
-    from labkit.benchmarks.verbs import write_bandwidth as stream_of_writes
-    from labkit.benchmarks.verbs import write_latency as writes
 
 TOOL = Tool(
     name="pyverbs",
@@ -46,7 +41,7 @@ def send_latency(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "latency", operation="send")
 
 
-def write_latency(spec: Spec[writes.Options], effort: Effort) -> Invocation:
+def write_latency(spec: Spec[WriteLatency], effort: Effort) -> Invocation:
     """RDMA writes there and back; each end watches memory, or takes a completion with `immediate`."""
     return _invocation(spec, effort, "latency", operation=_write(spec))
 
@@ -66,7 +61,7 @@ def send_bandwidth(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "bandwidth", operation="send")
 
 
-def write_bandwidth(spec: Spec[stream_of_writes.Options], effort: Effort) -> Invocation:
+def write_bandwidth(spec: Spec[WriteBandwidth], effort: Effort) -> Invocation:
     """A stream of RDMA writes."""
     return _invocation(spec, effort, "bandwidth", operation=_write(spec))
 
@@ -91,7 +86,7 @@ def setup(spec: Spec, effort: Effort) -> Invocation:
     return _alone(spec, effort, "setup")
 
 
-def echo(spec: Spec[echoes.Options], effort: Effort) -> Invocation:
+def echo(spec: Spec[Echo], effort: Effort) -> Invocation:
     """A server that sends back what it gets."""
     return _invocation(spec, effort, "echo", operation=spec.options.request)
 
@@ -106,7 +101,7 @@ def key_value(spec: Spec, effort: Effort) -> Invocation:
     return _invocation(spec, effort, "key_value")
 
 
-def _write(spec: Spec[writes.Options | stream_of_writes.Options]) -> str:
+def _write(spec: Spec[WriteLatency | WriteBandwidth]) -> str:
     return "write_with_immediate" if spec.options.immediate else "write"
 
 

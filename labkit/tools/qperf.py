@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import qperf as layout
+from labkit.options.sockets import Sockets, TcpRr, TcpStream
+from labkit.options.verbs import AtomicBandwidth, Stream, Verbs
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Scalar, Spec
 from labkit.tools import Invocation, Parsed, Tool, by_time, only, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.sockets import Sockets, TcpStream
-    from labkit.benchmarks.sockets import tcp_rr as rr
-    from labkit.benchmarks.verbs import Stream, Verbs
-    from labkit.benchmarks.verbs import atomic_bandwidth as atomics
 
 TOOL = Tool(
     name="qperf",
@@ -48,7 +43,7 @@ _CANNOT: dict[str, Scalar] = {
 }
 
 
-def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -182,7 +177,7 @@ def read_bandwidth(spec: Spec[Stream], effort: Effort) -> Invocation:
     return _rdma(spec, effort, "rc_rdma_read_bw", spec.options.duration)
 
 
-def atomic_bandwidth(spec: Spec[atomics.Options], effort: Effort) -> Invocation:
+def atomic_bandwidth(spec: Spec[AtomicBandwidth], effort: Effort) -> Invocation:
     """Atomic operations on 8 B of the other end's memory as fast as they go: their rate alone."""
     swap = spec.options.operation == "compare_and_swap"
     return _rdma(spec, effort, "rc_compare_swap_mr" if swap else "rc_fetch_add_mr", spec.options.duration)

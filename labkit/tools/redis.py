@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from labkit.formats import kv_client as layout
+from labkit.options.kv import Loop, OpenLoop
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _kv
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.kv import Loop
-    from labkit.benchmarks.kv import open_loop as paced
 
 TOOL = Tool(
     name="redis",
@@ -29,7 +24,7 @@ def closed_loop(spec: Spec[Loop], effort: Effort) -> Invocation:
     return _kv.invocation(TOOL, spec, effort, server(spec, spec.options.server_threads))
 
 
-def open_loop(spec: Spec[paced.Options], effort: Effort) -> Invocation:
+def open_loop(spec: Spec[OpenLoop], effort: Effort) -> Invocation:
     """A YCSB workload whose operations are due at a rate."""
     return _kv.invocation(TOOL, spec, effort, server(spec, spec.options.server_threads), spec.options)
 

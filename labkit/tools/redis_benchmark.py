@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import redis_benchmark as layout
 from labkit.host import VERSION
+from labkit.options.kv import RedisBenchmark
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, redis, this_machine
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.kv.redis_benchmark import Options
 
 TOOL = Tool(
     name="redis_benchmark",
@@ -28,7 +25,7 @@ _PER_S = 10_000  # requests that stand for 1 s of the time cap
 _SLOWEST_S = 0.1  # of a request over a slow link
 
 
-def closed_loop(spec: Spec[Options], effort: Effort) -> Invocation:
+def closed_loop(spec: Spec[RedisBenchmark], effort: Effort) -> Invocation:
     """Requests of one command, each client's one after the other.
 
     Raises

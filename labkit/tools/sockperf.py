@@ -12,20 +12,15 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.errors import SpecError
 from labkit.formats import sockperf as layout
+from labkit.options.sockets import Sockets, TcpRr, UnderLoad
 from labkit.point.notes import note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, only, this_machine, trimmed
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.sockets import Sockets
-    from labkit.benchmarks.sockets import tcp_rr as rr
-    from labkit.benchmarks.sockets import under_load as paced
 
 TOOL = Tool(
     name="sockperf",
@@ -44,7 +39,7 @@ _WARM_S = 0.45  # what sockperf leaves out at the start and the end: 400 ms and 
 _BEHIND = 0.95  # of the rate asked for; below it the sender could not keep up
 
 
-def tcp_rr(spec: Spec[rr.Options], effort: Effort) -> Invocation:
+def tcp_rr(spec: Spec[TcpRr], effort: Effort) -> Invocation:
     """Messages of the spec's size there and back, one at a time over one connection.
 
     Raises
@@ -67,7 +62,7 @@ def udp_rr(spec: Spec[Sockets], effort: Effort) -> Invocation:
     return _ping_pong(spec, effort, "udp")
 
 
-def under_load(spec: Spec[paced.Options], effort: Effort) -> Invocation:
+def under_load(spec: Spec[UnderLoad], effort: Effort) -> Invocation:
     """Messages of the spec's size at a rate of their own, each of which is answered.
 
     Raises
@@ -144,7 +139,7 @@ def _paced(samples: Parsed, rate: int) -> Parsed:
 
 
 def _invocation(
-    spec: Spec[Sockets | paced.Options],
+    spec: Spec[Sockets | UnderLoad],
     effort: Effort,
     protocol: str,
     mode_options: list[str],

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from labkit.formats import rpc_client as layout
+from labkit.options.rpc import Call
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Tool, _rpc, only
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.rpc import Call
 
 _PROGRAM = "rpc_thrift"
 TOOL = Tool(

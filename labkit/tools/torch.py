@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import labkit.kernels.learning
 from labkit.errors import SpecError
 from labkit.host import allocation
 from labkit.host.torch import interpreter, version
 from labkit.kernels.learning.plan import Plan
+from labkit.options.learning import Call, Ranks
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.tools import _own_json
 from labkit.tools._invocation import Invocation
 from labkit.tools._tool import Tool
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.learning import Call, Ranks
 
 TOOL = Tool(
     name="torch",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.errors import SpecError
 from labkit.formats import ucx_perftest as layout
+from labkit.options.verbs import Ucx
 from labkit.point.notes import badge
 from labkit.point.spec import Effort, Spec
 from labkit.point.units import MiB
 from labkit.tools import Invocation, Parsed, Tool
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.verbs import Ucx
 
 TOOL = Tool(
     name="ucx_perftest",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.formats import hpl as layout
+from labkit.options.compute import Hpl
 from labkit.point.spec import Effort, Spec
 from labkit.tools import Invocation, Parsed, Tool, _hpl
 from labkit.tools._hpl import chosen as chosen
 from labkit.tools._hpl import wrong as wrong
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.compute.hpl import Options
 
 TOOL = Tool(
     name="xhpl",
@@ -31,7 +28,7 @@ _DEFINITION = (
 )
 
 
-def solve(spec: Spec[Options], effort: Effort) -> Invocation:
+def solve(spec: Spec[Hpl], effort: Effort) -> Invocation:
     """One run with one system."""
 
     def parsed(text: str, folder: Path) -> Parsed:

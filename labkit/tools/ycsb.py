@@ -11,19 +11,16 @@ import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit import host
 from labkit.errors import LaunchError, SpecError
 from labkit.formats import ycsb as layout
 from labkit.io import project
 from labkit.kernels import programs
+from labkit.options.kv import Ycsb
 from labkit.point.notes import Note, note
 from labkit.point.spec import Effort, Reported, Spec
 from labkit.tools import Invocation, Parsed, Tool, _kv, redis, this_machine, version
-
-if TYPE_CHECKING:
-    from labkit.benchmarks.kv.ycsb import Options
 
 FOLDER = programs.path("ycsb")  # jars and classes
 _INSTALL = project.make("ycsb") or "clone labkit's repository, and build YCSB in it"
@@ -68,7 +65,7 @@ def program() -> str:
     return "java" if built else ABSENT
 
 
-def workload(spec: Spec[Options], effort: Effort) -> Invocation:
+def workload(spec: Spec[Ycsb], effort: Effort) -> Invocation:
     """One of YCSB's core workloads.
 
     Raises
@@ -113,7 +110,7 @@ def workload(spec: Spec[Options], effort: Effort) -> Invocation:
     )
 
 
-def _properties(spec: Spec[Options]) -> Mapping[str, object]:
+def _properties(spec: Spec[Ycsb]) -> Mapping[str, object]:
     """Properties of the core workload, as YCSB's files workloads/workloada to workloadf have them."""
     shares, distribution = layout.WORKLOADS[spec.options.workload]
     if spec.options.distribution != "auto":

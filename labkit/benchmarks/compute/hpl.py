@@ -9,39 +9,13 @@ An `xhpl` on the PATH serves, or HPC Challenge, whose other tests run too: the p
 `Single` tests run on one rank. A rank has one thread of the BLAS unless `environment` sets OMP_NUM_THREADS or the like.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import ProgramBenchmark
+from labkit.options.compute import Hpl
 from labkit.tools import hpcc, xhpl
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of compute.hpl.
-
-    Parameters
-    ----------
-    n : order of the matrix; 0 for the largest whose matrix takes 80 % of the hosts' memory.
-    nb : rows of a block; 0 for 192, or fewer for a small matrix.
-    p, q : rows and columns of the grid of processes; 0 for the most square one with p ≤ q.
-    variant : mapping, depth, broadcast, factorisations and their parts, as HPL prints it; that of HPCC's example.
-    tool : `xhpl`, `hpcc`, or the first of them that is installed.
-    directory : of the input and output files; where ranks run on several hosts, all must see it.
-    """
-
-    n: int = 0
-    nb: int = 0
-    p: int = 0
-    q: int = 0
-    variant: str = "WR11C2R4"
-    tool: Literal["auto", "xhpl", "hpcc"] = "auto"
-    directory: str = ""
-
 
 BENCHMARK = ProgramBenchmark(
     title="dense linear system (HPL)",
-    options=Options,
+    options=Hpl,
     sized=False,
     metrics={"performance_GFLOPS": lambda spec: 1, "run_time_s": lambda spec: 1, "peak_percent": lambda spec: 1},
     tools=(xhpl.solve, hpcc.solve),

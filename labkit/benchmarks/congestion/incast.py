@@ -9,36 +9,15 @@ The incast benchmark of Kenny et al., "An evaluation of Ethernet performance for
 a driver of iperf3 and ib_write_bw that scans senders, processes and sizes from 8 B to 1 MB.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.simulated import Iteration, Rank, Simulation
+from labkit.options.congestion import Incast
 from labkit.point.spec import Spec
 from labkit.point.units import parse_count
 from labkit.tools import iperf3, perftest
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of congestion.incast.
-
-    Parameters
-    ----------
-    senders : hosts that send; on a single machine processes.
-    streams : of each sender.
-    duration : s that they send for.
-    congestion : TCP's congestion control, as the kernel names it; empty leaves it to the system.
-    classes : traffic classes of RDMA streams in turn, as bytes of DSCP and ECN: `104:40`; empty for none.
-    """
-
-    senders: int = 2
-    streams: int = 1
-    duration: int = 2
-    congestion: str = ""
-    classes: str = ""
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Incast]) -> str:
     values, classes = spec.values, spec.options.classes
     if not spec.size:
         return "size=0, but a call sends at least 1 B. Set size=131072."
@@ -57,18 +36,18 @@ def _check(spec: Spec[Options]) -> str:
 _CALLS = 64  # simulated messages of each stream
 
 
-def _flows(spec: Spec[Options]) -> int:
+def _flows(spec: Spec[Incast]) -> int:
     """Return how many streams there are."""
     return spec.options.senders * spec.options.streams
 
 
-def _places(spec: Spec[Options]) -> tuple[int, ...]:
+def _places(spec: Spec[Incast]) -> tuple[int, ...]:
     """Return of each simulated rank the place of its host: those of the senders, then that of the receiver."""
     streams = spec.options.streams
     return (*(number // streams for number in range(_flows(spec))), spec.options.senders)
 
 
-def _simulated(spec: Spec[Options], rank: Rank, algorithm: str) -> Iteration:
+def _simulated(spec: Spec[Incast], rank: Rank, algorithm: str) -> Iteration:
     """`_CALLS` messages of each stream at once to the last rank."""
     last = _flows(spec)
 
@@ -88,7 +67,7 @@ def _simulated(spec: Spec[Options], rank: Rank, algorithm: str) -> Iteration:
 
 BENCHMARK = ToolBenchmark(
     title="incast",
-    options=Options,
+    options=Incast,
     sizes="8,1Ki,10Ki,100Ki,1Mi",
     max_size=2**20,
     check=_check,

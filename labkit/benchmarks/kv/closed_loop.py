@@ -12,11 +12,12 @@ and memcached). An update of memcached writes all fields (writeallfields=true).
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.kv import _options
+from labkit.options.kv import Loop
 from labkit.tools import memcached, redis
 
 BENCHMARK = ToolBenchmark(
     title="key-value store, closed loop",
-    options=_options.Loop,
+    options=Loop,
     sizes="1000",
     max_size=500_000,
     check=_options.check,

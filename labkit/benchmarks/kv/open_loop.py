@@ -8,30 +8,14 @@ the waiting grows as long as the run lasts; labkit then warns of an overload.
 Workloads, keys and commands are those of `kv.closed_loop`.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.kv import _options
+from labkit.options.kv import OpenLoop
 from labkit.point.spec import Spec
 from labkit.tools import memcached, redis
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(_options.Loop):
-    """Options of kv.open_loop.
-
-    Parameters
-    ----------
-    rate : operations per second of all clients (YCSB's -target).
-    arrivals : gaps between the operations of a client: ``constant``, as YCSB's and wrk2's, or ``poisson``.
-    """
-
-    rate: float = 1000.0
-    arrivals: Literal["constant", "poisson"] = "constant"
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[OpenLoop]) -> str:
     rate = spec.options.rate
     if not 0 < rate <= 1e6:
         return f"rate={rate:g}, but it must be above 0 and at most 1000000 per second. Set rate=1000."
@@ -40,7 +24,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="key-value store, open loop",
-    options=Options,
+    options=OpenLoop,
     sizes="1000",
     max_size=500_000,
     check=_check,

@@ -5,37 +5,13 @@ The size is that of a value (redis-benchmark's ``-d``). Keys are drawn uniformly
 say is 0.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.options.kv import RedisBenchmark
 from labkit.point.spec import Spec
 from labkit.tools import redis_benchmark
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of kv.redis_benchmark.
-
-    Parameters
-    ----------
-    command : of redis.
-    clients : connections (``-c``).
-    records : keys (``-r``).
-    pipeline : requests of a client under way at once (``-P``).
-    server_threads : of redis for its sockets.
-    ip : version of the internet protocol.
-    """
-
-    command: Literal["get", "set", "incr", "ping", "lpush", "sadd", "hset", "zadd"] = "get"
-    clients: int = 1
-    records: int = 1000
-    pipeline: int = 1
-    server_threads: int = 1
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[RedisBenchmark]) -> str:
     if not spec.size:
         return "size=0, but a value has at least 1 B. Set size=1000."
     for name, most in (("clients", 1000), ("records", 10_000_000), ("pipeline", 1000), ("server_threads", 64)):
@@ -48,7 +24,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="redis-benchmark",
-    options=Options,
+    options=RedisBenchmark,
     sizes="3,1000",
     max_size=100_000_000,
     check=_check,

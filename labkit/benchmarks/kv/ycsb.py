@@ -10,42 +10,15 @@ What a log does not say is ``workload=unknown``, and 0 records and threads.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.kv import _options
+from labkit.options.kv import Ycsb
 from labkit.point.spec import Scalar, Spec
 from labkit.tools import ycsb
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of kv.ycsb.
-
-    Parameters
-    ----------
-    workload : YCSB's core workload, A to F, as in kv.closed_loop.
-    distribution : of the keys; ``auto`` is the workload's own.
-    records : loaded before (``recordcount``).
-    threads : of the client, each with a connection (``-threads``).
-    target : operations per second of all threads (``-target``); 0 for a closed loop.
-    operation : whose latencies are the point's: READ, UPDATE, INSERT, SCAN or READ-MODIFY-WRITE; of a log also OVERALL.
-    interval : of a log, what its latencies are: ``operation``, or ``intended`` from the moment when it was due.
-    ip : version of the internet protocol.
-    """
-
-    workload: Literal["A", "B", "C", "D", "E", "F", "unknown"] = "A"
-    distribution: Literal["auto", "zipfian", "uniform", "latest", "hotspot"] = "auto"
-    records: int = 1000
-    threads: int = 1
-    target: int = 0
-    operation: Literal["READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE", "OVERALL"] = "READ"
-    interval: Literal["operation", "intended"] = "operation"
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Ycsb]) -> str:
     options, values = spec.options, spec.values
     if spec.size < _options.FIELDS or spec.size % _options.FIELDS:
         return f"size={spec.size} B, but a record has {_options.FIELDS} fields of equal length. Set size=1000."
@@ -65,7 +38,7 @@ def _check(spec: Spec[Options]) -> str:
 _UNKNOWN: Mapping[str, Scalar] = {"workload": "unknown", "records": 0, "threads": 0}
 BENCHMARK = ToolBenchmark(
     title="key-value store (YCSB)",
-    options=Options,
+    options=Ycsb,
     sizes="1000",
     max_size=500_000,
     check=_check,

@@ -6,39 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from labkit.options.learning import Call
 from labkit.point.spec import Spec, has
 
 ITEM_B = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
 SIZES = "1Ki:4Mi:*16"
 MOST_IN_FLIGHT = 1024
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ranks:
-    """Options of every group of ranks.
-
-    Parameters
-    ----------
-    backend : of torch.distributed.
-    device : where the buffers are; gloo brings those of a GPU to the host.
-    directory : where the ranks find one another; where they run on several hosts, all must see it.
-    """
-
-    backend: Literal["gloo", "nccl"] = "gloo"
-    device: Literal["cpu", "cuda"] = "cpu"
-    directory: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Call(Ranks):
-    """Options of a call.
-
-    Parameters
-    ----------
-    cadence : one call after the other, as nccl-tests, or after a barrier.
-    """
-
-    cadence: Literal["streaming", "isolated"] = "streaming"
 
 
 @dataclass(frozen=True, kw_only=True)

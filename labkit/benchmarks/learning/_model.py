@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labkit.benchmarks.learning import _collective
+from labkit.options.learning import Ranks
 from labkit.point.spec import Spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transformer(_collective.Ranks):
+class Transformer(Ranks):
     """Options of the model.
 
     Parameters

@@ -11,13 +11,14 @@ The rate counts the samples of all ranks.
 from dataclasses import dataclass
 
 from labkit.benchmarks import ProgramBenchmark
-from labkit.benchmarks.learning import _collective, _model
+from labkit.benchmarks.learning import _model
+from labkit.options.learning import Ranks
 from labkit.point.spec import Spec
 from labkit.tools import torch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_collective.Ranks):
+class Options(Ranks):
     """Options of learning.recommendation.
 
     Parameters

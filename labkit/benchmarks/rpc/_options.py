@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
 
 from labkit.benchmarks import Ends
+from labkit.options.rpc import Call, Payload
 from labkit.point.spec import Spec, has
 from labkit.point.units import MiB, format_size
 from labkit.tools import grpc
@@ -30,45 +30,7 @@ _LIMITS: Mapping[str, tuple[int, int]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
-    """Options of a call.
-
-    Parameters
-    ----------
-    system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python where `language` says so).
-    method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
-    serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
-    protocol : Thrift's.
-    framing : Thrift's transport: framed or buffered.
-    model : Thrift's server: a thread for each connection, or one loop over all (needs framing=framed).
-    server_threads : gRPC's completion queues, or the loops of Thrift's nonblocking server; 0 for the library's choice.
-    ip : version of the internet protocol.
-    """
-
-    system: Literal["grpc", "thrift"] = "grpc"
-    method: Literal["echo", "send"] = "echo"
-    serialised: bool = True
-    protocol: Literal["binary", "compact", "json"] = "binary"
-    framing: Literal["framed", "buffered"] = "framed"
-    model: Literal["threaded", "nonblocking"] = "threaded"
-    server_threads: int = 0
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loop(Call):
-    """Options of calls one after the other.
-
-    Parameters
-    ----------
-    language : of server and client. Python's show what its layer adds, as mpi4py does beside C.
-    """
-
-    language: Literal["c++", "python"] = "c++"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tensors(grpc.Payload, Call):
+class Tensors(Payload, Call):
     """Options of TF-gRPC-Bench: a payload of several buffers, as a TensorFlow worker sends its tensors.
 
     The survey (Li et al., 2022, Table 7) lists buffers, payload generation scheme, serialisation, and the numbers of

@@ -11,11 +11,12 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import Call, InFlight
 from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(grpc.InFlight, _options.Call):
+class Options(InFlight, Call):
     """Options of rpc.bandwidth.
 
     Parameters

@@ -8,11 +8,12 @@ Panda, 2018) and the latency benchmark of the Apache Thrift Benchmarks (ATB; Li,
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import Loop
 from labkit.tools import grpc, grpcio, thrift, thrift_python
 
 BENCHMARK = ToolBenchmark(
     title="RPC latency",
-    options=_options.Loop,
+    options=Loop,
     sizes="64,1Ki,64Ki",
     max_size=_options.MOST_B,
     check=_options.check,

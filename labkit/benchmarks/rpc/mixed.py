@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import Bulk, Call, Clients
 from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(grpc.Bulk, grpc.Clients, _options.Call):
+class Options(Bulk, Clients, Call):
     """Options of rpc.mixed.
 
     Parameters

@@ -11,12 +11,13 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import Call, Clients, Paced
 from labkit.point.spec import Spec
 from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(grpc.Paced, grpc.Clients, _options.Call):
+class Options(Paced, Clients, Call):
     """Options of rpc.open_loop."""
 
     clients: int = 4

@@ -11,12 +11,13 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import Workers
 from labkit.point.spec import Spec
 from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(grpc.Workers, _options.Tensors):
+class Options(Workers, _options.Tensors):
     """Options of rpc.parameter_server.
 
     Parameters

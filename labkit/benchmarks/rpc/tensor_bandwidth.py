@@ -9,11 +9,12 @@ from typing import Literal
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import InFlight
 from labkit.tools import grpc, thrift
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(grpc.InFlight, _options.Tensors):
+class Options(InFlight, _options.Tensors):
     """Options of rpc.tensor_bandwidth.
 
     Parameters

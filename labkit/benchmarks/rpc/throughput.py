@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.rpc import _options
+from labkit.options.rpc import Clients, Loop
 from labkit.tools import grpc, grpcio, thrift, thrift_python
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(grpc.Clients, _options.Loop):
+class Options(Clients, Loop):
     """Options of rpc.throughput."""
 
     clients: int = 4

@@ -1,44 +1,12 @@
 """Options that all services share, and their check."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Ends
+from labkit.options.services import Load
 from labkit.point.spec import Spec
 
 ENDS = Ends(where="all", transports=True)
 
 MOST = {"leaves": 64, "clients": 256, "records": 1_000_000, "replicas": 64, "users": 5000, "items": 5000}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """Options of a load on services.
-
-    Parameters
-    ----------
-    load : requests offered in a second, by all clients together.
-    arrivals : gaps between requests: ``poisson``, or ``constant``.
-    clients : connections over which the requests go; each carries any number at once.
-    ip : version of the internet protocol.
-    """
-
-    load: float = 200.0
-    arrivals: Literal["poisson", "constant"] = "poisson"
-    clients: int = 4
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Leaves(Load):
-    """Options of a load on a mid-tier with leaves.
-
-    Parameters
-    ----------
-    leaves : services that the mid-tier asks, each with a part of the data (fan-out).
-    """
-
-    leaves: int = 4
 
 
 def check(spec: Spec[Load]) -> str:

@@ -10,30 +10,14 @@ After HDSearch of µSuite (Sriraman and Wenisch, IISWC 2018), whose index is FLA
 the vectors are drawn around 64 centres, a service is one thread, and frames are labkit's own.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
+from labkit.options.services import Hdsearch
 from labkit.point.spec import Spec
 from labkit.tools import microservices
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(_options.Leaves):
-    """Options of services.hdsearch.
-
-    Parameters
-    ----------
-    records : vectors of all leaves together.
-    search : candidates from the index (``lsh``), or all vectors (``exact``).
-    """
-
-    records: int = 10_000
-    search: Literal["lsh", "exact"] = "lsh"
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Hdsearch]) -> str:
     if spec.size < 32 or spec.size % 32:
         return f"size={spec.size} B, but a vector has a multiple of 8 numbers of 4 B. Set size=512."
     if spec.size * spec.options.records > 2**30:
@@ -43,7 +27,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="similarity search (HDSearch)",
-    options=Options,
+    options=Hdsearch,
     sizes="512",
     max_size=65536,
     check=_check,

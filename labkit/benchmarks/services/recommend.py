@@ -9,27 +9,14 @@ After Recommend of µSuite (Sriraman and Wenisch, IISWC 2018), which calls mlpac
 here are drawn near a product of hidden factors.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
+from labkit.options.services import Recommend
 from labkit.point.spec import Spec
 from labkit.tools import microservices
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(_options.Leaves):
-    """Options of services.recommend.
-
-    Parameters
-    ----------
-    users : who rated some of 200 items.
-    """
-
-    users: int = 1000
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Recommend]) -> str:
     if spec.options.users < 6:
         return f"users={spec.options.users}, but a prediction takes five others. Set users=1000."
     return _options.check(spec)
@@ -37,7 +24,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="recommendation (Recommend)",
-    options=Options,
+    options=Recommend,
     sized=False,
     check=_check,
     metrics={"response_us": lambda spec: 1},

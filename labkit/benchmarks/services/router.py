@@ -10,34 +10,14 @@ leaf=table it is a hash table of labkit's own in one thread. memcached keeps no 
 way of its messages as the leaf's time.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
+from labkit.options.services import Router
 from labkit.point.spec import Spec
 from labkit.tools import microservices
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(_options.Leaves):
-    """Options of services.router.
-
-    Parameters
-    ----------
-    records : keys.
-    replicas : leaves that have a key.
-    reads : share of the requests that read.
-    leaf : ``table``, labkit's own, or ``memcached``.
-    """
-
-    records: int = 10_000
-    replicas: int = 1
-    reads: float = 0.9
-    leaf: Literal["table", "memcached"] = "table"
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Router]) -> str:
     if spec.size < 16 or spec.size % 8:
         return f"size={spec.size} B, but a value has a multiple of 8 B, 16 or more. Set size=1000."
     if spec.options.replicas > spec.options.leaves:
@@ -49,7 +29,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="routing to key-value leaves (Router)",
-    options=Options,
+    options=Router,
     sizes="1000",
     max_size=65536,
     check=_check,

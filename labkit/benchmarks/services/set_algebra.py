@@ -8,29 +8,14 @@ After Set Algebra of µSuite (Sriraman and Wenisch, IISWC 2018), which has the d
 frequent as their rank says.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
+from labkit.options.services import SetAlgebra
 from labkit.point.spec import Spec
 from labkit.tools import microservices
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(_options.Leaves):
-    """Options of services.set_algebra.
-
-    Parameters
-    ----------
-    records : documents of all leaves together.
-    words : in the dictionary.
-    """
-
-    records: int = 20_000
-    words: int = 500
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[SetAlgebra]) -> str:
     if not 8 <= spec.options.words <= 10_000:
         return f"words={spec.options.words}, but it must be 8 to 10000. Set words=500."
     if spec.options.words * spec.options.records > 10**9:
@@ -40,7 +25,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="intersection of posting lists (Set Algebra)",
-    options=Options,
+    options=SetAlgebra,
     sized=False,
     check=_check,
     metrics={"response_us": lambda spec: 1},

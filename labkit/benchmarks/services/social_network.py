@@ -12,45 +12,30 @@ Services and calls: Gan et al., ASPLOS 2019, and the source of DeathStarBench (s
 Thrift's.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import ToolBenchmark
 from labkit.benchmarks.services import _options
+from labkit.options.services import SocialNetwork
 from labkit.point.spec import Spec
 from labkit.tools import microservices
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(_options.Load):
-    """Options of services.social_network.
-
-    Parameters
-    ----------
-    topology : who calls whom.
-    services : in a random topology.
-    """
-
-    topology: Literal["social_network", "random"] = "social_network"
-    services: int = 18
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[SocialNetwork]) -> str:
     services, (least, most) = spec.options.services, microservices.SERVICES
     if spec.size < 8 or spec.size % 8:
         return f"size={spec.size} B, but a post has a multiple of 8 B. Set size=256."
     if not least <= services <= most:
         return f"services={services}, but it must be {least} to {most}. Set services={least}."
-    if spec.options.topology == "social_network" and services != Options.services:
+    if spec.options.topology == "social_network" and services != SocialNetwork.services:
         return (
-            f"services={services}, but a social network has {Options.services}. Set topology=random, or leave it out."
+            f"services={services}, but a social network has {SocialNetwork.services}. "
+            "Set topology=random, or leave it out."
         )
     return _options.check(spec)
 
 
 BENCHMARK = ToolBenchmark(
     title="social network of microservices",
-    options=Options,
+    options=SocialNetwork,
     sizes="256",
     max_size=65536,
     check=_check,

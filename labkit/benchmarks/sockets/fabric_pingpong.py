@@ -5,32 +5,13 @@ fi_pingpong reports half of it, converted here. Its providers over sockets are t
 hang.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.options.sockets import FabricPingpong
 from labkit.tools import fi_pingpong
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of sockets.fabric_pingpong.
-
-    Parameters
-    ----------
-    provider : as ``fi_info -l`` lists them.
-    endpoint : kind of endpoint; `auto` takes the one the provider has of its own.
-    ip : version of the internet protocol of the control connection.
-    """
-
-    provider: str = "tcp"
-    endpoint: Literal["auto", "msg", "rdm", "dgram"] = "auto"
-    ip: Literal["ipv4", "ipv6"] = "ipv4"
-
 
 BENCHMARK = ToolBenchmark(
     title="libfabric round trip",
-    options=Options,
+    options=FabricPingpong,
     sizes="1:64Ki:*4",
     max_size=2**20,
     check=lambda spec: "" if spec.options.provider else "provider is empty. Set provider=tcp.",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks.sockets._options import TcpStream, stream
+from labkit.benchmarks.sockets._streams import stream
+from labkit.options.sockets import TcpStream
 from labkit.tools import iperf, iperf3
 
 

@@ -7,31 +7,13 @@ NetPIPE the best of several trials. All of them wait for an answer before they a
 would have been late as well (coordinated omission), so tails are too good; `sockets.under_load` has no such tail.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks.sockets._options import Tcp
+from labkit.options.sockets import TcpRr
 from labkit.tools import iperf, netperf, netpipe, qperf, sockperf
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Tcp):
-    """Options of sockets.tcp_rr.
-
-    Parameters
-    ----------
-    tool : `auto` takes the first that is installed and can do it.
-    nodelay : set TCP_NODELAY, so that nothing waits for an earlier answer; sockperf's default, not netperf's.
-    """
-
-    tool: Literal["auto", "netperf", "sockperf", "qperf", "iperf", "netpipe"] = "auto"
-    nodelay: bool = True
-
 
 BENCHMARK = ToolBenchmark(
     title="TCP round trip",
-    options=Options,
+    options=TcpRr,
     sizes="1:64Ki",
     max_size=2**20 - 1,
     check=lambda spec: "" if spec.size else "size=0, but a request has at least 1 B. Set size=1.",

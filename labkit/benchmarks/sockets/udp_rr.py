@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks.sockets._options import Sockets
+from labkit.options.sockets import Sockets
 from labkit.tools import netperf, qperf, sockperf
 
 

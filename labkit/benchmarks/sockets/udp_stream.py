@@ -6,32 +6,14 @@ they give the jitter too. Datagrams may be lost at the sender's queue, on the wa
 these tools do not tell where.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks.sockets._options import Sockets, stream
+from labkit.benchmarks.sockets._streams import stream
+from labkit.options.sockets import UdpStream
 from labkit.point.spec import Spec
 from labkit.tools import iperf, iperf3, netperf, qperf
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options(Sockets):
-    """Options of sockets.udp_stream.
-
-    Parameters
-    ----------
-    tool : `auto` takes the first that is installed and can do it.
-    streams : senders at once.
-    offered : MB/s that all of them together are to send; 0 for as fast as they can.
-    """
-
-    tool: Literal["auto", "netperf", "iperf3", "iperf", "qperf"] = "auto"
-    streams: int = 1
-    offered: float = 0.0
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[UdpStream]) -> str:
     offered = spec.options.offered
     if offered < 0:
         return f"offered={offered}, but it must be a rate above 0, or 0 for no limit. Set offered=0."
@@ -40,7 +22,7 @@ def _check(spec: Spec[Options]) -> str:
 
 BENCHMARK = ToolBenchmark(
     title="UDP stream",
-    options=Options,
+    options=UdpStream,
     sizes="64:32Ki:*4",
     max_size=65507,
     check=_check,

@@ -7,42 +7,20 @@ socket or by the scheduler: each sample has, as ``late_ns``, how long after its 
 what a program that wanted to send then would have waited.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.options.sockets import UnderLoad
 from labkit.point.spec import Spec
 from labkit.tools import sockperf
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of sockets.under_load.
-
-    Parameters
-    ----------
-    message_rate : messages per second.
-    protocol : tcp or udp.
-    ip : version of the internet protocol; the tool has one only.
-    nodelay : set TCP_NODELAY.
-    socket_buffer : B to send and to receive; 0 leaves it to the system.
-    """
-
-    message_rate: int = 10_000
-    protocol: Literal["tcp", "udp"] = "tcp"
-    ip: Literal["ipv4"] = "ipv4"
-    nodelay: bool = True
-    socket_buffer: int = 0
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[UnderLoad]) -> str:
     rate = spec.options.message_rate
     return "" if rate > 0 else f"message_rate={rate}, but it must be above 0 per second. Set message_rate=10000."
 
 
 BENCHMARK = ToolBenchmark(
     title="round trip under load",
-    options=Options,
+    options=UnderLoad,
     sizes="64",
     max_size=2**20 - 1,
     check=_check,

@@ -1,42 +1,12 @@
 """Time to encode a block into k data and m parity fragments, and to decode it from those that are left (EC-Bench)."""
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.options.storage import Decoding, Encoding
 from labkit.point.spec import Spec, has
 from labkit.tools import erasure_codes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Encoding:
-    """Options of storage.encode.
-
-    Parameters
-    ----------
-    code : library and code: Reed-Solomon over Vandermonde (`vand`) or Cauchy matrices (`cauchy`).
-    k : fragments of data.
-    m : fragments of parity; as many fragments may be lost.
-    """
-
-    code: Literal[
-        "isa_l_rs_vand", "isa_l_rs_cauchy", "jerasure_rs_vand", "jerasure_rs_cauchy", "liberasurecode_rs_vand"
-    ] = "isa_l_rs_vand"
-    k: int = 4
-    m: int = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decoding(Encoding):
-    """Options of storage.decode.
-
-    Parameters
-    ----------
-    erasures : fragments of data that are lost.
-    """
-
-    erasures: int = 1
 
 
 def _check(spec: Spec[Encoding]) -> str:

@@ -2,84 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from labkit.benchmarks import Ends, ToolBenchmark
+from labkit.options.storage import Access, Mixed, Read, Write
 from labkit.point.spec import Spec, has
-from labkit.point.units import parse_size
 from labkit.tools import fio
-
-
-@dataclass(frozen=True, kw_only=True)
-class Access:
-    """Options of reading and writing.
-
-    Parameters
-    ----------
-    file_size : of the file, such as 16Mi.
-    depth : reads or writes under way at once; above 1 they must bypass the page cache (`direct`), but with io_uring.
-    engine : how fio asks for them: `psync` (pread, pwrite) one at a time, `libaio`, `io_uring`; `auto` is psync for one
-        at a time, else libaio.
-    offered : I/Os to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
-    directory : on the file system to be measured; empty for the system's place for temporary files.
-    """
-
-    file_size: int | str = "16Mi"
-    depth: int = 1
-    engine: Literal["auto", "psync", "libaio", "io_uring"] = "auto"
-    offered: int = 0
-    directory: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "file_size", parse_size(self.file_size))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Read(Access):
-    """Options of storage.read.
-
-    Parameters
-    ----------
-    pattern : order of the blocks; random takes each once before any comes again.
-    cache : `drop` empties the page cache of the file first and reads each block once, `direct` bypasses it,
-        `warm` fills it first, so that memory answers.
-    """
-
-    pattern: Literal["sequential", "random"] = "sequential"
-    cache: Literal["drop", "direct", "warm"] = "drop"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Write(Access):
-    """Options of storage.write.
-
-    Parameters
-    ----------
-    pattern : order of the blocks; random takes each once before any comes again.
-    sync : how far a write must get before it counts: `none`, to the page cache; `fsync`, to the disk by a call of its
-        own; `osync`, to the disk in the same call (O_SYNC); `direct`, past the page cache (O_DIRECT).
-    """
-
-    pattern: Literal["sequential", "random"] = "sequential"
-    sync: Literal["none", "fsync", "osync", "direct"] = "none"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mixed(Access):
-    """Options of storage.mixed.
-
-    Parameters
-    ----------
-    pattern : order of the blocks; random takes each once before any comes again.
-    read_percent : share of the reads among all.
-    sync : how far a write must get before it counts: `none`, to the page cache; `osync`, to the disk in the same call
-        (O_SYNC); `direct`, past the page cache, as the reads then (O_DIRECT).
-    """
-
-    pattern: Literal["sequential", "random"] = "random"
-    read_percent: int = 70
-    sync: Literal["none", "osync", "direct"] = "none"
 
 
 def _check(spec: Spec[Access]) -> str:

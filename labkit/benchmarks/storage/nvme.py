@@ -1,40 +1,16 @@
 """Time of one read from a memory disk that the kernel serves over TCP or RDMA (NVMe over Fabrics), and of one write."""
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Literal
 
 from labkit.benchmarks import Ends, ToolBenchmark
 from labkit.benchmarks.storage.file import METRICS
+from labkit.options.storage import Nvme
 from labkit.point.spec import Spec
-from labkit.point.units import KiB, parse_size
+from labkit.point.units import KiB
 from labkit.tools import fio
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """Options of storage.nvme_read and storage.nvme_write.
-
-    Parameters
-    ----------
-    fabric : the disk itself (`local`), or NVMe over `tcp` or `rdma`.
-    pattern : order of the blocks.
-    file_size : of the disk.
-    depth : requests under way at once.
-    offered : requests to start in a second, at moments of a Poisson process; 0 starts each as soon as there is room.
-    """
-
-    fabric: Literal["local", "tcp", "rdma"] = "rdma"
-    pattern: Literal["sequential", "random"] = "random"
-    file_size: int | str = "16Mi"
-    depth: int = 1
-    offered: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "file_size", parse_size(self.file_size))
-
-
-def _check(spec: Spec[Options]) -> str:
+def _check(spec: Spec[Nvme]) -> str:
     """Say what is wrong with the options; empty if nothing is."""
     size, disk, depth, offered = spec.size, int(spec.options.file_size), spec.options.depth, spec.options.offered
     if not 0 < size <= disk or size % 512:
@@ -48,7 +24,7 @@ def _check(spec: Spec[Options]) -> str:
 
 _READ = ToolBenchmark(
     title="read over NVMe",
-    options=Options,
+    options=Nvme,
     check=_check,
     sizes="4Ki:64Ki:*4",
     metrics=METRICS,

@@ -7,21 +7,14 @@ With pyverbs a sample is a window of `tx_depth` messages on each queue pair, fro
 the pause between windows is not in it, their ends are.
 """
 
-from dataclasses import dataclass
-
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import VERBS, Atomic, Stream, check, window
+from labkit.benchmarks.verbs import VERBS, check, window
+from labkit.options.verbs import AtomicBandwidth
 from labkit.tools import perftest, pyverbs, qperf
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Atomic, Stream):
-    """Options of verbs.atomic_bandwidth."""
-
 
 BENCHMARK = ToolBenchmark(
     title="atomic stream",
-    options=Options,
+    options=AtomicBandwidth,
     sizes="8",
     max_size=8,
     check=lambda spec: check(spec, "atomic"),

@@ -5,7 +5,8 @@ The definition of perftest's ib_atomic_lat. The processor of the other end does 
 
 from dataclasses import dataclass
 
-from labkit.benchmarks.verbs import Atomic, Verbs, latency
+from labkit.benchmarks.verbs import latency
+from labkit.options.verbs import Atomic, Verbs
 from labkit.tools import perftest, pyverbs
 
 

@@ -5,25 +5,8 @@ Requests and answers travel by SEND over RC, UC or UD, or by WRITE over RC or UC
 what it shows is how transports differ, not how fast a card is.
 """
 
-from dataclasses import dataclass
-from typing import Literal
-
-from labkit.benchmarks.verbs import Served, program
+from labkit.benchmarks.verbs import program
+from labkit.options.verbs import Echo
 from labkit.tools import pyverbs
 
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Served):
-    """Options of verbs.echo.
-
-    Parameters
-    ----------
-    request : what carries requests and answers.
-    connection : service of the queue pairs.
-    """
-
-    request: Literal["send", "write"] = "send"
-    connection: Literal["RC", "UC", "UD"] = "RC"
-
-
-BENCHMARK = program("echo server", pyverbs.echo, Options)
+BENCHMARK = program("echo server", pyverbs.echo, Echo)

@@ -8,7 +8,8 @@ pyverbs.
 from dataclasses import dataclass
 from typing import Literal
 
-from labkit.benchmarks.verbs import Served, program
+from labkit.benchmarks.verbs import program
+from labkit.options.verbs import Served
 from labkit.tools import pyverbs
 
 

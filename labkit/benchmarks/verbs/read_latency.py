@@ -4,7 +4,8 @@ The definition of perftest's ib_read_lat. The processor of the other end does no
 """
 
 from labkit.benchmarks import Ends
-from labkit.benchmarks.verbs import InTurn, latency
+from labkit.benchmarks.verbs import latency
+from labkit.options.verbs import InTurn
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = latency(

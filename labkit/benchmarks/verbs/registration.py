@@ -6,7 +6,8 @@ what MPI libraries pay when buffers change.
 """
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import VERBS, Addressed
+from labkit.benchmarks.verbs import VERBS
+from labkit.options.verbs import Addressed
 from labkit.tools import pyverbs
 
 BENCHMARK = ToolBenchmark(

@@ -7,7 +7,8 @@ With pyverbs a sample is a window of `tx_depth` messages on each queue pair, fro
 the pause between windows is not in it, their ends are.
 """
 
-from labkit.benchmarks.verbs import Stream, bandwidth
+from labkit.benchmarks.verbs import bandwidth
+from labkit.options.verbs import Stream
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = bandwidth(

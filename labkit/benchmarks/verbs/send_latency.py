@@ -4,7 +4,8 @@ The definition of perftest's ib_send_lat: half the round trip. So are the sample
 through Python. The cost of an empty call is stored with the samples.
 """
 
-from labkit.benchmarks.verbs import InTurn, latency
+from labkit.benchmarks.verbs import latency
+from labkit.options.verbs import InTurn
 from labkit.tools import perftest, pyverbs, qperf
 
 BENCHMARK = latency(

@@ -4,7 +4,8 @@
 After RDMA-bench (Kalia et al., USENIX ATC 2016), as a program over pyverbs.
 """
 
-from labkit.benchmarks.verbs import Served, program
+from labkit.benchmarks.verbs import program
+from labkit.options.verbs import Served
 from labkit.tools import pyverbs
 
 BENCHMARK = program("sequencer", pyverbs.sequencer, Served, sizes="8", max_size=8)

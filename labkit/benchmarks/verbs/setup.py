@@ -5,7 +5,8 @@ before its first message, beside the exchange of addresses.
 """
 
 from labkit.benchmarks import ToolBenchmark
-from labkit.benchmarks.verbs import VERBS, Addressed
+from labkit.benchmarks.verbs import VERBS
+from labkit.options.verbs import Addressed
 from labkit.tools import pyverbs
 
 STEPS = {

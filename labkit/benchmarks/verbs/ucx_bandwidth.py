@@ -6,7 +6,7 @@ rc or ud.
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks.verbs import Ucx
+from labkit.options.verbs import Ucx
 from labkit.tools import ucx_perftest
 
 BENCHMARK = ToolBenchmark(

@@ -6,7 +6,7 @@ median is that of the newest iterations. ``transport`` is the path: auto, tcp, s
 """
 
 from labkit.benchmarks import Ends, ToolBenchmark
-from labkit.benchmarks.verbs import Ucx
+from labkit.options.verbs import Ucx
 from labkit.tools import ucx_perftest
 
 BENCHMARK = ToolBenchmark(

@@ -7,24 +7,13 @@ With pyverbs a sample is a window of `tx_depth` messages on each queue pair, fro
 the pause between windows is not in it, their ends are.
 """
 
-from dataclasses import dataclass
-
-from labkit.benchmarks.verbs import Stream, bandwidth
+from labkit.benchmarks.verbs import bandwidth
+from labkit.options.verbs import WriteBandwidth
 from labkit.tools import perftest, pyverbs, qperf
 
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Stream):
-    """Options of verbs.write_bandwidth.
-
-    Parameters
-    ----------
-    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
-    """
-
-    immediate: bool = False
-
-
 BENCHMARK = bandwidth(
-    "RDMA write stream", "write", (perftest.write_bandwidth, pyverbs.write_bandwidth, qperf.write_bandwidth), Options
+    "RDMA write stream",
+    "write",
+    (perftest.write_bandwidth, pyverbs.write_bandwidth, qperf.write_bandwidth),
+    WriteBandwidth,
 )

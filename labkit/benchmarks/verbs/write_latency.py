@@ -4,24 +4,10 @@ The definition of perftest's ib_write_lat: half the round trip. So are the sampl
 takes a receive and gives a completion at the other end, which is what waits then.
 """
 
-from dataclasses import dataclass
-
-from labkit.benchmarks.verbs import InTurn, latency
+from labkit.benchmarks.verbs import latency
+from labkit.options.verbs import WriteLatency
 from labkit.tools import perftest, pyverbs, qperf
 
-
-@dataclass(frozen=True, kw_only=True)
-class Options(InTurn):
-    """Options of verbs.write_latency.
-
-    Parameters
-    ----------
-    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
-    """
-
-    immediate: bool = False
-
-
 BENCHMARK = latency(
-    "RDMA write latency", "write", (perftest.write_latency, pyverbs.write_latency, qperf.write_latency), Options
+    "RDMA write latency", "write", (perftest.write_latency, pyverbs.write_latency, qperf.write_latency), WriteLatency
 )

@@ -14,7 +14,7 @@ from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected, aggregate
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
-from labkit.benchmarks.sockets import under_load
+from labkit.options.sockets import UnderLoad
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.read import records
 from labkit.store.samples import Samples
@@ -38,7 +38,7 @@ def _launches(results: Results, rate: int = 0) -> list[Samples]:
     chosen = [
         s
         for s in results.samples
-        if (s.spec.benchmark == OPEN and s.spec.of(under_load.Options).options.message_rate == rate)
+        if (s.spec.benchmark == OPEN and s.spec.of(UnderLoad).options.message_rate == rate)
         or (not rate and s.spec.benchmark == CLOSED)
     ]
     return sorted(chosen, key=lambda s: s.launch)

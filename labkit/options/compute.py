@@ -1,0 +1,27 @@
+"""Options of benchmarks of computations that tools read."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hpl:
+    """Options of compute.hpl.
+
+    Parameters
+    ----------
+    n : order of the matrix; 0 for the largest whose matrix takes 80 % of the hosts' memory.
+    nb : rows of a block; 0 for 192, or fewer for a small matrix.
+    p, q : rows and columns of the grid of processes; 0 for the most square one with p ≤ q.
+    variant : mapping, depth, broadcast, factorisations and their parts, as HPL prints it; that of HPCC's example.
+    tool : `xhpl`, `hpcc`, or the first of them that is installed.
+    directory : of the input and output files; where ranks run on several hosts, all must see it.
+    """
+
+    n: int = 0
+    nb: int = 0
+    p: int = 0
+    q: int = 0
+    variant: str = "WR11C2R4"
+    tool: Literal["auto", "xhpl", "hpcc"] = "auto"
+    directory: str = ""

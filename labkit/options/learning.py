@@ -1,0 +1,32 @@
+"""Options of benchmarks of the communication of deep learning that tools read."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranks:
+    """Options of every group of ranks.
+
+    Parameters
+    ----------
+    backend : of torch.distributed.
+    device : where the buffers are; gloo brings those of a GPU to the host.
+    directory : where the ranks find one another; where they run on several hosts, all must see it.
+    """
+
+    backend: Literal["gloo", "nccl"] = "gloo"
+    device: Literal["cpu", "cuda"] = "cpu"
+    directory: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Ranks):
+    """Options of a call.
+
+    Parameters
+    ----------
+    cadence : one call after the other, as nccl-tests, or after a barrier.
+    """
+
+    cadence: Literal["streaming", "isolated"] = "streaming"

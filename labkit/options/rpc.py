@@ -1,0 +1,127 @@
+"""Options of benchmarks of remote procedure calls that tools read."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """Options of a call.
+
+    Parameters
+    ----------
+    system : ``grpc`` or ``thrift``, each with a server and a client in C++ (in Python where `language` says so).
+    method : ``echo`` answers with the payload, ``send`` with the number of its bytes.
+    serialised : gRPC's messages: of Protocol Buffers, or without serialisation (raw byte buffers).
+    protocol : Thrift's.
+    framing : Thrift's transport: framed or buffered.
+    model : Thrift's server: a thread for each connection, or one loop over all (needs framing=framed).
+    server_threads : gRPC's completion queues, or the loops of Thrift's nonblocking server; 0 for the library's choice.
+    ip : version of the internet protocol.
+    """
+
+    system: Literal["grpc", "thrift"] = "grpc"
+    method: Literal["echo", "send"] = "echo"
+    serialised: bool = True
+    protocol: Literal["binary", "compact", "json"] = "binary"
+    framing: Literal["framed", "buffered"] = "framed"
+    model: Literal["threaded", "nonblocking"] = "threaded"
+    server_threads: int = 0
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop(Call):
+    """Options of calls one after the other.
+
+    Parameters
+    ----------
+    language : of server and client. Python's show what its layer adds, as mpi4py does beside C.
+    """
+
+    language: Literal["c++", "python"] = "c++"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payload:
+    """Options of TF-gRPC-Bench's payloads.
+
+    Parameters
+    ----------
+    scheme : how small, medium and large buffers are mixed: by turns, at random, or 10, 30 and 60 % of them.
+    buffers : number of buffers of a payload.
+    small, medium, large : their sizes, B.
+    draw : seed of scheme=random.
+    """
+
+    scheme: Literal["uniform", "random", "skew"] = "uniform"
+    buffers: int = 10
+    small: int = 10
+    medium: int = 10 * 1024
+    large: int = 1024 * 1024
+    draw: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class InFlight:
+    """Options of calls that are under way at once.
+
+    Parameters
+    ----------
+    window : calls that are under way at once.
+    """
+
+    window: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clients:
+    """Options of several clients.
+
+    Parameters
+    ----------
+    clients : connections, each with one call under way.
+    """
+
+    clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Options of several servers and their workers.
+
+    Parameters
+    ----------
+    servers, workers : parameter servers and workers.
+    """
+
+    servers: int
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk:
+    """Options of clients with large calls.
+
+    Parameters
+    ----------
+    bulk_clients : with large ones.
+    bulk_size : of a large call, B.
+    """
+
+    bulk_clients: int
+    bulk_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paced:
+    """Options of calls that are due at a rate.
+
+    Parameters
+    ----------
+    rate : calls per second of all clients.
+    arrivals : gaps between the calls of a client: ``constant``, as wrk2's, or ``poisson``.
+    """
+
+    rate: float
+    arrivals: Literal["constant", "poisson"]

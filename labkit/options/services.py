@@ -1,0 +1,106 @@
+"""Options of benchmarks of small services that ask one another that tools read."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """Options of a load on services.
+
+    Parameters
+    ----------
+    load : requests offered in a second, by all clients together.
+    arrivals : gaps between requests: ``poisson``, or ``constant``.
+    clients : connections over which the requests go; each carries any number at once.
+    ip : version of the internet protocol.
+    """
+
+    load: float = 200.0
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    clients: int = 4
+    ip: Literal["ipv4", "ipv6"] = "ipv4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaves(Load):
+    """Options of a load on a mid-tier with leaves.
+
+    Parameters
+    ----------
+    leaves : services that the mid-tier asks, each with a part of the data (fan-out).
+    """
+
+    leaves: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hdsearch(Leaves):
+    """Options of services.hdsearch.
+
+    Parameters
+    ----------
+    records : vectors of all leaves together.
+    search : candidates from the index (``lsh``), or all vectors (``exact``).
+    """
+
+    records: int = 10_000
+    search: Literal["lsh", "exact"] = "lsh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommend(Leaves):
+    """Options of services.recommend.
+
+    Parameters
+    ----------
+    users : who rated some of 200 items.
+    """
+
+    users: int = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Router(Leaves):
+    """Options of services.router.
+
+    Parameters
+    ----------
+    records : keys.
+    replicas : leaves that have a key.
+    reads : share of the requests that read.
+    leaf : ``table``, labkit's own, or ``memcached``.
+    """
+
+    records: int = 10_000
+    replicas: int = 1
+    reads: float = 0.9
+    leaf: Literal["table", "memcached"] = "table"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetAlgebra(Leaves):
+    """Options of services.set_algebra.
+
+    Parameters
+    ----------
+    records : documents of all leaves together.
+    words : in the dictionary.
+    """
+
+    records: int = 20_000
+    words: int = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class SocialNetwork(Load):
+    """Options of services.social_network.
+
+    Parameters
+    ----------
+    topology : who calls whom.
+    services : in a random topology.
+    """
+
+    topology: Literal["social_network", "random"] = "social_network"
+    services: int = 18

@@ -1,0 +1,166 @@
+"""Options of benchmarks of RDMA verbs and UCX that tools read."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Tool = Literal["auto", "perftest", "pyverbs", "qperf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verbs:
+    """Options of all verbs benchmarks with two ends.
+
+    Parameters
+    ----------
+    tool : `auto` takes perftest where it is installed, else the loops over pyverbs.
+    connection : service of the queue pairs: reliable (RC) or unreliable (UC) connection, unreliable datagram (UD);
+        XRC, DC and SRD where the device has them.
+    completion : poll for a completion, or sleep until an event tells of one.
+    inline : B up to which data are copied with a request; -1 leaves it to the tool.
+    mtu : B of the largest packet; 0 takes the largest.
+    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    rdma_cm : connect by the RDMA connection manager instead of an exchange over TCP.
+    """
+
+    tool: Tool = "auto"
+    connection: Literal["RC", "UC", "UD", "XRC", "DC", "SRD"] = "RC"
+    completion: Literal["poll", "event"] = "poll"
+    inline: int = -1
+    mtu: int = 0
+    tclass: int = -1
+    gid: int = -1
+    rdma_cm: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class InTurn(Verbs):
+    """Options of the verbs benchmarks whose messages may use several buffers.
+
+    Parameters
+    ----------
+    buffers_in_turn : different buffers, one after the other (pyverbs).
+    reuse : % of the messages that use the first buffer again, the others any of them (pyverbs).
+    """
+
+    buffers_in_turn: int = 1
+    reuse: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Atomic:
+    """Options of atomic operations.
+
+    Parameters
+    ----------
+    operation : add to the number there, or put another in its place if it is the one expected.
+    """
+
+    operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addressed:
+    """Options of the verbs benchmarks with one end.
+
+    Parameters
+    ----------
+    gid : place of the address in the device's table; -1 takes the RoCE v2 address for IPv4.
+    """
+
+    gid: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ucx(Addressed):
+    """Options of the benchmarks of UCX.
+
+    Parameters
+    ----------
+    operation : messages by tag, as MPI sends them; put and get into the other's memory; active messages.
+    """
+
+    operation: Literal["tag", "put", "get", "am"] = "tag"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Verbs):
+    """Options of the verbs benchmarks that measure a stream.
+
+    Parameters
+    ----------
+    tx_depth : messages under way on each queue pair at most; those of a window with pyverbs.
+    cq_moderation : messages to a completion; divides `tx_depth`.
+    post_list : messages posted with one call; divides `cq_moderation`.
+    qps : queue pairs, used in turn.
+    bidirectional : both ends send.
+    duration : s to stream, instead of a count; 0 for a count.
+    """
+
+    tx_depth: int = 64
+    cq_moderation: int = 16
+    post_list: int = 1
+    qps: int = 1
+    bidirectional: bool = False
+    duration: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served(Addressed):
+    """Options of a small program: clients that ask a server.
+
+    Parameters
+    ----------
+    clients : requests in flight, up to 64.
+    inline : B up to which data are copied with a request.
+    mtu : B of the largest packet; 0 takes the largest.
+    tclass : byte of DSCP and ECN in the packets; -1 leaves it.
+    """
+
+    clients: int = 1
+    inline: int = 0
+    mtu: int = 0
+    tclass: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtomicBandwidth(Atomic, Stream):
+    """Options of verbs.atomic_bandwidth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Echo(Served):
+    """Options of verbs.echo.
+
+    Parameters
+    ----------
+    request : what carries requests and answers.
+    connection : service of the queue pairs.
+    """
+
+    request: Literal["send", "write"] = "send"
+    connection: Literal["RC", "UC", "UD"] = "RC"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteBandwidth(Stream):
+    """Options of verbs.write_bandwidth.
+
+    Parameters
+    ----------
+    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
+    """
+
+    immediate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteLatency(InTurn):
+    """Options of verbs.write_latency.
+
+    Parameters
+    ----------
+    immediate : each write carries a number, takes a receive and gives a completion at the other end (pyverbs).
+    """
+
+    immediate: bool = False
