@@ -22,14 +22,15 @@ from labkit.worker import Plan
 from labkit.worker.rank import Worker
 from labkit.worker.verify import verify
 
-NAMES = ("core_to_core", "core_to_core_copy", "memory_copy", "noise", "system_call", "wake_up")
+MOVING = ("_copy", "loopback")  # bytes, which are verified
+NAMES = ("core_to_core", "core_to_core_copy", "loopback", "memory_copy", "noise", "system_call", "wake_up")
 TWO = len(os.sched_getaffinity(0)) > 1
 pytestmark = pytest.mark.skipif(not native.compiled(), reason="the C kernels are not compiled")
 
 
 def _specs() -> list[Spec]:
     specs = [Spec(benchmark=f"micro.{name}", ranks=1) for name in NAMES if TWO or not name.startswith("core_to_core")]
-    return [spec.replace(size=4096) if spec.benchmark.endswith("_copy") else spec for spec in specs]
+    return [spec.replace(size=4096) if spec.benchmark.endswith(MOVING) else spec for spec in specs]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_every_kernel_times_each_iteration(measured: dict[str, Samples]) -> None
 
 def test_a_copy_is_verified(measured: dict[str, Samples]) -> None:
     for one in measured.values():
-        assert one.meta.get("verified", False) is one.spec.benchmark.endswith("_copy"), one.spec
+        assert one.meta.get("verified", False) is one.spec.benchmark.endswith(MOVING), one.spec
 
 
 def test_quanta_have_their_place_in_time(measured: dict[str, Samples]) -> None:

@@ -1,12 +1,16 @@
-/* What one machine costs without a network: a copy, a system call, a line of cache that changes cores, a thread that
+/* What one machine costs without a network: a copy, a system call, a message over TCP to the same thread, a line of cache that changes cores, a thread that
  * another one wakes, and a fixed amount of arithmetic, which shows what interrupts it. No MPI. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -175,6 +179,53 @@ static void *answer_pipe(void *argument)
 }
 
 KERNEL(wake_up) { return both(args, ask_pipe, answer_pipe); }
+
+/* A connection of this thread to itself: ends[0] sends, ends[1] receives. */
+static int connected(int ends[2])
+{
+    const int now = 1;
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof here;
+    const int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int code = door < 0 || ends[0] < 0 || bind(door, (struct sockaddr *)&here, sizeof here) || listen(door, 1) ||
+                       getsockname(door, (struct sockaddr *)&here, &length) ||
+                       connect(ends[0], (struct sockaddr *)&here, sizeof here)
+                   ? errno
+                   : 0;
+    if (!code && (ends[1] = accept(door, NULL, NULL)) < 0) code = errno;
+    if (!code && setsockopt(ends[0], IPPROTO_TCP, TCP_NODELAY, &now, sizeof now)) code = errno;
+    if (door >= 0) close(door);
+    return code;
+}
+
+/* Send a message as far as the buffers of the sockets take it, receive what is there, and so on until all of it is. */
+static int pass_message(const Arguments *args, const int ends[2])
+{
+    const size_t count = (size_t)args->count;
+    size_t sent = 0, received = 0;
+    while (received < count) {
+        ssize_t moved = sent < count ? send(ends[0], args->send + sent, count - sent, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+        if (moved > 0) sent += (size_t)moved;
+        if (moved < 0 && errno != EAGAIN && errno != EINTR) return errno;
+        if (received == sent) continue; /* nothing is under way */
+        moved = recv(ends[1], args->recv + received, count - received, MSG_DONTWAIT);
+        if (moved > 0) received += (size_t)moved;
+        if (moved < 0 && errno != EAGAIN && errno != EINTR) return errno;
+        if (moved == 0) return EPIPE;
+    }
+    return 0;
+}
+
+/* A sample is one message over the loopback interface, from a thread to itself: nobody must be woken. */
+KERNEL(loopback)
+{
+    int ends[2] = {-1, -1}, code = connected(ends);
+    if (!code) TIMED(if (!code) code = pass_message(args, ends);, );
+    for (int k = 0; k < 2; k++)
+        if (ends[k] >= 0) close(ends[k]);
+    return -code;
+}
 
 /* A sample is the time of `window` steps of arithmetic, each of which needs the one before. Phase 1 is the time since
  * the end of the sample before, also across calls: so the samples have their places on one axis of time. */
