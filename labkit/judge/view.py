@@ -15,6 +15,8 @@ from labkit.judge import plausibility
 from labkit.judge.finding import Subject
 from labkit.judge.plausibility import Oddity
 from labkit.judge.plausibility.view import Columns, Row
+from labkit.models.bounds import Stated
+from labkit.models.costs import Costs, measured_costs
 from labkit.point.columns import METRICS, Metric, split
 from labkit.point.units import format_size
 from labkit.read.records import aggregate
@@ -39,6 +41,7 @@ class View:
     launches : what metadata hold; None where only records are known.
     failed : what was skipped or failed, with the reason.
     modes : fingerprint and launch → the two modes of its iterations, where there are two.
+    stated : what a user says of the path; None for nothing.
     """
 
     name: str
@@ -47,6 +50,34 @@ class View:
     launches: Launches | None = None
     failed: Sequence[tuple[str, str]] = ()
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
+    stated: Stated | None = None
+
+    @cached_property
+    def costs(self) -> dict[str, Costs]:
+        """Host → what it costs without a network."""
+        return measured_costs(self.summary)
+
+    def rows_of(self, fingerprint: str) -> NDArray[np.intp]:
+        """Return the rows of the records of a point's launches."""
+        return self._rows.get(fingerprint, np.empty(0, np.intp))
+
+    @cached_property
+    def _rows(self) -> dict[str, NDArray[np.intp]]:
+        """Fingerprint → rows of the records."""
+        codes, names = pd.factorize(self.records["fingerprint"])
+        order = np.argsort(codes, kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(codes, minlength=len(names)))[:-1])
+        return dict(zip(names.tolist(), parts, strict=True))
+
+    def first_launches(self, fingerprints: Sequence[str]) -> dict[str, Samples]:
+        """Return for each point one launch, the first in the order of the records; its metadata stand for the point."""
+        if self.launches is None:
+            return {}
+        names = self.records["fingerprint"]
+        rows = np.flatnonzero(names.isin(fingerprints))[::-1].tolist()
+        first = dict(zip(names.iloc[rows], rows, strict=True))
+        samples = self.launches.samples([*first.values()])
+        return {name: samples[row] for name, row in first.items() if row in samples}
 
     @cached_property
     def odd(self) -> tuple[Oddity, ...]:

@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from labkit import benchmarks
 from labkit.errors import SpecError
 from labkit.models import links
 from labkit.models.costs import Costs
+from labkit.models.inside import LINK, MACHINE, copied, handed_over, of_host
 from labkit.models.inside import Bound as Bound
-from labkit.models.inside import copied, handed_over, of_host
 from labkit.models.inside import inside as inside
 from labkit.point.columns import METRICS
 from labkit.point.notes import has
-from labkit.point.units import format_number
+from labkit.point.units import format_number, format_size
 from labkit.store.samples import Samples
 from labkit.store.samples.facts import ACTIVE_MTU, CHUNKS, DEVICE, EVIDENCE, HOST_B, RANK_HOSTS, TESTBED, badges
 
@@ -32,6 +32,9 @@ _BITS = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<prefix>[kmg]?)bit(?:/s)?", 
 _TIME = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>ns|us|ms|s)")
 # B, s: what passes before traffic control limits the rate (labkit.testbeds.virtual_cluster, soft_roce)
 _FRAMES, _BURST_S, _CABLE_BURST = 2.0 * 1514, 20e-6, 20e3
+ENDS = "hosts at both ends"
+_ADAPTERS_S = 1e-6  # of a message through two adapters without the wire: Zambre et al. 2019, the Breaking Band models
+_FAR_S = 1e-3  # of delay in each direction, beside which the work of hosts counts little
 _SEGMENT = 65536.0  # B of a packet before the kernel cuts it (generic segmentation offload)
 # what facts of a path raise that cannot be read: samples may come from anyone, and then have no bounds
 UNREADABLE = (SpecError, ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
@@ -172,13 +175,18 @@ def _of_bandwidth(samples: Samples, stated: Stated, costs: Mapping[str, Costs] |
     if wire is not None and math.isfinite(wire.rate):
         value = directions * wire.rate / 8 * wire.efficiency.share
         formula = f"{_both(directions)}{format_number(wire.rate / 1e9)} Gbit/s / 8, {wire.efficiency}"
-        bounds.append(Bound(name=wire.name, value=value, formula=formula, source=wire.source))
+        bounds.append(_rate_of(wire.name, value, formula, wire.source))
     for generation, width, source in _slots(samples, stated):
         rate, efficiency = links.pcie(generation, width)
         formula = f"{_both(directions)}{format_number(rate / 1e9)} Gbit/s / 8, {efficiency}"
         value = directions * rate / 8 * efficiency.share
-        bounds.append(Bound(name=f"PCIe {generation}.0 x{width}", value=value, formula=formula, source=source))
+        bounds.append(_rate_of(f"PCIe {generation}.0 x{width}", value, formula, source))
     return tuple(sorted(bounds, key=lambda bound: bound.value))
+
+
+def _rate_of(name: str, value: float, formula: str, source: str) -> Bound:
+    """Return the bound of a link, B/s."""
+    return Bound(name=name, value=value, formula=formula, source=source, good=value / LINK[0], bad=value / LINK[1])
 
 
 def of_latency(
@@ -215,13 +223,61 @@ def _of_latency(samples: Samples, stated: Stated, costs: Mapping[str, Costs] | N
     if wire.segment:  # a direction has the whole round trip to pay for what passed at once
         limited = max(limited / 2, limited - wire.segment)
     serial = sent * limited * 8 / wire.rate
-    value = crossings * wire.delay + serial
-    if not value:
+    value, ends = crossings * wire.delay + serial, _ends(samples, crossings, of_host(samples, costs))
+    if not value and not ends:
         return ()
     formula = (
         f"{crossings} × {format_number(wire.delay * 1e6)} µs of delay + {format_number(serial * 1e6)} µs for the bytes"
     )
-    return (Bound(name=wire.name, value=value, formula=formula, source=wire.source),)
+    if not ends and value < _FAR_S * crossings:
+        return (Bound(name=wire.name, value=value, formula=formula, source=wire.source, missing="micro.loopback"),)
+    at_ends = 0.0
+    if ends:
+        at_ends, how = ends
+        formula += f"; at its ends {how}, {format_number(at_ends * 1e6)} µs together"
+    good, bad = (path * value + host * at_ends for path, host in zip(LINK, MACHINE, strict=True))
+    named, usual_name = (wire.name, f"{wire.name} and its ends" if ends else "") if value else (ENDS, "")
+    usual = value + at_ends
+    bound = Bound(name=named, value=value, formula=formula, source=wire.source, good=good, bad=bad)
+    return (replace(bound, usual=usual, usual_name=usual_name),)
+
+
+def _ends(samples: Samples, crossings: int, costs: Costs) -> tuple[float, str] | None:
+    """What the hosts at both ends need at least, s, and how that is known; None where it is not."""
+    known = benchmarks.get(samples.spec.benchmark)
+    if known.ends.rdma:
+        return crossings * _ADAPTERS_S, f"adapters that need {format_number(_ADAPTERS_S * 1e6)} µs (published)"
+    if near := costs.message(samples.spec.size or 0):
+        size, cost = near
+        return crossings * cost.value, f"hosts that pass {format_size(size)} to themselves in {cost}"
+    return None
+
+
+def best_path(samples: Samples, costs: Mapping[str, Costs] | None) -> Bound | None:
+    """The floor of shared memory, s, for ranks that share a host but send over its loopback interface; else None."""
+    crossings = crossings_of(samples.spec.benchmark)
+    if not crossings or not _could_share(samples):
+        return None
+    try:
+        return next(iter(handed_over(samples, crossings, of_host(samples, costs), "shared-memory")), None)
+    except UNREADABLE:
+        return None
+
+
+def best_rate(samples: Samples, costs: Mapping[str, Costs] | None) -> Bound | None:
+    """The same for a bandwidth, B/s."""
+    directions = directions_of(samples.spec.benchmark) * (2 if samples.spec.values.get("bidirectional") else 1)
+    if not directions or not _could_share(samples):
+        return None
+    try:
+        return next(iter(copied(samples, directions, of_host(samples, costs), "shared-memory")), None)
+    except UNREADABLE:
+        return None
+
+
+def _could_share(samples: Samples) -> bool:
+    """Whether ranks share a host but not its memory."""
+    return benchmarks.get(samples.spec.benchmark).mpi and inside(samples) == "loopback"
 
 
 def many_links(samples: Samples) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -52,6 +52,7 @@ class Costs:
     line : a line of cache from one core to another (micro.core_to_core).
     system_call : micro.system_call.
     wake_ups : option `cores` → micro.wake_up.
+    messages : size in B → time of a message over the loopback interface from a thread to itself (micro.loopback).
     """
 
     copies: Mapping[int, Cost] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Costs:
     line: Cost | None = None
     system_call: Cost | None = None
     wake_ups: Mapping[str, Cost] = field(default_factory=dict)
+    messages: Mapping[int, Cost] = field(default_factory=dict)
 
     def copy(self, size: int) -> tuple[int, Cost] | None:
         """The rate of a copy of a size (see `_near`); with the size that was measured."""
@@ -67,6 +69,16 @@ class Costs:
     def crossing(self, size: int) -> tuple[int, Cost] | None:
         """The same of a copy that another core wrote."""
         return _near(self.crossings, size)
+
+    def message(self, size: int) -> tuple[int, Cost] | None:
+        """The time of a loopback message: of the largest measured size that is not larger, else of the smallest."""
+        sizes = sorted(self.messages)
+        chosen = max((one for one in sizes if one <= size), default=sizes[0] if sizes else None)
+        return None if chosen is None else (chosen, self.messages[chosen])
+
+    def passing(self, size: int) -> tuple[int, Cost] | None:
+        """The loopback message of the size near another one (see `_near`) that moves more bytes in its time."""
+        return _near(self.messages, size, key=lambda one: one[0] / one[1].value)
 
     @property
     def wake_up(self) -> Cost | None:
@@ -91,6 +103,7 @@ def measured_costs(summary: pd.DataFrame) -> dict[str, Costs]:
             line=min((cost for *_, cost in lines), key=lambda cost: cost.value, default=None),
             system_call=min((cost for *_, cost in calls), key=lambda cost: cost.value, default=None),
             wake_ups={cores: cost for _, cores, cost in wakes},
+            messages={size: cost for size, _, cost in _costs(rows, "micro.loopback")},
         )
     return costs
 
@@ -98,6 +111,7 @@ def measured_costs(summary: pd.DataFrame) -> dict[str, Costs]:
 BENCHMARKS = {  # → metric
     "micro.core_to_core": "line_transfer_ns",
     "micro.core_to_core_copy": "bandwidth_MBps",
+    "micro.loopback": "latency_us",
     "micro.memory_copy": "bandwidth_MBps",
     "micro.system_call": "system_call_ns",
     "micro.wake_up": "wake_up_us",
@@ -110,7 +124,9 @@ def read(campaign: Campaign) -> dict[str, Costs]:
     return measured_costs(pd.concat([records.summary(table) for table in tables], ignore_index=True)) if tables else {}
 
 
-def _near(rates: Mapping[int, Cost], size: int) -> tuple[int, Cost] | None:
+def _near(
+    rates: Mapping[int, Cost], size: int, key: Callable[[tuple[int, Cost]], float] = lambda one: one[1].value
+) -> tuple[int, Cost] | None:
     """The higher rate of the two measured sizes around a size; with that size.
 
     Between them, the rate cannot be read: it rises while calls cost, and falls where a cache ends.
@@ -118,7 +134,7 @@ def _near(rates: Mapping[int, Cost], size: int) -> tuple[int, Cost] | None:
     below = max((one for one in rates if one <= size), default=None)
     above = min((one for one in rates if one >= size), default=None)
     near = {one: rates[one] for one in (below, above) if one is not None}
-    return max(near.items(), key=lambda item: item[1].value) if near else None
+    return max(near.items(), key=key) if near else None
 
 
 def _costs(rows: pd.DataFrame, benchmark: str) -> list[tuple[int, str, Cost]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit import benchmarks
 from labkit.models.costs import Cost, Costs
@@ -14,6 +14,9 @@ from labkit.store.samples.facts import badges
 
 _INSIDE = {"shared-memory", "loopback"}  # codes of badges of points whose bytes left no host
 TWICE = "two copies, one after the other"
+THREAD = "a thread that sends to itself over loopback"
+LINK = (1 / 0.9, 1 / 0.7)  # times what links and copies need: up to the first it is good, beyond the second it is bad
+MACHINE = (2.5, 5.0)  # the same of what hosts need at least, on which every library and kernel puts its own work
 _COUNTS = 0.01  # part of a floor from which its formula names the copy
 _UNITS = {  # name of a floor → what its cost is of
     "line of cache": "line of cache from core to core",
@@ -29,12 +32,14 @@ class Bound:
     Parameters
     ----------
     name : what limits.
-    value : B/s of payload, or s.
+    value : B/s of payload, or s. What is beyond it is a defect of the bound or of the measurement.
     formula : how it follows.
     source : where its facts are from: ``testbed``, ``host``, ``stated`` or ``measured``.
     low, high : interval of a measured bound over launches; NaN of a computed one, and of a single launch.
-    usual : value to judge by, where libraries usually do more than they must, as a second copy; NaN: it is `value`.
-    close : whether a good implementation comes close to it; otherwise it bounds, but judges nothing.
+    usual : what a good implementation comes near, as two copies where one is needed; NaN: `value`.
+    usual_name : what that is; empty: `name`.
+    good, bad : values from which, and up to which, a measurement is good and bad; NaN where the bound judges nothing.
+    missing : benchmark that would make it judge; empty if it does.
     """
 
     name: str
@@ -44,7 +49,10 @@ class Bound:
     low: float = math.nan
     high: float = math.nan
     usual: float = math.nan
-    close: bool = True
+    usual_name: str = ""
+    good: float = math.nan
+    bad: float = math.nan
+    missing: str = ""
 
     @property
     def measured(self) -> bool:
@@ -52,9 +60,19 @@ class Bound:
         return self.source == "measured"
 
     @property
-    def judging(self) -> float:
-        """The value to judge a measurement by."""
+    def reference(self) -> float:
+        """What a measurement is compared with."""
         return self.value if math.isnan(self.usual) else self.usual
+
+    @property
+    def reference_name(self) -> str:
+        """What that is."""
+        return self.usual_name or self.name
+
+    @property
+    def judges(self) -> bool:
+        """Whether it says what is good and what is bad."""
+        return not math.isnan(self.good)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -72,11 +90,15 @@ def of_host(samples: Samples, costs: Mapping[str, Costs] | None) -> Costs:
     return (costs or {}).get(str(samples.host.get("name") or samples.host.get("hostname") or ""), Costs())
 
 
-def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]:
+def copied(samples: Samples, directions: int, costs: Costs, place: str = "") -> tuple[Bound, ...]:
     """A core copies every byte at least once; each direction, pair of ranks, thread and stream may have its own core.
 
     Libraries usually copy twice, one after the other: into memory that both processes share, and out of it. The second
     copy is of what another core wrote.
+
+    Parameters
+    ----------
+    place : as in `handed_over`.
     """
     size, options = samples.spec.size, samples.spec.values
     near = costs.copy(size)
@@ -95,46 +117,76 @@ def copied(samples: Samples, directions: int, costs: Costs) -> tuple[Bound, ...]
     formula = f"{f'{cores} × ' if cores > 1 else ''}{cost} for copies of {format_size(copied)} by one core"
     if call:
         formula += f", and {call} for each send"
-    value = rate(cost.value, call.value if call else 0.0)
-    crossing = costs.crossing(size)
-    second = crossing[1].value if crossing else cost.value
-    twice = 1 / (1 / cost.value + 1 / second)
-    close = inside(samples) == "shared-memory"  # over loopback, the protocol costs more than the copies
-    usual = rate(twice, call.value if call else 0.0)
-    if close:
-        of_what = "the second of what another core wrote" if crossing else "both in one core"
-        formula += f"; {TWICE} ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
     bound = Bound(
         name="copy by one core",
-        value=value,
+        value=rate(cost.value, call.value if call else 0.0),
         formula=formula,
         source="measured",
         low=low,
         high=high,
-        usual=usual,
-        close=close,
     )
-    return (bound,)
+    if (place or inside(samples)) == "loopback":
+        return (_of_thread(bound, cores, size, costs),)
+    crossing = costs.crossing(size)
+    second = crossing[1].value if crossing else cost.value
+    usual = rate(1 / (1 / cost.value + 1 / second), 0.0)
+    of_what = "the second of what another core wrote" if crossing else "both in one core"
+    formula += f"; {TWICE} ({of_what}): {format_number(usual / 1e6)} MB/s, by which it is judged"
+    good, bad = usual / LINK[0], usual / LINK[1]
+    return (replace(bound, formula=formula, usual=usual, usual_name=TWICE, good=good, bad=bad),)
 
 
-def handed_over(samples: Samples, crossings: int, costs: Costs) -> tuple[Bound, ...]:
-    """What a message needs to reach another process of its host: a line of cache, or the kernel and a wake-up."""
+def _of_thread(bound: Bound, cores: int, size: int, costs: Costs) -> Bound:
+    """Judge a rate over the loopback interface by that of one thread which sends and receives."""
+    near = costs.passing(size)
+    if near is None:
+        return replace(bound, missing="micro.loopback")
+    of_size, cost = near
+    usual = cores * of_size / cost.value
+    formula = f"{bound.formula}; {f'{cores} × ' if cores > 1 else ''}{THREAD}: {format_size(of_size)} in {cost}"
+    formula += f", {format_number(usual / 1e6)} MB/s, by which it is judged"
+    good, bad = usual / MACHINE[0], usual / MACHINE[1]
+    return replace(bound, formula=formula, usual=usual, usual_name=THREAD, good=good, bad=bad)
+
+
+def handed_over(samples: Samples, crossings: int, costs: Costs, place: str = "") -> tuple[Bound, ...]:
+    """What a message needs to reach another process of its host: a line of cache, or the kernel and a wake-up.
+
+    Parameters
+    ----------
+    place : ``shared-memory`` or ``loopback``; where the bytes of the point were, if left out.
+    """
+    size, place = samples.spec.size or 0, place or inside(samples)
+    if place == "loopback" and (near := costs.message(size)):
+        of_size, cost = near
+        value, ends = crossings * cost.value, (crossings * cost.low, crossings * cost.high)
+        formula = f"{crossings} × {cost} for a message of {format_size(of_size)} from a thread to itself"
+        return (_floor(THREAD, value, formula, ends),)
     calls, times, name = costs.line, 1, "line of cache"
-    if inside(samples) == "loopback":
+    if place == "loopback":
         wakes = benchmarks.get(samples.spec.benchmark).ends.sockets  # an MPI library polls, and does not sleep
         calls, times, name = (costs.wake_up, 1, "wake-up") if wakes and costs.wake_up else (None, 1, "")
         if calls is None:
             calls, times, name = costs.system_call, 2, "system calls"
     if calls is None:
         return ()
-    count, size, near = crossings * times, samples.spec.size or 0, costs.copy(samples.spec.size or 0)
-    copied = crossings * size / near[1].value if near else 0.0
+    count, copy = crossings * times, costs.copy(size)
+    copied = crossings * size / copy[1].value if copy else 0.0
     low, high = (count * end + copied for end in (calls.low, calls.high))
     formula = f"{count} × {calls} for a {_UNITS[name]}"
-    if near and copied > _COUNTS * calls.value:
+    if copy and copied > _COUNTS * calls.value:
         formula += f" + {format_number(copied * 1e6)} µs to copy the bytes once on each way"
-    value = count * calls.value + copied
-    return (Bound(name=name, value=value, formula=formula, source="measured", low=low, high=high),)
+    bound = _floor(name, count * calls.value + copied, formula, (low, high))
+    if place == "loopback":  # the work of TCP and IP is left out
+        return (replace(bound, good=math.nan, bad=math.nan, missing="micro.loopback"),)
+    return (bound,)
+
+
+def _floor(name: str, value: float, formula: str, ends: tuple[float, float]) -> Bound:
+    """Return a measured floor, s, and what is good above it."""
+    good, bad = (times * value for times in MACHINE)
+    low, high = ends
+    return Bound(name=name, value=value, formula=formula, source="measured", low=low, high=high, good=good, bad=bad)
 
 
 def _ends(cost: Cost | None) -> tuple[float, float]:

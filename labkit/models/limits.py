@@ -62,7 +62,7 @@ def limit_curves(
     curves: list[tuple[str, dict[str, None], dict[Any, tuple[float, Bound]], set[int]]] = []
     for one in samples:
         bound = _binding(one, metric, costs, stated)
-        if bound is None or one.spec.size is None:
+        if bound is None or one.spec.size is None or not bound.value:
             continue
         place, value = at(one), bound.value * METRICS[metric].factor
         fitting = (curve for curve in curves if curve[0] == bound.name and curve[2].get(place, (value,))[0] == value)

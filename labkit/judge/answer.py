@@ -1,0 +1,223 @@
+"""Answer what every user asks: whether a campaign is good, why not, and what to do next.
+
+Everything that shows an answer, from the terminal to the report, shows this one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from labkit import benchmarks
+from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
+from labkit.judge import causes, rules
+from labkit.judge.cause import Case, ranked
+from labkit.judge.finding import LEVELS, Finding, Level, Value, ordered, sound
+from labkit.judge.rule import METHOD
+from labkit.judge.view import View
+from labkit.point.columns import METRICS
+from labkit.point.notes import joined
+
+Verdict = Literal["bad", "doubtful", "unknown", "no reference", "good"]
+VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "good")
+STEPS = 3  # things to do next that are named
+NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
+_ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a cause
+_FAMILIES = {
+    "mpi": "MPI",
+    "sockets": "sockets",
+    "storage": "storage",
+    "verbs": "RDMA verbs",
+    "congestion": "congestion",
+    "apps": "patterns of applications",
+    "shmem": "OpenSHMEM",
+    "rpc": "remote procedure calls",
+    "kv": "key-value stores",
+    "services": "microservices",
+    "gpu": "GPUs",
+    "learning": "distributed training",
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What was asked of a family of benchmarks on a path, and the answer.
+
+    Parameters
+    ----------
+    name : in words.
+    findings : verdicts, the worst first.
+    """
+
+    name: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst that is known; else why nothing is."""
+        known = [one.level for one in self.findings if one.level != "unknown"]
+        if known:
+            level = min(known, key=LEVELS.index)
+            return level if level != "note" else "unknown"
+        return "no reference" if all(one.form == NO_REFERENCE for one in self.findings) else "unknown"
+
+    @cached_property
+    def lead(self) -> Finding:
+        """The finding that decides the verdict."""
+        return next((one for one in self.findings if one.level == self.verdict), self.findings[0])
+
+    @property
+    def cause(self) -> Finding | None:
+        """The likeliest cause that the data support; None if it is unknown."""
+        return next((one for one in self.lead.causes if one.supported), None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to do next.
+
+    Parameters
+    ----------
+    command : to run, or to do.
+    why : findings that it is about.
+    """
+
+    command: str
+    why: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What labkit says about a campaign.
+
+    Parameters
+    ----------
+    campaign : its name.
+    findings : all of them, in the order in which they are shown.
+    """
+
+    campaign: str
+    findings: tuple[Finding, ...]
+
+    @cached_property
+    def topics(self) -> tuple[Topic, ...]:
+        """What was asked, the worst answers first."""
+        some: dict[str, list[Finding]] = {}
+        for one in self.findings:
+            if one.kind == "verdict" and one.subject.benchmark:
+                some.setdefault(topic_of(one), []).append(one)
+        topics = [Topic(name, tuple(own)) for name, own in some.items()]
+        return tuple(sorted(topics, key=lambda one: VERDICTS.index(one.verdict)))
+
+    @cached_property
+    def others(self) -> tuple[Finding, ...]:
+        """Findings about the numbers that are no verdicts of topics: violations, changes and observations."""
+        every = rules.every()
+        return tuple(one for one in self.findings if one.kind != "verdict" and every[one.code].about != METHOD)
+
+    @cached_property
+    def of_method(self) -> tuple[Finding, ...]:
+        """Findings about the method of measuring, as `labkit lint` shows them."""
+        every = rules.every()
+        return tuple(one for one in self.findings if one.kind != "verdict" and every[one.code].about == METHOD)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What to do next, the most useful first: each thing once."""
+        found: dict[str, list[Finding]] = {}
+        for one in _asking(self):
+            for command in filter(None, _commands(one)):
+                found.setdefault(command, []).append(one)
+                break
+        return tuple(Step(command, tuple(some)) for command, some in found.items())[:STEPS]
+
+    @property
+    def counts(self) -> str:
+        """How many topics have each verdict."""
+        counts = Counter(one.verdict for one in self.topics)
+        return joined(f"{counts[one]} {one}" for one in reversed(VERDICTS) if counts[one])
+
+
+def _asking(answer: Answer) -> Iterator[Finding]:
+    """Yield the findings that something can be done about: the verdicts of all topics first."""
+    for topic in answer.topics:
+        if topic.verdict != "good":
+            yield topic.lead
+    yield from answer.others
+    yield from answer.of_method
+
+
+def _commands(one: Finding) -> Iterator[str]:
+    """Yield what to do about a finding, the likeliest cause first."""
+    yield from (cause.command or causes.every()[cause.code].remedy for cause in one.causes if cause.supported)
+    yield one.command
+    rule = rules.every()[one.code]
+    yield rule.imported if one.subject.imported and rule.imported else rule.remedy
+
+
+def topic_of(one: Finding) -> str:
+    """Return what a verdict is about in words: family, kind and path.
+
+    Examples
+    --------
+    >>> from labkit.judge.finding import Subject
+    >>> subject = Subject(benchmark="mpi.latency")
+    >>> topic_of(Finding(code="", kind="verdict", level="good", subject=subject, values={"path": "TCP"}))
+    'MPI latency over TCP'
+    """
+    name = one.subject.benchmark
+    family = _FAMILIES.get(name.partition(".")[0], name.partition(".")[0])
+    path = one.values.get("path", "")
+    return f"{family} {_kind(name)}{f' over {path}' if path else ''}"
+
+
+def _kind(name: str) -> str:
+    known = benchmarks.look_up(name)
+    if isinstance(known, CollectiveBenchmark):
+        return "collectives"
+    if isinstance(known, FileBenchmark):
+        return "files"
+    metric = next(iter(known.metrics)) if known else ""
+    if not metric:
+        return name.partition(".")[2]
+    return "latency" if METRICS[metric].kind == "cost" else METRICS[metric].label
+
+
+def answer(view: View, only: Iterable[str] = ()) -> Answer:
+    """Judge a campaign by all rules, and look for the causes of what is not good.
+
+    Parameters
+    ----------
+    view : of the campaign.
+    only : codes of the rules to apply; all if left out.
+    """
+    chosen = [one for code, one in rules.every().items() if not only or code in only]
+    found = [one for rule in chosen for one in rule.check(view) if sound(one)]
+    return Answer(view.name, ordered(_explained(view, found)))
+
+
+def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:
+    """Return findings with the causes that the data speak for or against."""
+    asking = [one for one in found if one.kind == "verdict" and one.level in _ASKING and one.form != "defect"]
+    samples = view.first_launches([one.subject.points[0] for one in asking if one.subject.points])
+    verdicts: Mapping[str, tuple[Finding, ...]] = {
+        code: tuple(one for one in found if one.code == code) for code in {one.code for one in asking}
+    }
+    done = []
+    for one in found:
+        point = one.subject.points[0] if one.subject.points else ""
+        if one in asking and point in samples:
+            others = tuple(other for other in verdicts[one.code] if other is not one)
+            one = replace(one, causes=_causes(Case(about=one, view=view, samples=samples[point], others=others)))
+        done.append(one)
+    return done
+
+
+def _causes(case: Case) -> tuple[Finding, ...]:
+    tested = [one.test(case) for one in causes.every().values()]
+    measured = case.about.values.get("measured")
+    known = [one for one in tested if one is not None and sound(one)]
+    return ranked(known, measured) if isinstance(measured, Value) else tuple(known)

@@ -1,0 +1,52 @@
+"""How the values of a setting run over the sizes of its messages."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.judge.cause import Case
+from labkit.judge.finding import SHARE, Count, Evidence, Value
+from labkit.point.columns import statistic_column
+from labkit.read.records import headline_statistic
+from labkit.read.records.factors import alike, differing
+
+FLAT = 0.05  # part by which the bandwidths of a plateau differ at most
+GROWING = 0.1  # part by which the largest size is faster than the one before where the bandwidth still grows
+
+
+def curve(case: Case, metric: str = "bandwidth_MBps") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sizes, B, and values of the setting of a point, by size."""
+    summary = case.view.summary
+    rows = summary[summary["benchmark"] == case.about.subject.benchmark]
+    column = statistic_column(metric, headline_statistic(rows, metric))
+    rows = rows[rows[column].notna()] if column in rows else rows[:0]
+    for group in alike(rows, differing(rows, skip=["fingerprint"])) if len(rows) else []:
+        own = rows.iloc[group]
+        if case.fingerprint in set(own["fingerprint"]):
+            own = own.sort_values("message_size_B")
+            return own["message_size_B"].to_numpy(np.float64), own[column].to_numpy(np.float64)
+    return np.empty(0), np.empty(0)
+
+
+def plateau(case: Case) -> list[Evidence]:
+    """Return that the largest sizes have the same value, if at least two do."""
+    _, values = curve(case)
+    if len(values) < 2 or not values[-1] > 0:
+        return []
+    near = np.abs(values / values[-1] - 1) <= FLAT
+    count = int(np.argmin(near[::-1])) if not near.all() else len(values)
+    if count < 2:
+        return []
+    some = values[-count:]
+    spread = Value(value=float(some.max() / some.min() - 1), unit=SHARE)
+    return [Evidence(code="flat", values={"sizes": Count(count, "size"), "spread": spread})]
+
+
+def rising(case: Case) -> list[Evidence]:
+    """Return that the value still grows at the largest size, if it does."""
+    _, values = curve(case)
+    if len(values) < 2 or not values[-2] > 0:
+        return []
+    growth = float(values[-1] / values[-2] - 1)
+    return [Evidence(code="rising", values={"growth": Value(value=growth, unit=SHARE)})] if growth > GROWING else []

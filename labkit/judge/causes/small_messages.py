@@ -1,0 +1,31 @@
+"""Messages are too small for the path."""
+
+from __future__ import annotations
+
+from labkit.judge.cause import Case, Cause
+from labkit.judge.causes._sizes import plateau, rising
+from labkit.judge.finding import Finding
+from labkit.read.records import rerun
+
+
+def test(case: Case) -> Finding | None:
+    """The bandwidth still grows at the largest size that was measured."""
+    if case.about.code != "bandwidth-of-path":
+        return None
+    command = rerun.command(case.samples.spec, sizes="1Mi:16Mi")
+    return CAUSE.found(case, rising(case), plateau(case), command=command)
+
+
+CAUSE = Cause(
+    code="small-messages",
+    name="messages are too small",
+    seen="the bandwidth still grows with the size at the largest sizes",
+    excluded="the bandwidth stays the same from some size on",
+    decides="larger messages",
+    clues={
+        "rising": "the bandwidth still grows by {growth} to the largest size",
+        "flat": "{sizes} reach the same within {spread}",
+    },
+    remedy="Measure larger messages.",
+    test=test,
+)

@@ -1,0 +1,54 @@
+"""Messages take a slower path than the machine has."""
+
+from __future__ import annotations
+
+from labkit import benchmarks
+from labkit.judge.cause import Case, Cause
+from labkit.judge.finding import Evidence, Finding, Value
+from labkit.models import bounds
+from labkit.point.spec import Spec
+from labkit.point.units import format_number
+from labkit.read.records import rerun
+
+
+def test(case: Case) -> Finding | None:
+    """Ranks share a host but not its memory, or a faster interface was left unused."""
+    spec = case.samples.spec
+    own = case.about.values.get("own")
+    if case.about.form.startswith("other path"):
+        asked = "asked" if spec.transport == "tcp" else "chosen"
+        clues = [Evidence(code=asked, values={"transport": spec.transport})]
+        shared = rerun.command(spec.replace(transport="shm"))
+        return CAUSE.found(case, clues, predicted=own if isinstance(own, Value) else None, command=shared)
+    nics = {nic["name"]: nic for nic in case.samples.host.get("nics") or ()}
+    used = bounds.carrier(case.samples)
+    rate = nics.get(used, {}).get("speed_Mbps") or 0
+    others = [one for name, one in nics.items() if name not in (used, spec.device) and one.get("state") != "down"]
+    faster = [one for one in others if rate and (one.get("speed_Mbps") or 0) > rate]
+    if not faster:
+        return None
+    best = max(faster, key=lambda one: one["speed_Mbps"])
+    values = {"used": used, "faster": str(best["name"]), "rate": f"{format_number(best['speed_Mbps'])} Mbit/s"}
+    over = rerun.command(_over(spec, str(best["name"])))
+    return CAUSE.found(case, [Evidence(code="interface", values=values)], command=over)
+
+
+def _over(spec: Spec, device: str) -> Spec:
+    """Return a spec over another interface; ranks take one over TCP only."""
+    return spec.replace(device=device, transport="tcp" if benchmarks.get(spec.benchmark).mpi else spec.transport)
+
+
+CAUSE = Cause(
+    code="wrong-path",
+    name="wrong path",
+    seen="ranks on one host send over its loopback interface, or bytes cross a slower interface than the host has",
+    excluded="the bytes took the fastest path that the host has",
+    decides="the same point over the other path",
+    clues={
+        "asked": "transport={transport} was asked for",
+        "chosen": "the library chose the loopback interface",
+        "interface": "{used} carried the bytes, but {faster} has {rate}",
+    },
+    remedy="Leave --transport out, or choose shm; for other interfaces, set --device.",
+    test=test,
+)

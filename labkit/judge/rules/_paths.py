@@ -1,0 +1,226 @@
+"""What stands for each setting of the benchmarks that a path bounds, for rules that judge a path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from labkit import stats
+from labkit.judge.finding import Decided, Subject, Value
+from labkit.judge.view import View
+from labkit.models import bounds
+from labkit.models.bounds import Bound, Stated
+from labkit.models.inside import of_host
+from labkit.point.columns import METRICS, statistic_column
+from labkit.point.notes import NO_SPEED, has
+from labkit.point.units import format_size
+from labkit.read.records import headline_statistic, sound
+from labkit.read.records.factors import alike, differing, level, named
+from labkit.store.samples import Samples
+from labkit.store.samples.facts import BROUGHT, badges
+
+TOLERANCE = 0.02  # part by which a measurement may exceed its bound: headers that are smaller than assumed, clocks
+_INSIDE = {"shared-memory": "shared memory", "loopback": "TCP within the host"}
+_COSTS = {  # benchmark → the costs of a machine that it measures
+    "micro.memory_copy": "copies",
+    "micro.core_to_core_copy": "crossings",
+    "micro.core_to_core": "line",
+    "micro.loopback": "messages",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The point that stands for a setting.
+
+    Parameters
+    ----------
+    row : of the summary.
+    metric, statistic : of the value that is judged.
+    setting : in words.
+    samples : a launch of it, for what its metadata say.
+    known : bounds of its path, the one that binds first.
+    """
+
+    row: Mapping[str, Any]
+    metric: str
+    statistic: str
+    setting: str
+    samples: Samples
+    known: tuple[Bound, ...] = ()
+
+    @property
+    def bound(self) -> Bound | None:
+        """The bound that binds."""
+        return self.known[0] if self.known else None
+
+    @property
+    def measured(self) -> Value:
+        """Its value."""
+        row, metric = self.row, self.metric
+        return Value(
+            value=float(row[statistic_column(metric, self.statistic)]),
+            unit=METRICS[metric].unit,
+            low=float(row[f"{metric}_low"]),
+            high=float(row[f"{metric}_high"]),
+            n=int(row["n"]),
+            launches=int(row["launches"]),
+            origin=str(row["origin"]),
+            of=bounds.quantity(str(row["benchmark"]), metric),
+            fingerprint=str(row["fingerprint"]),
+        )
+
+    @property
+    def path(self) -> str:
+        """The path in words; empty where nobody knows it."""
+        if place := bounds.inside(self.samples):
+            return _INSIDE[place]
+        if self.samples.spec.testbed != "local":
+            return "the emulated link"
+        with suppress(*bounds.UNREADABLE):
+            wire = bounds.path(self.samples, Stated())
+            return wire.name if wire else ""
+        return ""
+
+    @property
+    def subject(self) -> Subject:
+        """Benchmark, setting and size."""
+        row = self.row
+        return Subject(
+            benchmark=str(row["benchmark"]),
+            setting=", ".join(filter(None, (self.setting, format_size(int(row["message_size_B"]))))),
+            points=(str(row["fingerprint"]),),
+            imported=row["origin"] in BROUGHT,
+        )
+
+    @property
+    def decided(self) -> Decided:
+        """How sure a verdict is."""
+        launches = int(self.row["launches"])
+        if launches >= stats.LAUNCHES:
+            test = "95 % interval of the median over launches, against a limit"
+            return Decided(how="tested", test=test, error=1 - stats.LEVEL)
+        return Decided(how="ranges" if launches > 1 else "one launch")
+
+    @property
+    def functional(self) -> bool:
+        """Whether a badge denies statements about performance."""
+        return any(note.code in NO_SPEED for note in self.row["badges"])
+
+    def limit(self, value: float, of: str, source: str = "computed") -> Value:
+        """Return a limit, in B/s or s, in the unit of the metric."""
+        return Value(value=value * METRICS[self.metric].factor, unit=METRICS[self.metric].unit, of=of, origin=source)
+
+
+def ends_of(value: Value) -> tuple[float, float]:
+    """Return the ends of the interval of a value; the value twice without one."""
+    return (value.low, value.high) if value.bounded else (value.value, value.value)
+
+
+Bounds = Callable[[Samples, Stated | None, Any], tuple[Bound, ...]]
+
+
+def chosen(view: View, bounded_by: Callable[[str], int], metrics: tuple[str, ...], known: Bounds) -> Iterator[Chosen]:
+    """Yield the points that stand for the settings: the highest bandwidth, and the latency of the smallest size.
+
+    Simulated points are left out.
+
+    Parameters
+    ----------
+    bounded_by : whether a benchmark is bounded, from its name.
+    metrics : the first that a benchmark has is judged.
+    known : returns the bounds of a point.
+    """
+    if view.launches is None or not len(view.summary):
+        return
+    found: list[tuple[Mapping[str, Any], str, str, str]] = []
+    for name in filter(bounded_by, dict.fromkeys(view.summary["benchmark"])):
+        rows = view.summary[(view.summary["benchmark"] == name) & (view.summary["origin"] != "simulated")]
+        if metric := next((metric for metric in metrics if len(_having(rows, metric))), ""):
+            found += _of_settings(_having(rows, metric), metric)
+    samples = view.first_launches([str(row["fingerprint"]) for row, *_ in found])
+    for row, metric, statistic, setting in found:
+        if (one := samples.get(str(row["fingerprint"]))) is not None:
+            of_path = known(one, view.stated, view.costs)
+            yield Chosen(row=row, metric=metric, statistic=statistic, setting=setting, samples=one, known=of_path)
+
+
+def _having(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Return the rows that have a value of a metric which the clock resolves."""
+    column = statistic_column(metric, headline_statistic(rows, metric))
+    return sound(rows[rows[column].notna()], metric) if column in rows else rows[:0]
+
+
+def _of_settings(rows: pd.DataFrame, metric: str) -> Iterator[tuple[Mapping[str, Any], str, str, str]]:
+    """Choose from the points of one benchmark that have a metric: row, metric, statistic and setting."""
+    statistic = headline_statistic(rows, metric)
+    column = statistic_column(metric, statistic)
+    factors = differing(rows, skip=["fingerprint"])
+    values, sizes = rows[column].to_numpy(np.float64), rows["message_size_B"].to_numpy()
+    groups = alike(rows, factors)
+    places = [
+        group[values[group].argmax() if metric == "bandwidth_MBps" else sizes[group].argmin()] for group in groups
+    ]
+    kept = ("benchmark", "fingerprint", "message_size_B", "origin", "launches", "n", "badges")
+    shown = dict.fromkeys([*kept, column, f"{metric}_low", f"{metric}_high", *factors])
+    for row in rows[[*shown]].iloc[places].to_dict("records"):
+        yield row, metric, statistic, ", ".join(f"{named(name)} {level(row[name])}" for name in factors)
+
+
+def missing(one: Chosen, view: View) -> tuple[str, str]:
+    """Why nothing says how good a point is, as a key of `REASONS`, and the benchmarks that would; empty for none."""
+    samples = one.samples
+    if one.bound is not None and one.bound.missing:
+        return "machine", one.bound.missing
+    if inside := bounds.inside(samples):
+        known = of_host(samples, view.costs)
+        wanted = _WANTED[inside, METRICS[one.metric].kind]
+        lacking = [name for name in wanted if not getattr(known, _COSTS[name])]
+        return "machine", ",".join(lacking or wanted[:1])
+    if has(badges(samples.meta), "path-unknown"):
+        return "path unknown", ""
+    if bounds.many_links(samples):
+        return "many links", ""
+    if samples.spec.testbed.startswith("soft-roce"):
+        return "emulated adapter", ""
+    with suppress(*bounds.UNREADABLE):
+        if bounds.path(samples, view.stated or Stated()) is not None:
+            return "machine", "micro.loopback"
+    return "link", ""
+
+
+_WANTED = {
+    ("shared-memory", "rate"): ("micro.memory_copy", "micro.core_to_core_copy"),
+    ("shared-memory", "cost"): ("micro.core_to_core", "micro.memory_copy"),
+    ("loopback", "rate"): ("micro.loopback", "micro.memory_copy"),
+    ("loopback", "cost"): ("micro.loopback",),
+}
+REASONS = {  # → why, as the end of a sentence
+    "machine": "what the machine costs without a network was not measured",
+    "path unknown": "too few bytes passed to prove the path of the messages",
+    "many links": "pairs of ranks on more than two hosts have links of their own, which add up",
+    "emulated adapter": "an emulated adapter is bounded by the processor that emulates it",
+    "link": "the samples do not say which link carried the bytes, or its rate",
+}
+
+
+def repair(one: Chosen, reason: str, wanted: str) -> str:
+    """Return the command that supplies what is missing; empty where hardware is missing."""
+    if reason == "machine":
+        return "; ".join(f"labkit measure {name} --into CAMPAIGN" for name in wanted.split(","))
+    if reason == "link":
+        return "labkit explain CAMPAIGN --link RATE --mtu B"
+    if reason == "path unknown":
+        return "measure more iterations, or set the transport"
+    return ""
+
+
+def share(part: float, whole: float) -> float:
+    """Return a part of a whole; NaN where there is no whole."""
+    return part / whole if whole else math.nan

@@ -1,0 +1,100 @@
+"""Whether a latency is as low as its path allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from labkit.judge.finding import TIMES, Count, Finding, Level, Value
+from labkit.judge.rule import Rule
+from labkit.judge.rules import _paths
+from labkit.judge.rules._paths import REASONS, TOLERANCE, Chosen, ends_of
+from labkit.judge.view import View
+from labkit.models import bounds
+from labkit.models.bounds import Bound
+from labkit.models.inside import LINK, MACHINE
+from labkit.point.columns import METRICS
+from labkit.point.units import format_number
+
+
+def check(view: View) -> Iterator[Finding]:
+    """Yield a verdict for each setting of the benchmarks whose latency crosses a path."""
+    for one in _paths.chosen(view, bounds.crossings_of, ("round_trip_us", "latency_us"), bounds.of_latency):
+        yield _judged(one, view)
+
+
+def _judged(one: Chosen, view: View) -> Finding:
+    measured, bound, factor = one.measured, one.bound, METRICS[one.metric].factor
+    low, high = ends_of(measured)
+    if bound is not None and high < bound.ends[0] * factor * (1 - TOLERANCE):
+        limit = one.limit(bound.value, bound.name, bound.source)
+        wrong = "the measured floor" if bound.measured else "the delay that the path is said to have"
+        values = {"measured": measured, "limit": limit, "wrong": wrong, "what": bound.name, "path": one.path}
+        return RULE.found(one.subject, form="defect", level="bad", decided=one.decided, **values)
+    if (best := bounds.best_path(one.samples, view.costs)) is not None:
+        return _beside(one, best, low, high)
+    if bound is None or not bound.judges:
+        reason, wanted = _paths.missing(one, view)
+        values = {"measured": measured, "reason": REASONS[reason], "path": one.path}
+        command = _paths.repair(one, reason, wanted)
+        return RULE.found(one.subject, form="no reference", level="unknown", command=command, **values)
+    found = _found(one, bound, low, high)
+    return replace(found, form="functional", level="unknown") if one.functional else found
+
+
+def _found(one: Chosen, bound: Bound, low: float, high: float) -> Finding:
+    """Judge a latency by what its path needs."""
+    factor = METRICS[one.metric].factor
+    level: Level = "good" if high <= bound.good * factor else "bad" if low > bound.bad * factor else "doubtful"
+    times = one.measured.value / (bound.reference * factor)
+    return RULE.found(
+        one.subject,
+        level=level,
+        cost=times,
+        decided=one.decided,
+        measured=one.measured,
+        limit=one.limit(bound.reference, bound.reference_name, bound.source),
+        times=Value(value=times, unit=TIMES),
+        what=bound.reference_name,
+        how=bound.formula,
+        path=one.path,
+    )
+
+
+def _beside(one: Chosen, best: Bound, low: float, high: float) -> Finding:
+    """Judge ranks that share a host but not its memory by what shared memory would need."""
+    found = _found(one, best, low, high)
+    own, factor = one.bound, METRICS[one.metric].factor
+    if own is None or not own.judges:
+        return replace(found, form="other path")
+    beside: dict[str, Value | Count | str] = {
+        "own": one.limit(own.reference, own.reference_name, own.source),
+        "own_times": Value(value=one.measured.value / (own.reference * factor), unit=TIMES),
+        "own_what": own.reference_name,
+    }
+    return replace(found, form="other path, own floor", values={**found.values, **beside})
+
+
+RULE = Rule(
+    code="latency-of-path",
+    kind="verdict",
+    level="unknown",
+    about="path",
+    must=f"a latency is at most {format_number(MACHINE[0])} times what its hosts need at least, plus "
+    f"{format_number(LINK[0], digits=3)} times the delays of the path and the time of its bytes on the link; beyond "
+    f"{format_number(MACHINE[1])} and {format_number(LINK[1], digits=3)} times it is bad. Ranks on one host are judged "
+    "by shared memory",
+    why="a path cannot be faster than a line of cache that changes cores, a message through the kernel, or light in "
+    "its cables; on top of what hosts need, every library puts its own work",
+    says={
+        "": "{measured:interval} is {times:3} its floor of {limit} ({what})",
+        "other path": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host ({what})",
+        "other path, own floor": "{measured:interval} is {times:3} the {limit} that shared memory needs on this host "
+        "({what}), and {own_times:3} its own floor of {own} ({own_what})",
+        "defect": "{measured:interval} is below its floor of {limit} ({what}): {wrong}, or the measurement, is wrong",
+        "no reference": "{measured:interval}; no reference, because {reason}",
+        "functional": "{measured:interval} is {times:3} its floor of {limit} ({what}); the device shows function, not "
+        "performance",
+    },
+    check=check,
+)
