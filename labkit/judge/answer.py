@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from labkit import benchmarks
 from labkit.benchmarks import CollectiveBenchmark, FileBenchmark
@@ -18,11 +18,18 @@ from labkit.judge.cause import Case, ranked
 from labkit.judge.finding import LEVELS, Finding, Level, Value, ordered, sound
 from labkit.judge.rule import METHOD
 from labkit.judge.view import View
+from labkit.models.bounds import Stated
+from labkit.models.costs import Costs
 from labkit.point.columns import METRICS
 from labkit.point.notes import joined
+from labkit.read.columnar import Launches
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Verdict = Literal["bad", "doubtful", "unknown", "no reference", "good"]
 VERDICTS: tuple[Verdict, ...] = ("bad", "doubtful", "unknown", "no reference", "good")
+PATHS = ("bandwidth-of-path", "latency-of-path")  # rules that judge paths
 STEPS = 3  # things to do next that are named
 NO_REFERENCE = "no reference"  # form of a verdict that has nothing to compare with
 _ASKING: tuple[Level, ...] = ("bad", "doubtful")  # verdicts that ask for a cause
@@ -197,6 +204,30 @@ def answer(view: View, only: Iterable[str] = ()) -> Answer:
     chosen = [one for code, one in rules.every().items() if not only or code in only]
     found = [one for rule in chosen for one in rule.check(view) if sound(one)]
     return Answer(view.name, ordered(_explained(view, found)))
+
+
+def of_paths(
+    launches: Launches,
+    summary: pd.DataFrame,
+    stated: Stated | None = None,
+    machine: Mapping[str, Costs] | None = None,
+) -> tuple[Finding, ...]:
+    """Judge bandwidths and latencies by what their paths allow.
+
+    Parameters
+    ----------
+    launches : of a campaign.
+    summary : of the same campaign, or of some of its points.
+    stated, machine : as in `View`.
+
+    Returns
+    -------
+    A verdict for each setting, the worst first, with its causes.
+    """
+    if not len(summary):
+        return ()
+    seen = View("", launches.records, summary, launches, stated=stated, machine=machine)
+    return answer(seen, PATHS).findings
 
 
 def _explained(view: View, found: Sequence[Finding]) -> list[Finding]:

@@ -42,6 +42,7 @@ class View:
     failed : what was skipped or failed, with the reason.
     modes : fingerprint and launch → the two modes of its iterations, where there are two.
     stated : what a user says of the path; None for nothing.
+    machine : host → what it costs without a network, if that is not of these points; None: from these points.
     """
 
     name: str
@@ -51,11 +52,12 @@ class View:
     failed: Sequence[tuple[str, str]] = ()
     modes: Mapping[tuple[str, int], Modes] = field(default_factory=dict)
     stated: Stated | None = None
+    machine: Mapping[str, Costs] | None = None
 
     @cached_property
-    def costs(self) -> dict[str, Costs]:
+    def costs(self) -> Mapping[str, Costs]:
         """Host → what it costs without a network."""
-        return measured_costs(self.summary)
+        return measured_costs(self.summary) if self.machine is None else self.machine
 
     def rows_of(self, fingerprint: str) -> NDArray[np.intp]:
         """Return the rows of the records of a point's launches."""

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from labkit import stats
-from labkit.models.verdict import Judged
 from labkit.point.notes import joined
 from labkit.point.units import format_count, format_fact, format_share, plural
-from labkit.report import bounded, caveats, findings, markdown, topics
+from labkit.report import answered, caveats, findings, markdown, topics
 from labkit.report.campaigns import Member, all_members, members
 from labkit.report.content import Content
 from labkit.report.findings import Finding
@@ -69,7 +68,7 @@ def abstract(content: Content) -> str:
     if not len(member.summary):
         return f"{machine(member)} The campaign holds no samples, so nothing was found."
     found = chosen(_topics(member, content))
-    near = bounded.overall(_judged(content, member))
+    near = answered.overall(content, member)
     said = [one.brief for one in found] or [_NOTHING]
     parts = [machine(member), asked(member), *said, near, _sure(every, found), _caveats(every)]
     return " ".join(part for part in parts if part)
@@ -99,12 +98,6 @@ def _of_several(members: Sequence[Member], content: Content) -> str:
 def _topics(member: Member, content: Content) -> list[Finding]:
     """Return what each chapter found of a campaign."""
     return [one for chapter in content.chapters.values() if (one := topics.finding(chapter, member))]
-
-
-def _judged(content: Content, member: Member) -> list[Judged]:
-    """Verdicts on a campaign of the report."""
-    source = next((one for one in content.sources if member in members(one)), None)
-    return bounded.judged(content, source, member) if source else []
 
 
 def machine(member: Member) -> str:
@@ -241,7 +234,6 @@ def verdicts(content: Content) -> str:
         for member in members(source)[:_NAMED]:
             one = topics.finding(chapter, member) if len(member.summary) else None
             texts = [claim(one, one.text if alone else one.brief)] if one else []
-            texts += [text] if (text := topics.near(content, source, chapter, member)) else []
             if texts:
                 said.append((f"**{escape(member.name)}:** " if several else "") + " ".join(texts))
         said += ["The notebook stopped with an error."] if chapter.error else []

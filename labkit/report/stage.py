@@ -22,6 +22,7 @@ import yaml
 from labkit.io import project
 from labkit.report import (
     abstract,
+    answered,
     artifact,
     beside,
     blocks,
@@ -51,6 +52,7 @@ from labkit.report.variables import as_json, key_numbers, variables
 TEMPLATES = styles.TEMPLATES
 BLOCKS = (
     abstract.BLOCKS
+    | answered.BLOCKS
     | front.BLOCKS
     | caveats.BLOCKS
     | campaigns.BLOCKS

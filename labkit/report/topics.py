@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from labkit import studies
 from labkit.errors import LabkitError
-from labkit.report import bounded, findings
+from labkit.report import findings
 from labkit.report.campaigns import Member
-from labkit.report.content import Content
 from labkit.report.findings import Finding
 from labkit.report.notebook import Chapter
-from labkit.report.sources import Source
 from labkit.store.samples.facts import FINGERPRINT
 from labkit.studies import Study
 
@@ -28,15 +26,6 @@ def finding(chapter: Chapter, member: Member) -> Finding | None:
     """Return what a chapter found; None where its notebook has no study, or nothing of it was measured."""
     study = _study(chapter)
     return _finding(member, chapter.path.stem, tuple(study.benchmarks), tuple(study.focus)) if study else None
-
-
-def near(content: Content, source: Source, chapter: Chapter, member: Member) -> str:
-    """Say how near the bandwidths of a chapter come to what their paths allow, as Markdown; empty without bounds."""
-    study = _study(chapter)
-    if not study:
-        return ""
-    judged = bounded.judged(content, source, member, own(member, chapter.path.stem))
-    return bounded.of_topic(judged, study.benchmarks)
 
 
 @lru_cache(256)  # each part of a report asks for them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,14 +10,13 @@ import pandas as pd
 
 from labkit import figures, studies
 from labkit.figures.parts import NOTHING, Figure, Omitted, Text, listed
-from labkit.judge import inspector
+from labkit.judge import answer, causes, inspector, rules
+from labkit.judge.finding import Finding, Value
 from labkit.judge.inspector import Observation
-from labkit.models import verdict
+from labkit.judge.sentences import sentence
 from labkit.models.bounds import Stated
-from labkit.models.verdict import Judged
-from labkit.point.columns import METRICS
 from labkit.point.spec import Spec, sweep
-from labkit.point.units import format_number, format_range, format_share, format_size
+from labkit.point.units import format_range, format_size
 from labkit.read.columnar import Launches, of_samples
 from labkit.store.samples import Samples
 from labkit.studies import words
@@ -25,6 +24,7 @@ from labkit.studies._derived import derived
 
 _MICRO = ("micro.core_to_core", "micro.system_call", "micro.wake_up", "micro.noise")
 _NOISE = "micro.noise"
+_NAMED = 3  # settings that a cause names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,7 @@ class Study(studies.Study):
         "sockets.tcp_rr",
         "micro.memory_copy",
         "micro.core_to_core_copy",
+        "micro.loopback",
         *_MICRO,
     )
     values: Parameters
@@ -85,6 +86,7 @@ class Study(studies.Study):
         if v.machine:
             specs += sweep("micro.memory_copy", sizes=v.sizes, ranks=1)
             specs += sweep("micro.core_to_core_copy", sizes=v.sizes, ranks=1)
+            specs += sweep("micro.loopback", sizes=v.sizes, ranks=1)
             specs += [Spec(benchmark=name, size=0, ranks=1) for name in _MICRO]
             specs += sweep("micro.wake_up", ranks=1, cores="one")
         return specs
@@ -101,9 +103,9 @@ class Study(studies.Study):
         return of_samples(self.samples)
 
     @derived(lambda study: (study.samples, study.stated))
-    def judged(self) -> list[Judged]:
-        """The verdict on each benchmark and path."""
-        return verdict.judge(self.launches, self.summary, self.stated, self.costs) if len(self.summary) else []
+    def judged(self) -> tuple[Finding, ...]:
+        """The verdict on each benchmark and path, the worst first."""
+        return answer.of_paths(self.launches, self.summary, self.stated, self.costs)
 
     @derived(lambda study: (study.samples,))
     def observed(self) -> list[Observation]:
@@ -111,21 +113,34 @@ class Study(studies.Study):
         return inspector.inspect(self.launches, self.summary)
 
     def findings(self) -> Text | Omitted:
-        """A verdict for each benchmark and path, as a Markdown list; then the rule."""
+        """A verdict for each benchmark and path, as a Markdown list; then the rules."""
         if not self.judged:
             return NOTHING
-        return Text(f"The rule: {verdict.RULE}.", tuple(verdict.sentence(one) for one in self.judged))
+        used = dict.fromkeys(rules.every()[one.code].must for one in self.judged)
+        return Text(
+            f"The rules: {'; '.join(used)}.",
+            tuple(f"{one.subject}: {sentence(one)}: {one.level}." for one in self.judged),
+        )
 
     def verdicts(self) -> pd.DataFrame:
         """A row for each benchmark and path: measured value, bound, share and verdict."""
         return verdict_table(self.judged)
 
     def checks(self) -> Text | Omitted:
-        """What to check next, most likely first, as a Markdown list."""
-        steps = dict.fromkeys(step for one in self.judged for step in one.steps)
-        if not steps:
-            return Text("Nothing: no verdict is doubtful or bad.")
-        return listed(f"**{step.what}**: {step.why}. `{step.command}`" for step in steps)
+        """What may be behind the verdicts that are not good, likeliest first, as a Markdown list."""
+        found: dict[str, list[Finding]] = {}
+        for one in self.judged:
+            for cause in one.causes:
+                if cause.supported:
+                    found.setdefault(sentence(cause), []).append(cause)
+        if not found:
+            bad = any(one.level in ("bad", "doubtful") for one in self.judged)
+            return Text("The data support no cause." if bad else "Nothing: no verdict is doubtful or bad.")
+        return listed(
+            f"**{text}**, of {_listed([str(one.subject) for one in some])}. "
+            f"{causes.every()[some[0].code].remedy} `{some[0].command or 'labkit doctor'}`"
+            for text, some in found.items()
+        )
 
     def bandwidth_figure(self) -> Figure | Omitted:
         """Bandwidth against message size with its bound, a line for each path."""
@@ -146,6 +161,7 @@ class Study(studies.Study):
                 ("cache line from core to core", costs.line),
                 ("system call", costs.system_call),
                 *((f"wake-up, cores {cores}", cost) for cores, cost in costs.wake_ups.items()),
+                *((f"loopback message of {format_size(size)}", cost) for size, cost in costs.messages.items()),
                 *((f"copy of {format_size(size)} by one core", cost) for size, cost in costs.copies.items()),
                 *(
                     (f"copy of {format_size(size)} that another core wrote", one)
@@ -178,30 +194,29 @@ class Study(studies.Study):
         return listed(f"**{one.kind}**, {one.subject}: {one.sentence} ({one.evidence})" for one in self.observed)
 
 
-def verdict_table(judged: list[Judged]) -> pd.DataFrame:
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{'; '.join(names[:_NAMED])}{more}"
+
+
+def verdict_table(judged: Sequence[Finding]) -> pd.DataFrame:
     """A row for each setting that was judged, as text."""
-    rows = [
-        (
-            one.benchmark,
-            one.setting or "-",
-            format_size(one.size),
-            one.quantity,
-            f"{format_number(one.value)} {METRICS[one.metric].unit}",
-            "-" if math.isnan(one.low) else format_range(one.low, one.high),
-            f"{format_number(one.limit)} {METRICS[one.metric].unit}" if one.bound else "-",
-            _part(one),
-            one.binds or "-",
-            one.verdict,
-        )
-        for one in judged
-    ]
-    head = ["benchmark", "setting", "size", "quantity", "measured", "interval", "limit", "of it", "binds", "verdict"]
-    return pd.DataFrame(rows, columns=head)
+    head = ["benchmark", "setting", "quantity", "measured", "interval", "limit", "of it", "binds", "verdict"]
+    return pd.DataFrame([_row(one) for one in judged], columns=head)
 
 
-def _part(one: Judged) -> str:
-    """Share of the bound, or multiple of the floor."""
-    if one.bound is None:
-        return "-"
-    floor = one.verdict in ("above its floor", "below its floor")
-    return f"{format_number(1 / one.share, digits=3)} times" if floor else format_share(one.share)
+def _row(one: Finding) -> tuple[str, ...]:
+    measured, limit = one.values["measured"], one.values.get("limit")
+    part = next((each for each in (one.values.get("share"), one.values.get("times")) if each), None)
+    assert isinstance(measured, Value)
+    return (
+        one.subject.benchmark,
+        one.subject.setting,
+        measured.of,
+        f"{measured}",
+        format_range(measured.low, measured.high, none="-"),
+        f"{limit}" if isinstance(limit, Value) else "-",
+        f"{part:3}" if isinstance(part, Value) else "-",
+        limit.of if isinstance(limit, Value) else "-",
+        one.level if one.form != "defect" else "defect",
+    )

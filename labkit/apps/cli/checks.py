@@ -54,14 +54,15 @@ def explain_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--mtu", type=int, metavar="B", default=0, help="MTU of the interface, or of the RDMA port")
     verb.add_argument("--pcie", metavar="GENxLANES", default="", help="slot of the adapter: 3x16")
     verb.add_argument("--delay", metavar="TIME", default="", help="one way of cables and switches: 300ns")
+    verb.add_argument("--all", action="store_true", help="print every finding, not only the answer to each topic")
     formats(verb, "table", "json", "csv")
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Compare bandwidths and latencies with what their paths allow; say what else they show. A bad one is no error."""
-    from labkit.apps.show import explained
-    from labkit.judge import inspector
-    from labkit.models import bounds, costs, verdict
+    """Say whether the numbers of a campaign are good, why not, and what to do next. A bad one is no error."""
+    from labkit.apps.show import answered
+    from labkit.judge import answer, view
+    from labkit.models import bounds, costs
     from labkit.read import columnar, records
     from labkit.store.campaign import Campaign, find
 
@@ -69,16 +70,14 @@ def explain(options: argparse.Namespace) -> int:
     stated.check()
     campaign = Campaign.existing(find(options.campaign))
     launches = columnar.read_campaigns(campaign, benchmark=options.benchmark)
-    table = launches.records
-    summary = records.summary(table) if len(table) else table
-    judged = verdict.judge(launches, summary, stated, costs.read(campaign)) if len(table) else []
-    observed = inspector.inspect(launches, summary) if len(table) else []
-    if not judged and not observed:
+    if not len(launches.records):
         raise DataError(
-            f"{campaign.path} has no points of benchmark {options.benchmark!r} that have bounds. Bounds are known for: "
-            f"{', '.join(bounds.every_bounded())}."
+            f"{campaign.path} has no points of benchmark {options.benchmark!r}. It has: "
+            f"{', '.join(sorted({point[0] for point in campaign.done()})) or 'no points'}."
         )
-    print(explained.FORMATS[options.format](judged, observed))
+    summary, machine = records.summary(launches.records), costs.read(campaign)
+    seen = view.View(campaign.name, launches.records, summary, launches, stated=stated, machine=machine)
+    print(answered.FORMATS[options.format](answer.answer(seen), options.all))
     return OK
 
 

@@ -14,18 +14,17 @@ from labkit.apps.explorer.session import Session
 from labkit.apps.explorer.view import View
 from labkit.errors import LabkitError, SpecError
 from labkit.figures import style
-from labkit.judge import inspector
-from labkit.models import bounds, costs, limits, verdict
+from labkit.judge import answer, inspector, rules
+from labkit.judge.finding import Finding
+from labkit.judge.sentences import sentence
+from labkit.models import bounds, costs, limits
 from labkit.models.bounds import Stated
 from labkit.models.limits import METRICS_OF_LATENCY, Limit
-from labkit.models.verdict import Judged
-from labkit.point.columns import METRICS
-from labkit.point.units import format_number, format_share, format_size
 from labkit.read import records
 from labkit.read.columnar import of_samples
 
 TITLE, PLACE, ORDER = "Bounds", "under", 4
-_HEAD = ("campaign", "setting", "size", "measured", "limit", "of it", "binds", "verdict")
+_HEAD = ("campaign", "setting", "verdict", "says")
 
 
 def build(session: Session) -> Any:
@@ -91,7 +90,7 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
     if not bounds.bounded(benchmark):
         known = ", ".join(bounds.every_bounded())
         raise SpecError(f"No bounds are known for {benchmark}. They are known for {known}.")
-    rows: list[tuple[str, Judged]] = []
+    rows: list[tuple[str, Finding]] = []
     notes: list[str] = []
     tables, curves, metric = [], list[Limit](), _metric(benchmark)
     for name in campaigns:
@@ -101,7 +100,7 @@ def _answer(campaigns: Sequence[str], benchmark: str, stated: Stated) -> tuple[s
             continue
         table, known_costs = records.table(some, campaign=name), costs.read(source)
         summary, read = records.summary(table), of_samples(some, table)
-        rows += [(name, one) for one in verdict.judge(read, summary, stated, known_costs)]
+        rows += [(name, one) for one in answer.of_paths(read, summary, stated, known_costs)]
         notes += [f"{one.subject}: {one.sentence} ({one.evidence})" for one in inspector.inspect(read, summary)]
         curves += limits.limit_curves(some, metric, known_costs, stated)
         tables.append(table)
@@ -119,37 +118,34 @@ def _metric(benchmark: str) -> str:
     return next(name for name in METRICS_OF_LATENCY if name in benchmarks.get(benchmark).metrics)
 
 
-def _html(rows: Sequence[tuple[str, Judged]], notes: Sequence[str]) -> str:
-    """Write verdicts, what to check next, and what else the numbers show."""
+def _html(rows: Sequence[tuple[str, Finding]], notes: Sequence[str]) -> str:
+    """Write verdicts, what may be behind them, and what else the numbers show."""
     head = "".join(f"<th style='text-align: left; padding-right: 12px'>{name}</th>" for name in _HEAD)
     body = "".join(
         f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(name, one))}</tr>" for name, one in rows
     )
-    reasons = dict.fromkeys(f"{one.verdict}: {one.reason}" for _, one in rows if one.reason)
-    known = [one.bound for _, one in rows if one.bound]
-    formulas = dict.fromkeys(f"{bound.name}: {bound.formula} ({bound.source})" for bound in known)
-    steps = dict.fromkeys(f"{step.what}: {step.why}. {step.command}" for _, one in rows for step in one.steps)
-    parts = {"": reasons, "bounds": formulas, "check next": steps, "observed": dict.fromkeys(notes)}
+    formulas = dict.fromkeys(str(one.values["how"]) for _, one in rows if "how" in one.values)
+    known = [cause for _, one in rows for cause in one.causes]
+    likely = dict.fromkeys(f"{sentence(one)}. {one.command}" for one in known if one.supported)
+    excluded = dict.fromkeys(sentence(one) for one in known if one.against)
+    wanted = dict.fromkeys(one.command for _, one in rows if one.command)
+    parts = {
+        "bounds": formulas,
+        "likely causes": likely,
+        "excluded": excluded,
+        "measure what is missing": wanted,
+        "observed": dict.fromkeys(notes),
+    }
     lists = "".join(
-        f"{f'<b>{title}</b>' if title else ''}<ul>{''.join(f'<li>{html.escape(text)}</li>' for text in texts)}</ul>"
+        f"<b>{title}</b><ul>{''.join(f'<li>{html.escape(text)}</li>' for text in texts)}</ul>"
         for title, texts in parts.items()
         if texts
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"{table}{lists}<p>{html.escape(verdict.RULE)}.</p>"
+    must = "; ".join(dict.fromkeys(rules.every()[one.code].must for _, one in rows))
+    return f"{table}{lists}<p>{html.escape(must)}.</p>"
 
 
-def _cells(campaign: str, one: Judged) -> tuple[str, ...]:
+def _cells(campaign: str, one: Finding) -> tuple[str, ...]:
     """Return the cells of a row."""
-    unit = METRICS[one.metric].unit
-    floor = bounds.crossings_of(one.benchmark)
-    part = f"{format_number(1 / one.share, digits=3)} times" if floor else format_share(one.share)
-    limit = (f"{format_number(one.limit)} {unit}", part, one.binds) if one.bound else ("–", "–", "–")
-    return (
-        campaign,
-        one.setting or "–",
-        format_size(one.size),
-        f"{format_number(one.value)} {unit}",
-        *limit,
-        one.verdict,
-    )
+    return campaign, one.subject.setting or "–", one.level, sentence(one)

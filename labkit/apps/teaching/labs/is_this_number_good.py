@@ -11,9 +11,9 @@ from labkit.apps.teaching.definition import Lab
 from labkit.apps.teaching.expected import Expected
 from labkit.apps.teaching.questions import Question
 from labkit.apps.teaching.results import Results
-from labkit.models import verdict
+from labkit.judge import answer, rules
+from labkit.judge.finding import Finding
 from labkit.models.bounds import Stated
-from labkit.models.verdict import Judged
 from labkit.point.spec import Effort, Spec, sweep
 from labkit.read.columnar import of_samples
 from labkit.studies.is_this_good import verdict_table
@@ -38,14 +38,15 @@ def _specs() -> list[Spec]:
     return specs + sweep(COPY[0], sizes="4Ki,64Ki", ranks=1)
 
 
-def _judged(results: Results, link: str = "") -> list[Judged]:
-    return verdict.judge(of_samples(results.samples), results.summary, Stated(link=link))
+def _judged(results: Results, link: str = "") -> tuple[Finding, ...]:
+    return answer.of_paths(of_samples(results.samples), results.summary, Stated(link=link))
 
 
 def _verdict(results: Results, testbed: str, link: str = "") -> Expected:
     """Verdict on the stream over a testbed, with another rate of the link if one is stated."""
-    streams = (one for one in _judged(results, link) if one.benchmark == STREAM[0])
-    return Expected(next(one.verdict for one in streams if f"testbed {testbed}" in one.setting))
+    streams = (one for one in _judged(results, link) if one.subject.benchmark == STREAM[0])
+    found = next(one for one in streams if f"testbed {testbed}" in one.subject.setting)
+    return Expected(ABOVE if found.form == "defect" else found.level)
 
 
 def _limit(results: Results) -> Expected:
@@ -149,7 +150,7 @@ LAB = Lab(
     ),
     shows={
         "measured": _measured,
-        "rule": lambda r: f"The rule: {verdict.RULE}.",
+        "rule": lambda r: f"The rule: {rules.every()['bandwidth-of-path'].must}.",
         "verdicts": lambda r: verdict_table(_judged(r)),
         "streams": lambda r: figures.versus_size(r.rows(STREAM[0]), STREAM[1], series=["transport"], tail=None),
     },

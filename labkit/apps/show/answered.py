@@ -1,0 +1,176 @@
+"""Write the answer about a campaign: a few lines for a terminal, or everything as JSON or CSV."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from labkit.apps.show.texttable import columns
+from labkit.io import csv_export
+from labkit.judge import rules
+from labkit.judge.answer import Answer, Topic
+from labkit.judge.finding import Finding, Value, grouped
+from labkit.judge.sentences import sentence
+from labkit.point.units import plural
+
+LINES = 40  # that are printed unless all are asked for
+_NARROWEST, _WIDEST = 60, 110  # characters of a line
+
+
+def table(answer: Answer, everything: bool = False) -> str:
+    """Return the answer for a terminal: a verdict on each topic, what may be behind it, and what to do next.
+
+    Parameters
+    ----------
+    everything : whether to print all findings; else at most `LINES` lines.
+    """
+    head = f"{answer.campaign}: {answer.counts or 'nothing that has a verdict'}"
+    next_steps = [*_steps(answer)]
+    if everything:
+        return "\n".join([head, *_all(answer), *next_steps])
+    blocks = [[*_topic(one)] for one in answer.topics]
+    room = LINES - 2 - len(next_steps) - len(rest := [*_rest(answer)])
+    shown: list[str] = []
+    for number, block in enumerate(blocks):
+        left = len(blocks) - number - 1
+        if len(shown) + len(block) + bool(left) > room:
+            block = block[: max(0, room - len(shown) - 1)] if not shown else []
+        if not block:
+            shown.append(f"… and {plural(left + 1, 'more topic')}; --all prints them")
+            break
+        shown += block
+    return "\n".join([head, *shown, *rest, *next_steps])
+
+
+def _topic(topic: Topic) -> Iterator[str]:
+    """Yield the lines of a topic: its verdict, and of one that is not good, the causes."""
+    lead = topic.lead
+    yield from _wrapped(f"{topic.verdict:12} ", f"{topic.name}: {lead.subject}: {sentence(lead)}")
+    if topic.verdict == "good":
+        return
+    if (cause := topic.cause) is not None:
+        yield from _wrapped(" " * 13, f"cause: {sentence(cause)}")
+    elif topic.verdict in ("bad", "doubtful"):
+        yield from _wrapped(" " * 13, "cause: unknown")
+    excluded = [one for one in lead.causes if one.against]
+    if excluded:
+        yield from _wrapped(" " * 13, f"excluded: {'; '.join(map(sentence, excluded[:2]))}")
+
+
+def _rest(answer: Answer) -> Iterator[str]:
+    """Yield a line on what else was found."""
+    parts = [plural(len(answer.others), "other finding")] if answer.others else []
+    if answer.of_method:
+        broken = len({one.code for one in answer.of_method})
+        parts.append(f"the method breaks {plural(broken, 'rule')} (labkit lint {answer.campaign})")
+    if parts:
+        yield f"also: {'; '.join(parts)}; --all prints everything"
+
+
+def _steps(answer: Answer) -> Iterator[str]:
+    """Yield the lines on what to do next."""
+    for number, step in enumerate(answer.steps, 1):
+        if number == 1:
+            yield "next:"
+        about = step.why[0].subject
+        more = f" and {plural(len(step.why) - 1, 'more finding')}" if len(step.why) > 1 else ""
+        yield f"  {number}. {step.command}"
+        yield from _wrapped("     ", f"for {about}{more}")
+
+
+def _all(answer: Answer) -> Iterator[str]:
+    """Yield the lines of all findings."""
+    for topic in answer.topics:
+        yield f"{topic.name}: {topic.verdict}"
+        for one in topic.findings:
+            yield from _finding(one)
+    for group in grouped(answer.others):
+        yield f"{group[0].code}: {rules.every()[group[0].code].must}"
+        for one in group:
+            yield from _finding(one)
+    if answer.of_method:
+        yield f"method: {plural(len(answer.of_method), 'finding')}; labkit lint {answer.campaign} prints them"
+
+
+def _finding(one: Finding) -> Iterator[str]:
+    """Yield the lines of a finding with its bound, its causes and its command."""
+    yield from _wrapped(f"  {one.level:9} ", f"{one.subject}: {sentence(one)}")
+    if how := one.values.get("how"):
+        yield from _wrapped(" " * 12, f"bound: {how}")
+    for cause in one.causes:
+        yield from _wrapped(" " * 12, f"{'cause' if cause.supported else 'excluded'}: {sentence(cause)}")
+        if cause.supported and cause.command:
+            yield f"{'':14}{cause.command}"
+    if one.command:
+        yield f"{'':12}{one.command}"
+
+
+def _wrapped(start: str, text: str) -> list[str]:
+    """Return a text in lines; those after the first are indented like its start."""
+    width = max(_NARROWEST, min(_WIDEST, columns() or _WIDEST))
+    return textwrap.wrap(
+        text, width, initial_indent=start, subsequent_indent=" " * len(start), break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def as_json(answer: Answer, everything: bool = False) -> str:
+    """Return ``{"campaign", "topics", "findings", "steps", "rules", "warnings"}``; each finding with its sentence."""
+    known = rules.every()
+    used = dict.fromkeys(one.code for one in answer.findings)
+    document = {
+        "campaign": answer.campaign,
+        "topics": [
+            {
+                "topic": one.name,
+                "verdict": one.verdict,
+                "lead": _record(one.lead),
+                "cause": _record(one.cause) if one.cause else None,
+            }
+            for one in answer.topics
+        ],
+        "findings": [_record(one) for one in answer.findings],
+        "steps": [{"command": one.command, "for": [str(each.subject) for each in one.why]} for one in answer.steps],
+        "rules": {code: {"must": known[code].must, "why": known[code].why} for code in used},
+        "warnings": [sentence(one) for one in answer.findings if one.form == "defect"],
+    }
+    return json.dumps(document, indent=1, allow_nan=False)
+
+
+def _record(one: Finding) -> dict[str, Any]:
+    causes = [{**cause.as_dict(), "sentence": sentence(cause)} for cause in one.causes]
+    return {**one.as_dict(), "sentence": sentence(one), "causes": causes}
+
+
+def as_csv(answer: Answer, everything: bool = False) -> str:
+    """Return a row for each verdict."""
+    return csv_export.of_rows(_row(one) for one in answer.findings if one.kind == "verdict").rstrip()
+
+
+def _row(one: Finding) -> dict[str, Any]:
+    """Return a verdict with plain values; a number that is not known is empty."""
+    measured, limit = (one.values.get(name) for name in ("measured", "limit"))
+    value = measured if isinstance(measured, Value) else Value(value=math.nan)
+    bound = limit if isinstance(limit, Value) else Value(value=math.nan)
+    cause = next((each for each in one.causes if each.supported), None)
+    numbers = {"value": value.value, "low": value.low, "high": value.high, "limit": bound.value, "cost_times": one.cost}
+    return {
+        "benchmark": one.subject.benchmark,
+        "setting": one.subject.setting,
+        "quantity": value.of,
+        **{name: number if math.isfinite(number) else "" for name, number in numbers.items()},
+        "unit": value.unit,
+        "launches": value.launches,
+        "binds": bound.of,
+        "formula": one.values.get("how", ""),
+        "verdict": one.level,
+        "says": sentence(one),
+        "cause": sentence(cause) if cause else "",
+        "command": (cause.command if cause else "") or one.command,
+    }
+
+
+FORMATS: Mapping[str, Callable[[Answer, bool], str]] = {"table": table, "json": as_json, "csv": as_csv}
